@@ -1,0 +1,76 @@
+"""What is wrong with a dataset, and where: line and column are 1-based, columns count characters."""
+
+from typing import Any, Self
+
+from reinforge.errors import InvalidInput, TooLarge
+
+EXCERPT_CHARACTERS = 120
+"""Longest piece of the offending line that is shown."""
+
+Path = tuple[str | int, ...]
+"""Where a value sits inside a row: `("messages", 0, "content")`."""
+
+
+class DatasetError(InvalidInput):
+    """One fault of a dataset. The codes are listed in `reinforge.dataset`.
+
+    `line` is the line of the file (for Parquet, which has none, the row number); `column` the character in that
+    line (None for Parquet). `excerpt` shows the line around the fault with invisible characters spelled out, and
+    `excerpt[caret]` is the fault itself. `path` says where inside the row it is, when the row could be read.
+    """
+
+    default_code = "invalid_dataset"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        line: int | None = None,
+        column: int | None = None,
+        hint: str | None = None,
+        text: str | None = None,
+        path: Path = (),
+        param: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint, param=param)
+        self.path = path
+        self.line: int | None = None
+        self.column: int | None = None
+        self.excerpt: str | None = None
+        self.caret: int | None = None
+        self.at(line, column, text)
+
+    def at(self, line: int | None, column: int | None, text: str | None) -> Self:
+        """Say where it happened. `text` is the line (without limit of length) that `column` counts in."""
+        self.line, self.column = line, column
+        if text is not None:
+            self.excerpt, self.caret = excerpt(text, column or 1)
+        detail: dict[str, Any] = {"code": self.code, "message": self.message, "line": line, "column": column}
+        self.errors = [detail | {"excerpt": self.excerpt}]
+        return self
+
+    def __str__(self) -> str:
+        if self.line is None:
+            return self.message
+        place = f"line {self.line}" + (f", column {self.column}" if self.column is not None else "")
+        return f"{place}: {self.message}"
+
+
+class DatasetTooLarge(TooLarge, DatasetError):
+    """A limit was crossed; the limit is named in the message."""
+
+
+def excerpt(text: str, column: int) -> tuple[str, int]:
+    """The part of a line around a 1-based column, at most `EXCERPT_CHARACTERS` of it, and the fault's offset in it."""
+    text = text.rstrip("\r\n")
+    start = max(0, min(column - 1 - EXCERPT_CHARACTERS // 2, len(text) - EXCERPT_CHARACTERS))
+    stop = start + EXCERPT_CHARACTERS
+    before = ("…" if start else "") + visible(text[start : column - 1])
+    after = visible(text[column - 1 : stop]) + ("…" if stop < len(text) else "")
+    return before + after, len(before)
+
+
+def visible(text: str) -> str:
+    r"""Control characters, lone surrogates and the like as escapes (`\x00`), so that they show in a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,29 @@
+"""The shape in which every format's reader hands out rows."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+Row = dict[str, Any]
+"""Column name → JSON value: None, bool, int (signed 64 bit), finite float, str, list or dict of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    line: int
+    """1-based line where the row begins; for Parquet the row's number."""
+    value: Row
+    text: str | None
+    """The row as it stands in the file, kept to point at a fault; None for Parquet."""
+
+
+def canonical(value: Any) -> bytes:
+    """A JSON value as bytes that depend on its content only, not on the order of keys."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def row_hash(value: Any) -> str:
+    """SHA-256 (hex) of a row, or of any JSON value such as a prompt's messages, whatever the order of its keys."""
+    return hashlib.sha256(canonical(value)).hexdigest()

@@ -1,0 +1,98 @@
+"""Lines of a text file, decoded strictly: UTF-8 with or without BOM, no NUL, no line without end."""
+
+import codecs
+from collections.abc import Iterator
+from pathlib import Path
+
+from reinforge.dataset.errors import DatasetError, DatasetTooLarge
+from reinforge.dataset.limits import Limits, readable
+
+# UTF-32 first: its little-endian mark begins with UTF-16's.
+FOREIGN_MARKS = (
+    (codecs.BOM_UTF32_LE, "UTF-32 (little endian)"),
+    (codecs.BOM_UTF32_BE, "UTF-32 (big endian)"),
+    (codecs.BOM_UTF16_LE, "UTF-16 (little endian)"),
+    (codecs.BOM_UTF16_BE, "UTF-16 (big endian)"),
+)
+SAVE_AS_UTF8 = "Save the file as UTF-8, for example: iconv -f {name} -t UTF-8 old > new"
+
+
+def text_lines(path: Path, limits: Limits) -> Iterator[tuple[int, str]]:
+    """(1-based line number, line with its line break) for every line; the BOM is left out.
+
+    Memory is bounded by `limits.max_row_bytes`. Raises DatasetError `wrong_encoding`, `nul_byte`, and
+    DatasetTooLarge `row_too_large`.
+    """
+    with path.open("rb") as file:
+        number = 0
+        while raw := file.readline(limits.max_row_bytes + 1):
+            number += 1
+            if number == 1:
+                _refuse_foreign_encoding(raw)
+                raw = raw.removeprefix(codecs.BOM_UTF8)
+            yield number, _decode(raw, number, limits)
+
+
+def _decode(raw: bytes, number: int, limits: Limits) -> str:
+    nul = raw.find(b"\0")
+    try:
+        text = raw[:nul].decode() if nul >= 0 else raw.decode()
+    except UnicodeDecodeError as error:
+        # A line that was cut off at the limit may end inside a character.
+        if len(raw) <= limits.max_row_bytes or error.end < len(raw) - 3:
+            raise _invalid_utf8(raw, error.start, number) from None
+        text = raw[: error.start].decode()
+    if nul >= 0:
+        raise DatasetError(
+            "There is a NUL byte in the text.",
+            code="nul_byte",
+            line=number,
+            column=len(text) + 1,
+            hint="The file is damaged or not text. Write it again, or remove the byte: tr -d '\\000' < old > new",
+            text=text + raw[nul : nul + 400].decode(errors="replace"),
+        )
+    if len(raw) > limits.max_row_bytes:
+        raise row_too_large(number, text, limits)
+    return text
+
+
+def row_too_large(line: int, text: str | None, limits: Limits) -> DatasetTooLarge:
+    return DatasetTooLarge(
+        f"This row is larger than {readable(limits.max_row_bytes)}, the limit for one row.",
+        code="row_too_large",
+        line=line,
+        column=None if text is None else 1,
+        hint="One row is one prompt. Is the whole file on one line? Write one JSON object per line.",
+        text=text,
+    )
+
+
+def _invalid_utf8(raw: bytes, start: int, number: int) -> DatasetError:
+    before = raw[:start].decode()
+    return DatasetError(
+        f"Byte 0x{raw[start]:02x} is not valid UTF-8; the text before it is.",
+        code="wrong_encoding",
+        line=number,
+        column=len(before) + 1,
+        hint="The file mixes encodings or is not UTF-8. " + SAVE_AS_UTF8.format(name="WINDOWS-1252"),
+        text=before + raw[start : start + 400].decode(errors="backslashreplace"),
+    )
+
+
+def _refuse_foreign_encoding(raw: bytes) -> None:
+    name = next((name for mark, name in FOREIGN_MARKS if raw.startswith(mark)), None)
+    head = raw[:8]
+    if name is None and len(head) == 8:
+        # ASCII written as UTF-16 without a mark: every other byte is 0.
+        if not any(head[1::2]) and all(head[0::2]):
+            name = "UTF-16 (little endian, no byte order mark)"
+        elif not any(head[0::2]) and all(head[1::2]):
+            name = "UTF-16 (big endian, no byte order mark)"
+    if name is not None:
+        raise DatasetError(
+            f"The file is {name}; datasets are UTF-8.",
+            code="wrong_encoding",
+            line=1,
+            column=1,
+            hint=SAVE_AS_UTF8.format(name=name.split()[0]),
+        )

@@ -1,0 +1,100 @@
+"""The error tree: every failure is attributed once, at the boundary where it happens.
+
+    ReinforgeError
+    ├── InvalidInput          the request or file is wrong; fix `param` and send it again        (422)
+    ├── NotAuthenticated      no key, or one that is unknown or revoked                          (401)
+    ├── NotAllowed            a valid key without the needed role                                (403)
+    ├── NotFound              no such thing in this project                                      (404)
+    ├── StateConflict         the thing's state does not allow this now; do not retry blindly    (409)
+    ├── LeaseLost             another attempt owns the job; stop at once                         (409)
+    ├── TooLarge              over a limit                                                       (413)
+    ├── Unavailable           something that should be running is not; retryable                 (503)
+    └── JobFailure            why a job ended or paused; `code` becomes the job's `reason`       (not HTTP)
+
+`code` is stable and machine-readable, `message` says what happened, `hint` says what to do, `param` is the
+dotted path of the field at fault.
+"""
+
+from typing import Any
+
+
+class ReinforgeError(Exception):
+    """Base of every error that a user of Reinforge may see."""
+
+    status = 500
+    type = "server_error"
+    default_code = "internal_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        hint: str | None = None,
+        param: str | None = None,
+        errors: list[dict[str, Any]] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+        self.hint = hint
+        self.param = param
+        self.errors = errors or []
+
+    def envelope(self, request_id: str | None = None) -> dict[str, Any]:
+        """The JSON body that both API surfaces answer with."""
+        return {
+            "error": {
+                "message": self.message,
+                "type": self.type,
+                "code": self.code,
+                "param": self.param,
+                "hint": self.hint,
+                "errors": self.errors,
+                "request_id": request_id,
+            }
+        }
+
+
+class InvalidInput(ReinforgeError):
+    status, type, default_code = 422, "invalid_request_error", "invalid_input"
+
+
+class NotAuthenticated(ReinforgeError):
+    status, type, default_code = 401, "authentication_error", "invalid_api_key"
+
+
+class NotAllowed(ReinforgeError):
+    status, type, default_code = 403, "permission_error", "not_allowed"
+
+
+class NotFound(ReinforgeError):
+    status, type, default_code = 404, "invalid_request_error", "not_found"
+
+
+class StateConflict(ReinforgeError):
+    """Answered with `x-should-retry: false`, because the official OpenAI SDK retries every 409 otherwise."""
+
+    status, type, default_code = 409, "invalid_request_error", "state_conflict"
+
+
+class LeaseLost(ReinforgeError):
+    status, type, default_code = 409, "conflict_error", "lease_lost"
+
+
+class TooLarge(ReinforgeError):
+    status, type, default_code = 413, "invalid_request_error", "too_large"
+
+
+class Unavailable(ReinforgeError):
+    status, type, default_code = 503, "unavailable_error", "unavailable"
+
+
+class JobFailure(ReinforgeError):
+    """A named end (or pause) of a job, raised inside the worker. `retryable` means: pause, do not fail."""
+
+    default_code = "trainer_failed"
+
+    def __init__(self, message: str, *, code: str, hint: str | None = None, retryable: bool = False) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.retryable = retryable

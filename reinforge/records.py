@@ -1,0 +1,193 @@
+"""What a trainer reports: a closed set of records, numbered per attempt.
+
+A record is written once to the run folder's `records.jsonl` and once to the pipe of whoever started the
+trainer; the backend applies it idempotently by `(job, attempt, sequence)`. Bulk never travels inside a record:
+it names a *blob*, an immutable file in the run folder under `blobs/<sha256>`, uploaded before the record is.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+
+class RecordModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="null")
+
+
+class Blob(RecordModel):
+    """An immutable file, named by its content."""
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    bytes: int = Field(ge=0)
+
+
+class BaseRecord(RecordModel):
+    sequence: int = Field(ge=1)
+    """1, 2, 3 … without gaps inside an attempt."""
+    ts: float
+    """Unix seconds on the worker."""
+
+
+class Phase(BaseRecord):
+    """The trainer is doing something else now; drives the progress line."""
+
+    kind: Literal["phase"] = "phase"
+    phase: Literal["loading", "evaluating", "generating", "scoring", "updating", "saving"]
+    step: int
+    """The step under way, 1-based; 0 before the first."""
+    done: int | None = None
+    total: int | None = None
+
+
+class Started(BaseRecord):
+    """The policy is loaded; the job runs."""
+
+    kind: Literal["started"] = "started"
+    step: int
+    """Last completed step: 0, or where the resume state stood."""
+    steps: int
+    facts: dict[str, Any] = Field(default_factory=dict)
+    """Parameters, trainable parameters, device, engine, jail, versions."""
+
+
+class StepMetrics(BaseRecord):
+    """All metrics of one completed step, by the names in `reinforge.metrics`."""
+
+    kind: Literal["step_metrics"] = "step_metrics"
+    step: int
+    values: dict[str, float | None]
+    """None: not defined at this step (never NaN)."""
+
+
+class RowStatus(RecordModel):
+    """The narrow row of one completion; its text and tensors are in the step's Parquet blob."""
+
+    prompt_no: int
+    sample_no: int
+    prompt_hash: str
+    row_index: int
+    """Index of the row in the dataset."""
+    reward: float | None
+    """None: no reward (see `error`), so outside its group's statistics and the loss."""
+    advantage: float | None
+    length: int
+    """Tokens, the end token included."""
+    finish_reason: Literal["stop", "length", "cancelled"]
+    error: str | None = None
+    """Status of the first reward that failed, from the closed list in `worker.rewards`."""
+    text: str = ""
+    """First 2,000 characters of the completion, for search and lists."""
+
+
+class Rollouts(BaseRecord):
+    """The scored completions of one step (or of one evaluation)."""
+
+    kind: Literal["rollouts"] = "rollouts"
+    step: int
+    split: Literal["train", "held_out"]
+    blob: Blob
+    """zstd Parquet, columns as in `worker.training.rollout_table`."""
+    rows: list[RowStatus]
+    revisions: dict[str, str] = Field(default_factory=dict)
+    """Reward name → `rew_…@revision` (or its hash) that scored these rows."""
+
+
+class Evaluated(BaseRecord):
+    """Held-out evaluation of the policy after `step` steps (0: the base model)."""
+
+    kind: Literal["evaluated"] = "evaluated"
+    step: int
+    values: dict[str, float | None]
+    rows: int
+    samples_per_row: int
+
+
+class CheckpointSaved(BaseRecord):
+    """An adapter that can be served, as a PEFT folder in an uncompressed tar."""
+
+    kind: Literal["checkpoint_saved"] = "checkpoint_saved"
+    step: int
+    blob: Blob
+    held_out_reward: float | None
+    final: bool = False
+
+
+class ResumeStateSaved(BaseRecord):
+    """All that the next attempt needs to continue after `step`."""
+
+    kind: Literal["resume_state_saved"] = "resume_state_saved"
+    step: int
+    blob: Blob
+
+
+class LogLine(BaseRecord):
+    kind: Literal["log"] = "log"
+    level: Literal["debug", "info", "warning", "error"]
+    message: str
+    step: int | None = None
+
+
+class Finding(BaseRecord):
+    """What a detector noticed, with evidence and what to do."""
+
+    kind: Literal["finding"] = "finding"
+    code: str
+    severity: Literal["info", "warning", "error"]
+    step: int
+    message: str
+    hint: str | None = None
+    evidence: dict[str, Any] = Field(default_factory=dict)
+
+
+class Ended(BaseRecord):
+    """The last record of an attempt."""
+
+    kind: Literal["ended"] = "ended"
+    outcome: Literal["succeeded", "failed", "cancelled", "paused"]
+    reason: str | None = None
+    """Stable code, for example `reward_errors`, `out_of_memory`, `disk_full`, `model_load_failed`."""
+    message: str | None = None
+    hint: str | None = None
+    step: int = 0
+    traceback: str | None = None
+
+
+Record = Annotated[
+    Phase | Started | StepMetrics | Rollouts | Evaluated | CheckpointSaved | ResumeStateSaved | LogLine | Finding | Ended,
+    Field(discriminator="kind"),
+]
+RECORD: TypeAdapter[Record] = TypeAdapter(Record)
+
+
+class Command(RecordModel):
+    """What the platform asks of a running trainer; applied at the next step boundary."""
+
+    id: str
+    kind: Literal["cancel", "pause", "checkpoint"]
+
+
+class RewardCode(RecordModel):
+    """A reward as the trainer needs it."""
+
+    name: str
+    path: str
+    """File with the source, inside the run folder."""
+    revision: str
+    """`rew_…@3`, or `sha256:…` offline."""
+
+
+class RunManifest(RecordModel):
+    """`run.json`: everything a trainer process needs, all of it local to the run folder or an absolute path."""
+
+    job: str
+    attempt: int
+    spec: dict[str, Any]
+    """The resolved `JobSpec`."""
+    model_path: str
+    dataset_path: str
+    """Rows as uploaded; the format follows the suffix (`.jsonl`, `.csv`, `.parquet`)."""
+    held_out_path: str | None = None
+    rewards: list[RewardCode]
+    sandbox_socket: str
+    resume_path: str | None = None
+    first_sequence: int = 1

@@ -1,0 +1,176 @@
+"""Jobs, their metrics, completions, checkpoints, logs and events."""
+
+from typing import Any, Literal
+
+from reinforge.schemas.common import Response, Timestamp
+from reinforge.states import JobStatus
+
+
+class Progress(Response):
+    step: int
+    steps: int
+    phase: str | None = None
+    percent: float
+    eta_seconds: float | None = None
+    eta_low_seconds: float | None = None
+    eta_high_seconds: float | None = None
+
+
+class JobError(Response):
+    code: str
+    message: str
+    hint: str | None = None
+    traceback: str | None = None
+
+
+class Job(Response):
+    object: Literal["job"] = "job"
+    id: str
+    name: str
+    project: str
+    status: JobStatus
+    reason: str | None = None
+    error: JobError | None = None
+    progress: Progress
+    attempt: int
+    model: str
+    dataset: str
+    reward_names: list[str]
+    held_out_reward_before: float | None = None
+    held_out_reward: float | None = None
+    """Newest held-out reward."""
+    best_step: int | None = None
+    adapter: str | None = None
+    """`adp_…` once the job has succeeded."""
+    jail: str | None = None
+    created_at: Timestamp
+    started_at: Timestamp | None = None
+    finished_at: Timestamp | None = None
+    created_by: str | None = None
+
+
+class JobDetail(Job):
+    spec: dict[str, Any]
+    """As given."""
+    resolved_spec: dict[str, Any] | None = None
+    facts: dict[str, Any] = {}
+    warnings: list[str] = []
+
+
+class Series(Response):
+    """One metric of one job, columnar; `values[i]` belongs to `steps[i]`, None where it was not defined."""
+
+    key: str
+    kind: Literal["train", "held_out"]
+    steps: list[int]
+    values: list[float | None]
+    ts: list[float]
+
+
+class Metrics(Response):
+    object: Literal["metrics"] = "metrics"
+    job: str
+    seq: int
+    """Live-event cursor that these points include: stream on from here."""
+    series: list[Series]
+
+
+class CompletionRow(Response):
+    """The narrow row; `Completion` has the rest."""
+
+    step: int
+    split: Literal["train", "held_out"]
+    prompt_no: int
+    sample_no: int
+    row_index: int
+    prompt_hash: str
+    reward: float | None
+    advantage: float | None
+    length: int
+    finish_reason: str
+    error: str | None
+    text: str
+
+
+class RewardResult(Response):
+    """What one reward said about one completion."""
+
+    name: str
+    status: str
+    value: float | None
+    parts: dict[str, float] = {}
+    steps: list[tuple[float, int]] = []
+    criteria: dict[str, float] = {}
+    candidates: list[list[float]] = []
+    reason: str | None = None
+    prints: str = ""
+    message: str | None = None
+    wall_ms: float = 0.0
+    cpu_ms: float = 0.0
+    revision: str | None = None
+
+
+class Completion(CompletionRow):
+    prompt: str
+    prompt_messages: list[dict[str, Any]] = []
+    item: dict[str, Any] = {}
+    rewards: list[RewardResult] = []
+    token_ids: list[int] = []
+    tokens: list[str] = []
+    sampler_logprobs: list[float] = []
+    entropies: list[float] = []
+
+
+class CompletionPage(Response):
+    object: Literal["list"] = "list"
+    data: list[CompletionRow]
+    has_more: bool = False
+    total: int
+    step: int | None
+    steps: list[int] = []
+    """Steps that have completions of this split."""
+
+
+class Checkpoint(Response):
+    object: Literal["checkpoint"] = "checkpoint"
+    id: str
+    job: str
+    step: int
+    bytes: int
+    held_out_reward: float | None
+    best: bool
+    final: bool
+    adapter: str | None
+    created_at: Timestamp
+
+
+class LogEntry(Response):
+    seq: int
+    ts: float
+    level: str
+    message: str
+    step: int | None
+    attempt: int
+
+
+class FindingEntry(Response):
+    code: str
+    severity: str
+    step: int
+    message: str
+    hint: str | None
+    evidence: dict[str, Any] = {}
+
+
+class JobEvent(Response):
+    """What `GET /api/v1/jobs/{id}/events` lists and the live stream carries.
+
+    type: `status` (data: Job), `metrics` (data: {step, kind, values, ts}), `completions` (data: {step, split, count}),
+    `checkpoint` (data: Checkpoint), `log` (data: LogEntry), `finding`, `phase` (data: {phase, step, done, total}),
+    `rewind` (data: {to_step}).
+    """
+
+    seq: int
+    job: str
+    type: str
+    data: dict[str, Any]

@@ -1,0 +1,162 @@
+"""Datasets, rewards, base models, adapters, workers, keys, the signed-in person."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.jobs import RewardResult
+
+
+class Dataset(Response):
+    object: Literal["dataset"] = "dataset"
+    id: str
+    name: str
+    filename: str
+    format: str
+    bytes: int
+    rows: int
+    sha256: str
+    columns: list[dict[str, Any]]
+    """Each `{name, type, nulls, example}`."""
+    warnings: list[str] = []
+    preview: list[dict[str, Any]] = []
+    created_at: Timestamp
+    jobs: int = 0
+    """Jobs that used it."""
+
+
+class DatasetRows(Response):
+    object: Literal["list"] = "list"
+    data: list[dict[str, Any]]
+    offset: int
+    total: int
+
+
+class RewardCreate(Request):
+    name: str = Field(min_length=1, max_length=100)
+    source: str = Field(min_length=1, max_length=262_144)
+    entry: str | None = None
+    granularity: Literal["sample", "group", "batch"] = "sample"
+    description: str | None = Field(default=None, max_length=2000)
+
+
+class RevisionCreate(Request):
+    source: str = Field(min_length=1, max_length=262_144)
+    entry: str | None = None
+
+
+class RewardRevision(Response):
+    revision: int
+    source: str
+    sha256: str
+    entries: list[dict[str, Any]]
+    """Functions found, each `{name, spelling, line}`."""
+    created_at: Timestamp
+
+
+class RewardSummary(Response):
+    object: Literal["reward"] = "reward"
+    id: str
+    name: str
+    description: str | None
+    revision: int
+    entry: str | None
+    granularity: str
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class RewardDetail(RewardSummary):
+    revisions: list[RewardRevision]
+
+
+class RewardTestRow(Request):
+    completion: str = Field(max_length=262_144)
+    item: dict[str, Any] = {}
+    prompt: str | list[dict[str, Any]] = ""
+
+
+class RewardTest(Request):
+    """Score given completions. Exactly one of a stored reward in the path or `source` here."""
+
+    source: str | None = Field(default=None, max_length=262_144)
+    entry: str | None = None
+    granularity: Literal["sample", "group", "batch"] = "sample"
+    rows: list[RewardTestRow] = Field(min_length=1, max_length=256)
+    timeout_seconds: float = Field(default=2.0, gt=0, le=60)
+
+
+class RewardTestResult(Response):
+    object: Literal["reward.test"] = "reward.test"
+    jail: str | None
+    results: list[RewardResult]
+    load_error: str | None = None
+
+
+class ModelCreate(Request):
+    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    source: str = Field(min_length=1, max_length=4096)
+    """A folder on the worker, or `hub:org/name@revision`."""
+
+
+class BaseModelInfo(Response):
+    object: Literal["base_model"] = "base_model"
+    id: str
+    source: str
+    status: Literal["ready", "failed"]
+    error: str | None = None
+    architecture: str | None
+    parameters: int | None
+    context_length: int | None
+    has_chat_template: bool
+    chat_template_source: str | None = None
+    vocabulary: int | None = None
+    lora_targets: list[str] = []
+    bytes: int | None
+    licence: str | None
+    sha256: str | None
+    created_at: Timestamp
+
+
+class Adapter(Response):
+    object: Literal["adapter"] = "adapter"
+    id: str
+    name: str
+    job: str
+    checkpoint: str
+    step: int
+    model: str
+    bytes: int
+    sha256: str
+    held_out_reward: float | None
+    created_at: Timestamp
+
+
+class WorkerInfo(Response):
+    object: Literal["worker"] = "worker"
+    id: str
+    kind: Literal["trainer", "calls"]
+    hostname: str
+    online: bool
+    jail: str | None
+    jail_reasons: list[str] = []
+    device: str | None
+    version: str
+    last_seen_at: Timestamp
+    job: str | None = None
+
+
+class Me(Response):
+    object: Literal["me"] = "me"
+    key: str
+    name: str
+    role: str
+    project: str
+    project_name: str
+    version: str
+
+
+class SignIn(Request):
+    token: str = Field(min_length=8, max_length=200)
+    """A one-time sign-in token, or an API key."""

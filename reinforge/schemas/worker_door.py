@@ -1,0 +1,98 @@
+"""The worker door: what workers and the backend say to each other over HTTP. Workers hold no database credentials.
+
+Every request carries `Authorization: Bearer <worker token>`; those about a claimed job carry its job token
+instead, and the attempt number, which is the fencing token: a stale attempt is refused with `lease_lost`.
+"""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from reinforge.records import Blob, Command, Record
+from reinforge.schemas.common import Request, Response
+
+LEASE_SECONDS = 30.0
+HEARTBEAT_SECONDS = 5.0
+CALL_POLL_SECONDS = 25.0
+
+CallKind = Literal["validate", "score", "render", "inspect_model"]
+
+
+class Register(Request):
+    id: str = Field(pattern=r"^wrk_[A-Za-z0-9_-]{1,80}$")
+    kind: Literal["trainer", "calls"]
+    hostname: str
+    version: str
+    jail: str | None = None
+    jail_reasons: list[str] = []
+    device: str | None = None
+
+
+class Claim(Request):
+    worker: str
+    job: str | None = None
+    """The job that the wake-up named; None takes the oldest queued one."""
+
+
+class ClaimedReward(Response):
+    name: str
+    source: str
+    revision: str
+
+
+class Claimed(Response):
+    job: str
+    attempt: int
+    job_token: str
+    lease_seconds: float = LEASE_SECONDS
+    spec: dict[str, Any]
+    model_source: str
+    """`builtin:starter-arith`, a folder, or `hub:org/name@revision`."""
+    model_sha256: str | None
+    dataset: Blob
+    dataset_format: str
+    held_out: Blob | None = None
+    held_out_format: str | None = None
+    rewards: list[ClaimedReward]
+    resume: Blob | None = None
+    resume_step: int = 0
+
+
+class Heartbeat(Request):
+    attempt: int
+    applied_commands: list[str] = []
+
+
+class HeartbeatReply(Response):
+    lease_seconds: float = LEASE_SECONDS
+    commands: list[Command] = []
+
+
+class RecordBatch(Request):
+    attempt: int
+    records: list[Record] = Field(max_length=1000)
+
+
+class RecordReply(Response):
+    acknowledged: int
+    """Highest sequence stored; everything up to it may be forgotten by the worker."""
+
+
+class NextCall(Request):
+    worker: str
+    kinds: list[CallKind]
+    wait_seconds: float = Field(default=CALL_POLL_SECONDS, ge=0, le=60)
+
+
+class CallMessage(Response):
+    id: str
+    kind: CallKind
+    payload: dict[str, Any]
+    deadline_seconds: float
+
+
+class CallAnswer(Request):
+    """The worker's answer; `error` is the envelope's inner object."""
+
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None

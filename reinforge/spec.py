@@ -1,0 +1,300 @@
+"""`JobSpec`: what a person asks for, in one declared type that the API, SDK, command line, worker and form share.
+
+Unknown keys are errors. A specification is stored twice: as given, and as resolved (`resolve`), where nothing
+is left open. The algorithm is four exchangeable slots (shaping, selection, advantage, loss), each a
+discriminated union, so that a variant of GRPO is a way to fill slots and never a branch in the trainer.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class SpecModel(BaseModel):
+    """Base of every part of a specification: closed, immutable, numbers finite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+# ── Data ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ColumnRoles(SpecModel):
+    """Which column of the dataset plays which part; the others stay readable by rewards as `item.<column>`."""
+
+    prompt: str | None = None
+    """Column with the prompt as text; default `prompt` when the dataset has one."""
+    messages: str | None = None
+    """Column with chat messages; default `messages` when the dataset has one. Wins over `prompt`."""
+    answer: str | None = None
+    """Column with the reference answer, shown beside completions."""
+    slice: str | None = None
+    """Column whose values split metrics, for example `domain`."""
+
+
+class DataSpec(SpecModel):
+    dataset: str = Field(min_length=1)
+    """Id of a dataset (`file-…`), or a path when training offline."""
+    held_out: str | None = None
+    """Id or path of a second dataset kept for evaluation. Without it a share of `dataset` is held out."""
+    held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
+    """Rows of `dataset` to hold out when there is no `held_out`; default a tenth, at most 256; 0 for none."""
+    columns: ColumnRoles = ColumnRoles()
+    prompt_template: str | None = Field(default=None, min_length=1, max_length=65_536)
+    """Text with `{column}` placeholders that becomes the user message, for datasets without a prompt column."""
+    system_prompt: str | None = Field(default=None, max_length=65_536)
+    """System message put before every prompt that does not start with one."""
+    sampling: Literal["shuffle", "in_order"] = "shuffle"
+    """Order of rows: a new seeded shuffle per epoch, or as they stand."""
+
+
+# ── Environment and rewards ─────────────────────────────────────────────────────────────────────────────────
+
+
+class SingleTurn(SpecModel):
+    """One prompt, one completion."""
+
+    type: Literal["single_turn"] = "single_turn"
+
+
+Environment = Annotated[SingleTurn, Field(discriminator="type")]
+
+
+class PythonReward(SpecModel):
+    """Python code run in the sandbox. Exactly one of `reward` (stored), `source` (inline) or `path` (offline)."""
+
+    type: Literal["python"] = "python"
+    name: Name = "reward"
+    weight: float = 1.0
+    reward: str | None = None
+    """Id of a stored reward (`rew_…`)."""
+    revision: int | None = Field(default=None, ge=1)
+    """Revision of the stored reward; default its newest when the job is created."""
+    source: str | None = Field(default=None, max_length=262_144)
+    path: str | None = None
+    """A `.py` file, relative to the job file; only for `reinforge train` and the command line."""
+    entry: str | None = None
+    """Name of the function; needed when the module defines several and none is called `grade`."""
+    granularity: Literal["sample", "group", "batch"] = "sample"
+    isolate: Literal["batch", "sample"] = "batch"
+    """`sample` runs every completion in a process of its own: for rewards that execute completions."""
+    on_error: Literal["drop", "zero", "pause"] = "drop"
+    """What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job."""
+    timeout_seconds: float = Field(default=2.0, gt=0, le=60)
+    """Wall time for one completion."""
+    memory_mb: int = Field(default=1024, ge=64, le=4096)
+
+    @model_validator(mode="after")
+    def one_origin(self) -> Self:
+        if sum(x is not None for x in (self.reward, self.source, self.path)) != 1:
+            raise ValueError("give exactly one of `reward` (an id), `source` (code) or `path` (a .py file)")
+        if self.revision is not None and self.reward is None:
+            raise ValueError("`revision` needs `reward`")
+        return self
+
+
+Reward = Annotated[PythonReward, Field(discriminator="type")]
+
+
+# ── Algorithm: four slots ───────────────────────────────────────────────────────────────────────────────────
+
+
+class WeightedSum(SpecModel):
+    """R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a row with none leaves its group."""
+
+    type: Literal["weighted_sum"] = "weighted_sum"
+
+
+Shaping = Annotated[WeightedSum, Field(discriminator="type")]
+
+
+class KeepAll(SpecModel):
+    """Every group is trained on."""
+
+    type: Literal["keep_all"] = "keep_all"
+
+
+Selection = Annotated[KeepAll, Field(discriminator="type")]
+
+
+class GrpoAdvantage(SpecModel):
+    """A_i = (R_i - mean_g) / (std_g + eps), sample standard deviation; a uniform group gets exactly 0."""
+
+    type: Literal["grpo"] = "grpo"
+    eps: float = Field(default=1e-4, gt=0, le=1)
+
+
+class DrGrpoAdvantage(SpecModel):
+    """A_i = R_i - mean_g: no division by the standard deviation."""
+
+    type: Literal["dr_grpo"] = "dr_grpo"
+
+
+Advantage = Annotated[GrpoAdvantage | DrGrpoAdvantage, Field(discriminator="type")]
+
+
+class PpoClip(SpecModel):
+    """-min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A) per token."""
+
+    type: Literal["ppo_clip"] = "ppo_clip"
+    eps_low: float = Field(default=0.2, gt=0, le=1)
+    eps_high: float = Field(default=0.2, gt=0, le=100)
+
+
+Surrogate = Annotated[PpoClip, Field(discriminator="type")]
+
+
+class SeqMean(SpecModel):
+    """Mean over tokens inside a completion, then over completions (GRPO)."""
+
+    type: Literal["seq_mean"] = "seq_mean"
+
+
+class Constant(SpecModel):
+    """Sum over tokens divided by completions × a constant length (Dr. GRPO)."""
+
+    type: Literal["constant"] = "constant"
+    length: int | None = Field(default=None, ge=1)
+    """Tokens; default `rollout.max_completion_tokens`."""
+
+
+Aggregation = Annotated[SeqMean | Constant, Field(discriminator="type")]
+
+
+class KlPenalty(SpecModel):
+    """β · KL(policy ‖ reference), added to the loss per token. The reference runs only when beta > 0."""
+
+    beta: float = Field(default=0.0, ge=0, le=10)
+    estimator: Literal["k2", "k3"] = "k3"
+
+
+class Loss(SpecModel):
+    """Slot 4, the only differentiable one."""
+
+    ratio_level: Literal["token"] = "token"
+    surrogate: Surrogate = PpoClip()
+    aggregation: Aggregation = SeqMean()
+    kl: KlPenalty = KlPenalty()
+
+
+class Algorithm(SpecModel):
+    preset: str | None = "grpo"
+    """Where the slots came from; a label only, the slots decide."""
+    shaping: Shaping = WeightedSum()
+    selection: Selection = KeepAll()
+    advantage: Advantage = GrpoAdvantage()
+    loss: Loss = Loss()
+    updates_per_step: int = Field(default=1, ge=1, le=64)
+    """Optimizer updates per step: the groups are split into this many mini-batches."""
+
+
+# ── Rollout, adapter, optimizer, evaluation, limits ─────────────────────────────────────────────────────────
+
+
+class Rollout(SpecModel):
+    engine: Literal["auto", "transformers"] = "auto"
+    prompts_per_step: int = Field(default=16, ge=1, le=65_536)
+    completions_per_prompt: int = Field(default=8, ge=2, le=1024)
+    """G. At least 2: with one completion there is nothing to compare."""
+    max_prompt_tokens: int | None = Field(default=None, ge=1)
+    """Default: the model's context less `max_completion_tokens`. Longer prompts are refused at creation."""
+    max_completion_tokens: int = Field(default=256, ge=1, le=1_048_576)
+    temperature: float = Field(default=1.0, gt=0, le=10)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    stop: list[str] = Field(default_factory=list, max_length=16)
+
+
+class Lora(SpecModel):
+    type: Literal["lora"] = "lora"
+    rank: int = Field(default=16, ge=1, le=512)
+    alpha: float | None = Field(default=None, gt=0)
+    """Scale is alpha / rank; default 2 × rank."""
+    dropout: Literal[0] = 0
+    """Fixed at 0: with dropout the trainer's and the sampler's log-probabilities would differ."""
+    targets: Literal["all-linear"] | list[str] = "all-linear"
+
+
+class Optimizer(SpecModel):
+    type: Literal["adamw"] = "adamw"
+    learning_rate: float = Field(default=1e-5, gt=0, le=1)
+    """For LoRA about ten times what full fine-tuning would use."""
+    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.999)
+    eps: float = Field(default=1e-8, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0, le=1)
+    clip_norm: float = Field(default=1.0, gt=0)
+    warmup_steps: int = Field(default=0, ge=0)
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+
+
+class Evaluation(SpecModel):
+    every_steps: int = Field(default=10, ge=0)
+    """0: only before the first and after the last step."""
+    rows: int = Field(default=64, ge=0, le=100_000)
+    """Held-out rows used, evenly spread; 0 turns evaluation off."""
+    samples_per_row: int = Field(default=4, ge=1, le=1024)
+    temperature: float = Field(default=1.0, ge=0, le=10)
+    """Evaluation samples like training; 0 is greedy."""
+
+
+class Limits(SpecModel):
+    steps: int = Field(default=100, ge=1, le=1_000_000)
+    max_seconds: float | None = Field(default=None, gt=0)
+    """Wall time of one attempt; the job then ends after the step with what it has."""
+    checkpoint_every: int = Field(default=10, ge=1)
+    """Steps between checkpoints and resume states."""
+    error_share: Probability = 0.2
+    """Reward errors on a larger share of rows over three steps pause the job."""
+
+
+class JobSpec(SpecModel):
+    """One fine-tuning job."""
+
+    name: str | None = Field(default=None, max_length=200)
+    model: str = Field(min_length=1, max_length=200)
+    """Id of a base model (`starter-arith`), or a folder when training offline."""
+    data: DataSpec
+    environment: Environment = SingleTurn()
+    rewards: list[Reward] = Field(min_length=1, max_length=16)
+    algorithm: Algorithm = Algorithm()
+    rollout: Rollout = Rollout()
+    adapter: Lora = Lora()
+    optimizer: Optimizer = Optimizer()
+    evaluation: Evaluation = Evaluation()
+    limits: Limits = Limits()
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    metadata: dict[str, str] = Field(default_factory=dict, max_length=16)
+
+    @model_validator(mode="before")
+    @classmethod
+    def fill_preset(cls, value: Any) -> Any:
+        """`algorithm: {preset: dr_grpo}` fills every slot that is not given beside it."""
+        from reinforge.presets import apply_preset
+
+        return apply_preset(value)
+
+    @model_validator(mode="after")
+    def parts_agree(self) -> Self:
+        names = [reward.name for reward in self.rewards]
+        if len(set(names)) != len(names):
+            raise ValueError(f"two rewards share a name: {', '.join(sorted(names))}")
+        if self.algorithm.updates_per_step > self.rollout.prompts_per_step:
+            raise ValueError(
+                "algorithm.updates_per_step is larger than rollout.prompts_per_step: "
+                "every update needs at least one whole group"
+            )
+        return self
+
+    def resolved(self, *, engine: str = "transformers") -> "JobSpec":
+        """The same specification with nothing left open (no "auto", no default that depends on another field)."""
+        spec = self.model_dump()
+        spec["rollout"]["engine"] = engine if self.rollout.engine == "auto" else self.rollout.engine
+        if self.adapter.alpha is None:
+            spec["adapter"]["alpha"] = 2.0 * self.adapter.rank
+        aggregation = spec["algorithm"]["loss"]["aggregation"]
+        if aggregation["type"] == "constant" and aggregation["length"] is None:
+            aggregation["length"] = self.rollout.max_completion_tokens
+        return JobSpec.model_validate(spec)

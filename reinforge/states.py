@@ -1,0 +1,66 @@
+"""States of a job: one table of transitions, applied by the backend alone under the job's row lock.
+
+    validating → queued → starting → running → succeeded | failed | cancelled
+                   ▲                    │
+                   └── paused ◀── pausing          any non-final state → cancelling → cancelled
+    a lost lease: starting | running | pausing → queued, with attempt + 1
+
+`reason` is a separate field: a state says where a job is, the reason why.
+"""
+
+from enum import StrEnum
+
+from reinforge.errors import StateConflict
+
+
+class JobStatus(StrEnum):
+    VALIDATING = "validating"
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    CANCELLING = "cancelling"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+S = JobStatus
+
+TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
+    S.VALIDATING: frozenset({S.QUEUED, S.FAILED, S.CANCELLING, S.CANCELLED}),
+    S.QUEUED: frozenset({S.STARTING, S.FAILED, S.CANCELLING, S.CANCELLED}),
+    S.STARTING: frozenset({S.RUNNING, S.QUEUED, S.PAUSED, S.FAILED, S.CANCELLING, S.CANCELLED}),
+    S.RUNNING: frozenset({S.SUCCEEDED, S.FAILED, S.PAUSING, S.PAUSED, S.QUEUED, S.CANCELLING, S.CANCELLED}),
+    S.PAUSING: frozenset({S.PAUSED, S.QUEUED, S.SUCCEEDED, S.FAILED, S.CANCELLING, S.CANCELLED}),
+    S.PAUSED: frozenset({S.QUEUED, S.FAILED, S.CANCELLING, S.CANCELLED}),
+    S.CANCELLING: frozenset({S.CANCELLED}),
+    S.SUCCEEDED: frozenset(),
+    S.FAILED: frozenset(),
+    S.CANCELLED: frozenset(),
+}
+
+FINAL = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED})
+"""Nothing changes a job any more."""
+
+LEASED = frozenset({S.STARTING, S.RUNNING, S.PAUSING, S.CANCELLING})
+"""A worker may hold the job: heartbeats are accepted and an expired lease is acted upon."""
+
+ACCEPTS_RECORDS = LEASED
+"""Records of the current attempt are stored; a cancelling job still reports its last step."""
+
+CANCELLABLE = frozenset(set(JobStatus) - FINAL - {S.CANCELLING})
+"""`POST …/cancel` is allowed; in other states it is a state conflict."""
+
+
+def check_transition(old: JobStatus, new: JobStatus) -> None:
+    """Raise `StateConflict` unless the table allows `old → new`."""
+    if new not in TRANSITIONS[old]:
+        raise StateConflict(
+            f"A job that is {old} cannot become {new}.",
+            code="invalid_transition",
+            hint="Finished jobs do not change; start a new job with the same specification."
+            if old in FINAL
+            else f"From {old} a job can become: {', '.join(sorted(TRANSITIONS[old]))}.",
+        )
