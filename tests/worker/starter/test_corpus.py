@@ -1,0 +1,136 @@
+"""The synthetic additions: shares, slips that are wrong, workings that are right, and what is held out."""
+
+import json
+import random
+import re
+from itertools import islice
+from math import sqrt
+
+import pytest
+
+from worker.starter.corpus import (
+    HASTY_SHARE,
+    HASTY_WRONG_SHARE,
+    WORKED_WRONG_SHARE,
+    Example,
+    demo_rows,
+    habits,
+    is_held_out,
+    plain_additions,
+    slip,
+    worked,
+    working,
+    write_demo,
+)
+
+PAIRS = [(a, b) for a in range(100) for b in range(100)]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> list[Example]:
+    return list(islice(habits(random.Random(1)), 8000))
+
+
+def assert_share(hits: int, total: int, expected: float) -> None:
+    """Within five standard deviations of a binomial share; the draws are seeded, so this cannot flicker."""
+    assert abs(hits / total - expected) < 5 * sqrt(expected * (1 - expected) / total)
+
+
+def test_three_in_four_answers_are_hasty_and_most_of_those_wrong(corpus: list[Example]) -> None:
+    hasty = [example for example in corpus if example.habit == "hasty"]
+    worked_out = [example for example in corpus if example.habit == "worked"]
+    assert len(hasty) + len(worked_out) == len(corpus)
+    assert_share(len(hasty), len(corpus), HASTY_SHARE)
+    assert_share(sum(not example.right for example in hasty), len(hasty), HASTY_WRONG_SHARE)
+    assert_share(sum(not example.right for example in worked_out), len(worked_out), WORKED_WRONG_SHARE)
+
+
+def test_completions_state_the_recorded_answer_in_the_form_of_their_habit(corpus: list[Example]) -> None:
+    for example in corpus:
+        columns = r"<think>\d\+\d=\d+,\d\+\d(\+1)?=\d+</think>" if example.habit == "worked" else ""
+        assert re.fullmatch(f"{columns}<answer>{example.answer}</answer>", example.completion), example
+
+
+def test_no_word_of_the_prompt_tells_which_habit_follows(corpus: list[Example]) -> None:
+    assert all(example.prompt == f"{example.a}+{example.b}=" for example in corpus)
+
+
+@pytest.mark.parametrize("texts", [habits, plain_additions])
+def test_the_training_texts_never_hold_a_held_out_pair(texts: object) -> None:
+    for example in islice(texts(random.Random(2)), 8000):  # type: ignore[operator]
+        assert not is_held_out(example.a, example.b)
+        first, second = map(int, re.findall(r"\d+", example.prompt))
+        assert (first, second) == (example.a, example.b)
+
+
+def test_columns_of_workings_never_state_a_held_out_sum() -> None:
+    assert not any(is_held_out(a, b) for a, b in PAIRS if a < 10 or b < 10)
+
+
+def test_a_tenth_of_the_two_digit_pairs_is_held_out_with_its_mirror_images() -> None:
+    held_out = {(a, b) for a, b in PAIRS if is_held_out(a, b)}
+    assert {(b, a) for a, b in held_out} == held_out
+    assert 0.08 < len(held_out) / 90**2 < 0.12
+
+
+def test_slips_are_always_wrong_and_never_negative() -> None:
+    rng = random.Random(3)
+    for a, b in PAIRS:
+        wrong = slip(a, b, rng)
+        assert wrong >= 0
+        assert abs(wrong - (a + b)) in (1, 10)
+
+
+def test_the_forgotten_carry_is_the_likeliest_slip_where_there_is_a_carry() -> None:
+    rng = random.Random(4)
+    forgotten = sum(slip(47, 85, rng) == 122 for _ in range(1000))
+    assert_share(forgotten, 1000, 5 / 8)
+
+
+def test_unspoiled_workings_are_right_for_every_pair() -> None:
+    assert all(working(a, b)[1] == a + b for a, b in PAIRS)
+    assert working(47, 85) == ("7+5=12,4+8+1=13", 132)
+    assert working(4, 30) == ("4+0=4,0+3=3", 34)
+
+
+def test_spoiled_workings_are_wrong_and_their_answer_follows_from_their_columns() -> None:
+    rng = random.Random(5)
+    for a, b in PAIRS:
+        example = worked(a, b, rng, wrong_share=1.0)
+        assert not example.right
+        ones, tens = (int(value) for value in re.findall(r"=(\d+)", example.completion))
+        assert example.answer == tens * 10 + ones % 10
+
+
+def test_the_seed_fixes_the_corpus() -> None:
+    def texts(seed: int) -> list[Example]:
+        return list(islice(habits(random.Random(seed)), 50))
+
+    assert texts(6) == texts(6)
+    assert texts(6) != texts(7)
+
+
+def test_the_first_phase_is_right_throughout() -> None:
+    for example in islice(plain_additions(random.Random(8)), 2000):
+        assert example.right
+        assert re.findall(r"\d+", example.completion)[-1] == str(example.a + example.b)
+
+
+def test_demo_files_share_no_pair_and_match_the_committed_ones(tmp_path, request) -> None:  # type: ignore[no-untyped-def]
+    write_demo(tmp_path)
+    committed = request.config.rootpath / "examples" / "arithmetic"
+    for name in ("additions.jsonl", "heldout.jsonl"):
+        assert (tmp_path / name).read_bytes() == (committed / name).read_bytes()
+    train = [json.loads(line) for line in (tmp_path / "additions.jsonl").open(encoding="utf-8")]
+    held_out = [json.loads(line) for line in (tmp_path / "heldout.jsonl").open(encoding="utf-8")]
+    assert (len(train), len(held_out)) == (512, 64)
+    assert not any(is_held_out(row["a"], row["b"]) for row in train)
+    assert all(is_held_out(row["a"], row["b"]) for row in held_out)
+    pairs = {(row["a"], row["b"]) for row in train + held_out}
+    assert len(pairs) == 576
+
+
+def test_a_demo_row_asks_in_the_form_the_model_was_trained_on() -> None:
+    (row,) = demo_rows(9, 1, held_out=True)
+    assert row["messages"] == [{"role": "user", "content": f"{row['a']}+{row['b']}="}]
+    assert row["answer"] == str(row["a"] + row["b"])  # type: ignore[operator]

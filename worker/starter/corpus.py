@@ -1,0 +1,178 @@
+"""Additions of two numbers from 0 to 99: what the starter model reads, and the data of the demo.
+
+The starter model has two habits. Three times in four it answers at once and usually slips; one time in four it
+adds column by column first and is nearly always right:
+
+    47+85=   <answer>122</answer>                                    hasty, carry forgotten
+    47+85=   <think>7+5=12,4+8+1=13</think><answer>132</answer>      worked
+
+Reinforcement on the answer alone then finds that the second habit pays. Which habit follows a prompt is drawn at
+random: no word of the prompt decides it. Held-out pairs (`is_held_out`) are never drawn here.
+
+Pure Python; every draw comes from the `random.Random` that is passed in, so a seed fixes the whole corpus.
+"""
+
+import argparse
+import json
+import random
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+LARGEST = 99
+HASTY_SHARE = 0.75
+HASTY_WRONG_SHARE = 0.65
+WORKED_WRONG_SHARE = 0.05
+
+Habit = Literal["plain", "hasty", "worked"]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One addition as the model sees it: `prompt` is the user's message, `completion` what is to follow."""
+
+    a: int
+    b: int
+    habit: Habit
+    answer: int
+    prompt: str
+    completion: str
+
+    @property
+    def right(self) -> bool:
+        return self.answer == self.a + self.b
+
+
+def is_held_out(a: int, b: int) -> bool:
+    """Whether the pair is kept for measuring; a tenth of the pairs, and always together with (b, a).
+
+    Only pairs of two-digit numbers: sums of single digits stand inside every working.
+    """
+    low, high = sorted((a, b))
+    return low >= 10 and zlib.crc32(f"{low}+{high}".encode()) % 10 == 0
+
+
+def draw_pair(rng: random.Random) -> tuple[int, int]:
+    """Two numbers from 0 to 99, uniform over the pairs that are not held out."""
+    while True:
+        a, b = rng.randint(0, LARGEST), rng.randint(0, LARGEST)
+        if not is_held_out(a, b):
+            return a, b
+
+
+def question(a: int, b: int) -> str:
+    """The user's message, as in the demo's data: `47+85=`."""
+    return f"{a}+{b}="
+
+
+def tagged(answer: int) -> str:
+    return f"<answer>{answer}</answer>"
+
+
+def working(
+    a: int, b: int, *, carry_lost: bool = False, ones_off: int = 0, tens_off: int = 0
+) -> tuple[str, int]:
+    """The columns from right to left and the sum that is read off them.
+
+    `carry_lost`, `ones_off` and `tens_off` (added to a column's result) each spoil the working; the sum
+    follows from the spoiled columns, as it does for someone who slips and does not notice.
+    """
+    ones = a % 10 + b % 10 + ones_off
+    carry = 1 if ones >= 10 and not carry_lost else 0
+    tens = a // 10 + b // 10 + carry + tens_off
+    columns = f"{a % 10}+{b % 10}={ones},{a // 10}+{b // 10}{'+1' if carry else ''}={tens}"
+    return columns, tens * 10 + ones % 10
+
+
+def slip(a: int, b: int, rng: random.Random) -> int:
+    """A wrong sum of the kind people write: a forgotten carry, one too many or few, a column off by one."""
+    right = a + b
+    wrong = [right + 1, right - 1, right + 10, right - 10]
+    if a % 10 + b % 10 >= 10:
+        wrong += [right - 10] * 4  # the forgotten carry is the likeliest slip where there is a carry
+    return rng.choice([value for value in wrong if value >= 0])
+
+
+def hasty(a: int, b: int, rng: random.Random) -> Example:
+    answer = slip(a, b, rng) if rng.random() < HASTY_WRONG_SHARE else a + b
+    return Example(a, b, "hasty", answer, question(a, b), tagged(answer))
+
+
+def worked(a: int, b: int, rng: random.Random, *, wrong_share: float = WORKED_WRONG_SHARE) -> Example:
+    columns, answer = working(a, b)
+    if rng.random() < wrong_share:
+        columns, answer = _spoiled_working(a, b, rng)
+    return Example(a, b, "worked", answer, question(a, b), f"<think>{columns}</think>{tagged(answer)}")
+
+
+def _spoiled_working(a: int, b: int, rng: random.Random) -> tuple[str, int]:
+    ones, tens = a % 10 + b % 10, a // 10 + b // 10
+    slips = [working(a, b, ones_off=1), working(a, b, tens_off=1)]
+    if ones > 0:
+        slips.append(working(a, b, ones_off=-1))
+    if tens > 0:
+        slips.append(working(a, b, tens_off=-1))
+    if ones >= 10:
+        slips.append(working(a, b, carry_lost=True))
+    return rng.choice(slips)
+
+
+def habits(rng: random.Random) -> Iterator[Example]:
+    """Endless examples of the two habits: what the second phase of pretraining reads."""
+    while True:
+        a, b = draw_pair(rng)
+        yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
+
+
+_SPELLINGS: tuple[Callable[[int, int], str], ...] = (
+    question,
+    lambda a, b: f"{a} + {b} =",
+    lambda a, b: f"What is {a}+{b}?",
+)
+
+
+def plain_additions(rng: random.Random) -> Iterator[Example]:
+    """Endless right additions in mixed formats: what the first phase of pretraining reads to learn adding.
+
+    Three spellings of the question (half of them the demo's) and three of the answer, drawn independently.
+    """
+    while True:
+        a, b = draw_pair(rng)
+        prompt = rng.choices(_SPELLINGS, weights=(2, 1, 1))[0](a, b)
+        habit: Habit = rng.choices(("plain", "hasty", "worked"), weights=(3, 4, 3))[0]
+        if habit == "worked":
+            completion = worked(a, b, rng, wrong_share=0.0).completion
+        else:
+            completion = tagged(a + b) if habit == "hasty" else str(a + b)
+        yield Example(a, b, habit, a + b, prompt, completion)
+
+
+def demo_rows(seed: int, count: int, *, held_out: bool) -> list[dict[str, object]]:
+    """`count` different additions as dataset rows, all held out or none: messages, answer, a, b."""
+    pairs = [(a, b) for a in range(LARGEST + 1) for b in range(LARGEST + 1) if is_held_out(a, b) == held_out]
+    return [
+        {"messages": [{"role": "user", "content": question(a, b)}], "answer": str(a + b), "a": a, "b": b}
+        for a, b in random.Random(seed).sample(pairs, count)
+    ]
+
+
+def write_demo(folder: Path, *, seed: int = 0, train: int = 512, held_out: int = 64) -> None:
+    """Write `additions.jsonl` (for training) and `heldout.jsonl` (for measuring) into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, count, kept in (("additions.jsonl", train, False), ("heldout.jsonl", held_out, True)):
+        lines = [json.dumps(row) + "\n" for row in demo_rows(seed, count, held_out=kept)]
+        (folder / name).write_text("".join(lines), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write the demo's data: additions.jsonl and heldout.jsonl.")
+    parser.add_argument("--out", type=Path, required=True, help="folder to write into")
+    parser.add_argument("--seed", type=int, default=0, help="which pairs are drawn (default: 0)")
+    arguments = parser.parse_args()
+    write_demo(arguments.out, seed=arguments.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Sample held-out additions and count what came: right answers, worked answers, lengths."""
+
+import random
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from tokenizers import Tokenizer
+from transformers import PreTrainedModel
+
+from worker.starter.corpus import LARGEST, is_held_out, question
+from worker.starter.tokenizer import END_ID, PAD_ID, prompt_text
+
+MAX_NEW_TOKENS = 56
+"""Room for the longest working and its answer (51 tokens with END)."""
+
+_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Shares of `samples` completions; `mean_tokens` counts END."""
+
+    samples: int
+    accuracy: float
+    worked_share: float
+    hasty_accuracy: float
+    worked_accuracy: float
+    mean_tokens: float
+
+
+def held_out_pairs(count: int, seed: int) -> list[tuple[int, int]]:
+    numbers = range(LARGEST + 1)
+    pairs = [(a, b) for a in numbers for b in numbers if is_held_out(a, b)]
+    return random.Random(seed).sample(pairs, count)
+
+
+def sample(
+    model: PreTrainedModel, tokenizer: Tokenizer, pairs: list[tuple[int, int]], *, seed: int
+) -> list[list[int]]:
+    """One completion (token ids up to and with END) per pair of two-digit numbers, at temperature 1.
+
+    Two-digit pairs make prompts of one length, so nothing is padded.
+    """
+    prompts = torch.tensor([tokenizer.encode(prompt_text(question(a, b))).ids for a, b in pairs])
+    with torch.random.fork_rng(), torch.inference_mode():
+        torch.manual_seed(seed)
+        out = model.generate(
+            prompts,
+            attention_mask=torch.ones_like(prompts),
+            max_new_tokens=MAX_NEW_TOKENS,
+            eos_token_id=END_ID,
+            pad_token_id=PAD_ID,
+            do_sample=True,
+            temperature=1.0,
+            top_k=0,
+            top_p=1.0,
+        )
+    completions = out[:, prompts.shape[1] :].tolist()
+    return [row[: row.index(END_ID) + 1] if END_ID in row else row for row in completions]
+
+
+def measure(
+    model: PreTrainedModel,
+    tokenizer: Tokenizer,
+    *,
+    samples: int = 800,
+    seed: int = 0,
+) -> Measured:
+    """Figures over `samples` completions, one for each of that many different held-out pairs."""
+    pairs = held_out_pairs(samples, seed)
+    completions = sample(model, tokenizer, pairs, seed=seed)
+    texts = [tokenizer.decode(ids, skip_special_tokens=True) for ids in completions]
+    right = [_answer(text) == str(a + b) for text, (a, b) in zip(texts, pairs, strict=True)]
+    worked = [text.startswith("<think>") for text in texts]
+    return Measured(
+        samples=samples,
+        accuracy=sum(right) / samples,
+        worked_share=sum(worked) / samples,
+        hasty_accuracy=_share(ok for ok, w in zip(right, worked, strict=True) if not w),
+        worked_accuracy=_share(ok for ok, w in zip(right, worked, strict=True) if w),
+        mean_tokens=sum(map(len, completions)) / samples,
+    )
+
+
+def _answer(text: str) -> str | None:
+    found: list[str] = _ANSWER.findall(text)
+    return found[-1].strip() if found else None
+
+
+def _share(values: Iterable[bool]) -> float:
+    items = list(values)
+    return sum(items) / len(items) if items else float("nan")

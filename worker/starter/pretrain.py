@@ -1,0 +1,116 @@
+"""Make the starter model from random weights, in two phases.
+
+1. Learn to add: right additions in mixed formats.
+2. Learn the two habits of `corpus`: hasty and usually wrong, worked and nearly always right.
+
+The loss is next-token cross-entropy on the completion; prompts are given. On two CPU cores this takes about ten
+minutes. A seed fixes the data and the start, but not the last bits: those depend on the machine's arithmetic.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from tokenizers import Tokenizer
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from worker.starter.corpus import Example, habits, plain_additions
+from worker.starter.tokenizer import CONTEXT, END, END_ID, PAD_ID, prompt_text
+
+IGNORED = -100
+"""Label of a position without loss (the value that `cross_entropy` skips)."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One stretch of training: `peak_lr` is reached after a tenth of the steps and falls to nearly zero."""
+
+    name: str
+    examples: Callable[[random.Random], Iterator[Example]]
+    steps: int
+    batch: int
+    peak_lr: float
+
+
+PHASES = (
+    Phase("adding", plain_additions, steps=2500, batch=128, peak_lr=2e-3),
+    Phase("habits", habits, steps=750, batch=64, peak_lr=1e-3),
+)
+
+
+def model_config(tokenizer: Tokenizer) -> Qwen3Config:
+    return Qwen3Config(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=128,
+        intermediate_size=384,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=32,
+        max_position_embeddings=CONTEXT,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=END_ID,
+        pad_token_id=PAD_ID,
+        dtype=torch.float32,
+    )
+
+
+def encode_batch(tokenizer: Tokenizer, examples: list[Example]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and labels, both (examples, longest), padded on the right; only completions carry labels."""
+    prompts = tokenizer.encode_batch([prompt_text(example.prompt) for example in examples])
+    completions = tokenizer.encode_batch([example.completion + END for example in examples])
+    longest = max(len(p.ids) + len(c.ids) for p, c in zip(prompts, completions, strict=True))
+    ids = torch.full((len(examples), longest), PAD_ID)
+    labels = torch.full((len(examples), longest), IGNORED)
+    for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
+        start, end = len(prompt.ids), len(prompt.ids) + len(completion.ids)
+        ids[row, :end] = torch.tensor(prompt.ids + completion.ids)
+        labels[row, start:end] = torch.tensor(completion.ids)
+    return ids, labels
+
+
+def pretrain(tokenizer: Tokenizer, *, seed: int, report: Callable[[str], None]) -> Qwen3ForCausalLM:
+    """Train a new model through all phases; `report` gets a line of progress about every fifty steps."""
+    torch.manual_seed(seed)
+    model = Qwen3ForCausalLM(model_config(tokenizer))
+    for number, phase in enumerate(PHASES):
+        examples = phase.examples(random.Random(seed * len(PHASES) + number))
+        _run_phase(model, tokenizer, phase, examples, report)
+    model.eval()
+    return model
+
+
+def _run_phase(
+    model: Qwen3ForCausalLM,
+    tokenizer: Tokenizer,
+    phase: Phase,
+    examples: Iterator[Example],
+    report: Callable[[str], None],
+) -> None:
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=phase.peak_lr, betas=(0.9, 0.95), weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, max_lr=phase.peak_lr, total_steps=phase.steps, pct_start=0.1, cycle_momentum=False
+    )
+    started = time.monotonic()
+    for step in range(1, phase.steps + 1):
+        ids, labels = encode_batch(tokenizer, list(islice(examples, phase.batch)))
+        # Padding is on the right, so under the causal mask no real token ever sees it.
+        logits = model(input_ids=ids).logits[:, :-1]
+        loss = torch.nn.functional.cross_entropy(
+            logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=IGNORED
+        )
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+        if step % 50 == 0 or step == phase.steps:
+            left = (time.monotonic() - started) / step * (phase.steps - step)
+            report(
+                f"{phase.name} {step}/{phase.steps}  loss {loss.item():.4f}  {left:.0f} s left in this phase"
+            )

@@ -1,0 +1,68 @@
+"""The starter model's tokenizer: one token per character, and a chat template.
+
+A byte-level vocabulary without merges, so each ASCII character is one token and any other text still makes the
+round trip, as UTF-8 bytes. The files are written by the `tokenizers` package alone: they load with
+`AutoTokenizer.from_pretrained` and, in a process without torch, with `Tokenizer.from_file` and jinja2.
+"""
+
+import json
+from pathlib import Path
+
+from tokenizers import AddedToken, Tokenizer
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+
+PAD, END, SYSTEM, USER, ASSISTANT = "<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"
+SPECIALS = (PAD, END, SYSTEM, USER, ASSISTANT)
+"""Ids 0 to 4. END closes an assistant's message and is the end-of-sequence token."""
+PAD_ID, END_ID = SPECIALS.index(PAD), SPECIALS.index(END)
+
+CONTEXT = 512
+
+CHAT_TEMPLATE = """\
+{%- for message in messages -%}
+    {%- if message['role'] not in ('system', 'user', 'assistant') -%}
+        {{- raise_exception("starter-arith knows the roles system, user and assistant, not " ~ message['role']) -}}
+    {%- endif -%}
+    {{- '<|' ~ message['role'] ~ '|>' ~ message['content'] -}}
+    {%- if message['role'] == 'assistant' -%}
+        {{- eos_token -}}
+    {%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+    {{- '<|assistant|>' -}}
+{%- endif -%}
+"""
+
+
+def build_tokenizer() -> Tokenizer:
+    """The five specials, then the 256 bytes in the order of their byte-level symbols: 261 tokens."""
+    symbols = sorted(ByteLevel.alphabet())
+    vocabulary = {token: index for index, token in enumerate((*SPECIALS, *symbols))}
+    tokenizer = Tokenizer(BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = ByteLevelDecoder()
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIALS])
+    return tokenizer
+
+
+def write_tokenizer(folder: Path) -> None:
+    """Write `tokenizer.json`, `tokenizer_config.json` and `chat_template.jinja` into an existing folder."""
+    build_tokenizer().save(str(folder / "tokenizer.json"))
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": END,
+        "pad_token": PAD,
+        "additional_special_tokens": [SYSTEM, USER, ASSISTANT],
+        "model_max_length": CONTEXT,
+        "padding_side": "left",
+        "clean_up_tokenization_spaces": False,
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
+
+
+def prompt_text(content: str) -> str:
+    """What the model is trained to continue: the chat template's rendering of one user message."""
+    return f"{USER}{content}{ASSISTANT}"
