@@ -1,0 +1,79 @@
+# Reinforge: a handful of verbs runs everything. `make help` lists them.
+#
+# PYTHON       interpreter that makes .venv (3.11, 3.12 or 3.13)
+# TORCH_INDEX  extra package index for torch. Empty: what pip is configured for. Default: PyTorch's public CPU
+#              index when this machine has no NVIDIA device and the index answers within 3 s, because the build
+#              on PyPI brings several GB of CUDA libraries.
+# LOCK         constraints file; `make setup LOCK=` takes the newest versions that pyproject.toml allows
+
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	"$$p" -c 'import sys; sys.exit(not (3,11) <= sys.version_info[:2] <= (3,13))' 2>/dev/null && echo "$$p" && break; done)
+TORCH_INDEX ?= $(shell [ -e /dev/nvidiactl ] || $(PYTHON) scripts/reachable.py https://download.pytorch.org/whl/cpu 2>/dev/null)
+LOCK ?= requirements.lock
+REINFORGE_HOME ?= $(CURDIR)/.reinforge
+HOST ?= 127.0.0.1
+PORT ?= 8321
+
+export REINFORGE_HOME
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+VENV := .venv/bin/python
+PIP := $(VENV) -m pip install --quiet --progress-bar off
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo up check test build e2e bench clean
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .venv/.complete ## make .venv with everything (tests and benchmarks too) and build the page
+
+# The stamp is written last: an interrupted setup has none, and the next `make` does it again.
+.venv/.complete: pyproject.toml requirements.lock frontend/package-lock.json
+	@[ -n "$(PYTHON)" ] || { echo "Python 3.11, 3.12 or 3.13 is needed: none is on PATH. Set PYTHON=/path/to/python3." >&2; exit 1; }
+	@rm -f $@
+	@echo "setup 1/5: virtual environment with $$($(PYTHON) --version)"
+	@[ -x $(VENV) ] || $(PYTHON) -m venv .venv || { rm -rf .venv; echo "$(PYTHON) cannot make virtual environments: install its venv module." >&2; exit 1; }
+	@echo "setup 2/5: torch$(if $(TORCH_INDEX), from $(TORCH_INDEX))"
+	@$(PIP) torch==2.13.0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) $(if $(LOCK),--constraint $(LOCK))
+	@echo "setup 3/5: Reinforge and what it needs"
+	@$(PIP) --editable '.[backend,worker,train,dev]' $(if $(LOCK),--constraint $(LOCK))
+	@$(PIP) --no-deps trl==1.16.0
+	@echo "setup 4/5: the page's packages"
+	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
+	@echo "setup 5/5: the page"
+	@cd frontend && npm run --silent build
+	@touch $@
+
+backend/static/index.html: .venv/.complete $(shell find frontend/src frontend/index.html -type f 2>/dev/null)
+	@cd frontend && npm run --silent build && touch ../backend/static/index.html
+
+demo: setup backend/static/index.html ## run one job from prompts to adapter, then keep serving (EXIT=1: stop after it)
+	@exec $(VENV) -m reinforge.cli.main demo --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT) $(if $(EXIT),--exit)
+
+up: setup backend/static/index.html ## serve the platform
+	@exec $(VENV) -m reinforge.cli.main up --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT)
+
+check: setup ## formatting, lint, types, import contracts, sizes, the page's types
+	@$(VENV) -m ruff format --check .
+	@$(VENV) -m ruff check .
+	@$(VENV) -m mypy
+	@.venv/bin/lint-imports --no-cache
+	@$(VENV) scripts/budgets.py
+	@cd frontend && npm run --silent check
+
+test: setup backend/static/index.html ## all tests: units, rooms, attacks on the sandbox, the main job in a browser
+	@$(VENV) -m pytest -n 2 --dist worksteal -m "not e2e"
+	@$(MAKE) --no-print-directory e2e
+
+e2e: setup backend/static/index.html ## the main job, end to end, on this machine
+	@$(VENV) -m pytest -m e2e
+
+build: setup backend/static/index.html ## wheel with the built page
+	@$(VENV) -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+bench: setup ## measurements beside named peers (JSON in benchmarks/results)
+	@for script in benchmarks/*.py; do $(VENV) $$script || exit 1; done
+
+clean: ## remove what the verbs made, except data
+	@rm -rf .venv frontend/node_modules backend/static dist
