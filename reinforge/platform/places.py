@@ -88,7 +88,7 @@ def shared_prefix() -> Path:
 
 
 def socket_folder(beside: Path, longest_name: str, owner: int | None = None) -> Path:
-    """A folder for Unix sockets, mode 0700, for us or `owner`: `beside`/run, or in /tmp when that is too long.
+    """A folder for Unix sockets, mode 0700, ours or `owner`'s: `beside`/run, or in /tmp if that is too long.
 
     A socket's whole path has to fit into 108 bytes, and checkouts may lie deeper than that.
     """

@@ -6,6 +6,7 @@ ends with the process that started it, even when that one is killed (`keeper.py`
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -116,6 +117,16 @@ class EmbeddedPostgres:
             self._keeper.stdin.close()
             self._keeper = None
         self._lock.release()
+
+    def destroy(self) -> None:
+        """Stop the server and delete everything it stored."""
+        cluster, sockets = self._cluster, self._sockets
+        self.stop()
+        for folder in (cluster and cluster.folder, sockets):
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(self.home / "postgres", ignore_errors=True)
+        self._cluster = self._sockets = None
 
     def __enter__(self) -> Self:
         self.start()
