@@ -94,7 +94,7 @@ def _copy(source: Path, target: Path) -> None:
 
 def _open_to_all(folder: Path) -> None:
     """Programs, libraries and folders for everybody to read and execute, whatever umask pip ran under."""
-    _for_each(folder, lambda path: os.chmod(path, 0o755))
+    _for_each(folder, lambda path: path.chmod(0o755))
 
 
 def _for_each(folder: Path, act: Callable[[Path], None]) -> None:

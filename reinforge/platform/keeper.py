@@ -74,8 +74,8 @@ def process(pid: int) -> Process | None:
 
 
 def processes() -> Iterator[Process]:
-    for name in os.listdir("/proc"):
-        if name.isdecimal() and (found := process(int(name))) is not None:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and (found := process(int(entry.name))) is not None:
             yield found
 
 
@@ -167,7 +167,7 @@ class _Keeper:
         try:
             main = self._start()
         except OSError as error:
-            print(f"cannot start {self._plan.command[0]}: {error}", file=sys.stderr, flush=True)
+            sys.stderr.write(f"cannot start {self._plan.command[0]}: {error}\n")
             return 127
         self._write_pid_file()
         self._follow(main.pid)

@@ -122,10 +122,10 @@ class EmbeddedPostgres:
         """Stop the server and delete everything it stored."""
         cluster, sockets = self._cluster, self._sockets
         self.stop()
-        for folder in (cluster and cluster.folder, sockets):
-            if folder is not None:
-                shutil.rmtree(folder, ignore_errors=True)
-        shutil.rmtree(self.home / "postgres", ignore_errors=True)
+        if cluster is not None and sockets is not None:
+            shutil.rmtree(cluster.folder)
+            shutil.rmtree(sockets, ignore_errors=True)  # mostly inside the former
+        shutil.rmtree(self.home / "postgres")
         self._cluster = self._sockets = None
 
     def __enter__(self) -> Self:
@@ -218,5 +218,5 @@ def _says_ready(pid_file: Path) -> bool:
 def _works_in(candidate: keeper.Process, folder: Path) -> bool:
     """A server and its sessions have their data folder as working directory."""
     with contextlib.suppress(OSError):
-        return os.readlink(f"/proc/{candidate.pid}/cwd") == str(folder)
+        return Path(f"/proc/{candidate.pid}/cwd").readlink() == folder
     return False

@@ -98,7 +98,7 @@ def _locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[None]:
 
 @contextlib.contextmanager
 def shared_server(folder: Path) -> Iterator[DatabaseServer]:
-    """The server kept in `folder`, started by the first process to come and stopped after the last has left."""
+    """The server kept in `folder`: started by the first process to come, stopped after the last has left."""
     folder.mkdir(parents=True, exist_ok=True)
     me = folder / f"user-{os.getpid()}"
     with contextlib.ExitStack() as use:

@@ -1,4 +1,4 @@
-"""Holds the test run's database server while any test process uses it: `python -m tests.support.postgres_holder`.
+"""Holds the test run's database server while any test process uses it.
 
 Every user holds a shared lock on FOLDER/users. This process asks for the exclusive one and gets it when the
 last user is gone, however it ended; then it stops the server and deletes its data.
