@@ -1,0 +1,49 @@
+# One file, three images: `backend` (api and background), `worker` (trainer and calls; torch), `sandbox` (standard
+# library alone: nothing to steal, no network, see docker-compose.yml).
+#
+#   docker build --target backend -t reinforge-backend .
+#   docker build --target worker  -t reinforge-worker --build-arg TORCH_INDEX= .      (GPU build, several GB)
+
+FROM node:24-slim AS page
+WORKDIR /src/frontend
+COPY frontend/package.json frontend/package-lock.json frontend/.npmrc ./
+RUN npm ci --no-audit --no-fund
+COPY frontend ./
+RUN npm run build
+
+FROM python:3.12-slim AS base
+ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+RUN useradd --create-home --uid 10001 reinforge && install -d -o reinforge -g reinforge /var/lib/reinforge /run/reinforge
+WORKDIR /app
+COPY pyproject.toml requirements.lock README.md LICENSE alembic.ini ./
+COPY reinforge reinforge
+
+FROM base AS backend
+COPY backend backend
+COPY worker/__init__.py worker/__init__.py
+COPY migrations migrations
+COPY --from=page /src/backend/static backend/static
+RUN pip install --constraint requirements.lock --editable '.[backend]'
+USER reinforge
+ENV REINFORGE_HOME=/var/lib/reinforge
+EXPOSE 8321
+CMD ["python", "-m", "backend", "api", "--host", "0.0.0.0", "--port", "8321"]
+
+FROM base AS worker
+ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+RUN pip install torch==2.13.0 ${TORCH_INDEX:+--extra-index-url ${TORCH_INDEX}}
+COPY worker worker
+COPY backend/__init__.py backend/__init__.py
+RUN pip install --constraint requirements.lock --editable '.[worker,train]'
+USER reinforge
+ENV REINFORGE_HOME=/var/lib/reinforge
+CMD ["python", "-m", "worker"]
+
+FROM python:3.12-slim AS sandbox
+RUN useradd --create-home --uid 10001 reinforge && install -d -o reinforge -g reinforge /var/lib/reinforge /run/reinforge
+WORKDIR /app
+COPY worker/__init__.py worker/__init__.py
+COPY worker/sandbox worker/sandbox
+USER reinforge
+ENV PYTHONUNBUFFERED=1 REINFORGE_HOME=/var/lib/reinforge
+CMD ["python", "-m", "worker.sandbox", "--socket", "/run/reinforge/sandbox.sock"]
