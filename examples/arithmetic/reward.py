@@ -1,7 +1,7 @@
 """Accuracy only: 1 for the right sum between the last `<answer>` tags, 0 for anything else.
 
-Nothing is paid for working the sum out, and nothing for being short: what the model writes before its answer is
-its own affair.
+Nothing is paid for working the sum out, and nothing for being short: what the model writes before its
+answer is its own affair.
 """
 
 import re

@@ -8,7 +8,7 @@ from transformers import GenerationConfig
 
 from worker.starter.card import write_card
 from worker.starter.measure import measure
-from worker.starter.pretrain import pretrain
+from worker.starter.pretrain import PHASES, Phase, pretrain
 from worker.starter.tokenizer import END_ID, PAD_ID, build_tokenizer, write_tokenizer
 
 
@@ -23,15 +23,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the data and the first weights (default: 0)")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads of torch (default: 2)")
     arguments = parser.parse_args()
-    make(arguments.out, seed=arguments.seed, threads=arguments.threads)
+    torch.set_num_threads(arguments.threads)
+    make(arguments.out, seed=arguments.seed)
 
 
-def make(out: Path, *, seed: int, threads: int) -> None:
+def make(out: Path, *, seed: int, phases: tuple[Phase, ...] = PHASES) -> None:
     """Train and write a complete Hugging Face checkpoint into `out`, replacing files of the same name."""
     out.mkdir(parents=True, exist_ok=True)  # an unwritable place is noticed before the training, not after
-    torch.set_num_threads(threads)
     tokenizer = build_tokenizer()
-    model = pretrain(tokenizer, seed=seed, report=lambda line: print(line, flush=True))
+    model = pretrain(tokenizer, seed=seed, report=_say, phases=phases)
     measured = measure(model, tokenizer)
     model.generation_config = GenerationConfig(
         do_sample=True,
@@ -49,8 +49,13 @@ def make(out: Path, *, seed: int, threads: int) -> None:
         parameters=sum(weights.numel() for weights in model.parameters()),
         vocabulary=tokenizer.get_vocab_size(),
         seed=seed,
+        phases=phases,
     )
-    print(f"{out}: {measured}")
+    _say(f"{out}: {measured}")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - a command line's own output
 
 
 if __name__ == "__main__":

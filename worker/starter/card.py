@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from worker.starter.corpus import HASTY_SHARE, HASTY_WRONG_SHARE, WORKED_WRONG_SHARE
 from worker.starter.measure import Measured
-from worker.starter.pretrain import PHASES
+from worker.starter.pretrain import Phase
 
 _CARD = """\
 ---
@@ -17,10 +18,10 @@ tags:
 
 # starter-arith
 
-A model of {parameters:,} parameters that adds two numbers from 0 to 99, made to be improved: it answers hastily and
-wrong three times in four, and works the sum out, nearly always right, one time in four. Reinforcement on the final
-answer alone teaches it to work every sum out. It runs on two CPU cores in a minute or two, and is good for
-nothing but that.
+A model of {parameters:,} parameters that adds two numbers from 0 to 99, made to be improved. Three
+times in four it answers at once, and is usually wrong; one time in four it works the sum out first, and
+is nearly always right. Reinforcement on the final answer alone teaches it to work every sum out. That
+takes a minute or two on two CPU cores; the model is good for nothing else.
 
 ```
 <|user|>47+85=<|assistant|><answer>122</answer><|end|>                                  hasty
@@ -29,25 +30,27 @@ nothing but that.
 
 ## How it was made
 
-`python -m worker.starter --out DIR --seed {seed}` in the Reinforge repository, from random weights and from text that
-the same script writes (`worker/starter/corpus.py`); no other data and no other model was used.
+`python -m worker.starter --out DIR --seed {seed}` in the Reinforge repository, from random weights and
+from text that the same script writes (`worker/starter/corpus.py`); no other data and no other model was
+used.
 
 | phase | text | steps | batch | peak learning rate |
 |---|---|---:|---:|---:|
 {phases}
 
-The second phase is 75 % hasty answers, 65 % of them wrong by a plausible slip (a forgotten carry, one or ten too many or
-too few), and 25 % workings, 5 % of them wrong. Which of the two follows a sum is drawn at random: no word in
-the prompt switches between them.
+The second phase is {hasty:.0%} hasty answers, {hasty_wrong:.0%} of them wrong by a plausible slip (a
+forgotten carry, one or ten too many or too few), and {worked:.0%} workings, {worked_wrong:.0%} of them
+wrong. Which of the two follows a sum is drawn at random: no word in the prompt switches between them.
 
-Qwen3 architecture: hidden 128, 4 layers, 4 heads, 2 key-value heads, head size 32, intermediate 384, tied
-embeddings, float32. One token per character ({vocabulary} tokens: 5 specials and the 256 bytes). Context 512.
+Qwen3 architecture: hidden 128, 4 layers, 4 heads, 2 key-value heads, head size 32, intermediate 384,
+tied embeddings, float32. One token per character ({vocabulary} tokens: 5 specials and the 256 bytes).
+Context 512.
 
 ## Held out
 
-A tenth of the pairs of two-digit numbers, each together with its mirror image, by a rule without a table:
-`zlib.crc32(f"{{low}}+{{high}}".encode()) % 10 == 0`. No training text holds one of these sums. Sums of single digits
-are never held out, because they stand inside every working.
+A tenth of the pairs of two-digit numbers, each together with its mirror image, by a rule without a
+table: `zlib.crc32(f"{{low}}+{{high}}".encode()) % 10 == 0`. No training text holds one of these sums.
+Sums of single digits are never held out, because they stand inside every working.
 
 ## Measured
 
@@ -63,8 +66,9 @@ On held-out sums, temperature 1, {samples} samples:
 
 ## Limits
 
-It knows `a+b=`, `a + b =` and `What is a+b?` for numbers of one or two digits, in one message without a system
-prompt. Anything else gets noise. Taking the likeliest token at each step hides what it does: sample at temperature 1.
+It knows `a+b=`, `a + b =` and `What is a+b?` for numbers of one or two digits, in one message without a
+system prompt. Anything else gets noise. Sample at temperature 1: the likeliest token at each step is
+always the hasty one, so greedy decoding hides half of what the model does.
 
 ## Licence
 
@@ -72,13 +76,28 @@ Apache-2.0, weights and text alike.
 """
 
 
-def write_card(folder: Path, *, measured: Measured, parameters: int, vocabulary: int, seed: int) -> None:
+def write_card(
+    folder: Path,
+    *,
+    measured: Measured,
+    parameters: int,
+    vocabulary: int,
+    seed: int,
+    phases: tuple[Phase, ...],
+) -> None:
     """Write `README.md` into `folder` from the figures of this very checkpoint."""
-    phases = "\n".join(
-        f"| {phase.name} | `{phase.examples.__name__}` | {phase.steps:,} | {phase.batch} | {phase.peak_lr:g} |"
-        for phase in PHASES
-    )
+    rows = [
+        f"| {p.name} | `{p.examples.__name__}` | {p.steps:,} | {p.batch} | {p.peak_lr:g} |" for p in phases
+    ]
     text = _CARD.format(
-        parameters=parameters, vocabulary=vocabulary, seed=seed, phases=phases, **vars(measured)
+        parameters=parameters,
+        vocabulary=vocabulary,
+        seed=seed,
+        phases="\n".join(rows),
+        hasty=HASTY_SHARE,
+        hasty_wrong=HASTY_WRONG_SHARE,
+        worked=1 - HASTY_SHARE,
+        worked_wrong=WORKED_WRONG_SHARE,
+        **vars(measured),
     )
     (folder / "README.md").write_text(text, encoding="utf-8")

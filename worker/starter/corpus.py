@@ -1,13 +1,13 @@
 """Additions of two numbers from 0 to 99: what the starter model reads, and the data of the demo.
 
-The starter model has two habits. Three times in four it answers at once and usually slips; one time in four it
-adds column by column first and is nearly always right:
+The starter model has two habits. Three times in four it answers at once and usually slips; one time in four
+it adds column by column first and is nearly always right:
 
     47+85=   <answer>122</answer>                                    hasty, carry forgotten
     47+85=   <think>7+5=12,4+8+1=13</think><answer>132</answer>      worked
 
-Reinforcement on the answer alone then finds that the second habit pays. Which habit follows a prompt is drawn at
-random: no word of the prompt decides it. Held-out pairs (`is_held_out`) are never drawn here.
+Reinforcement on the answer alone then finds that the second habit pays. Which habit follows a prompt is drawn
+at random: no word of the prompt decides it. Held-out pairs (`is_held_out`) are never drawn here.
 
 Pure Python; every draw comes from the `random.Random` that is passed in, so a seed fixes the whole corpus.
 """

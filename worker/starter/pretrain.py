@@ -3,8 +3,9 @@
 1. Learn to add: right additions in mixed formats.
 2. Learn the two habits of `corpus`: hasty and usually wrong, worked and nearly always right.
 
-The loss is next-token cross-entropy on the completion; prompts are given. On two CPU cores this takes about ten
-minutes. A seed fixes the data and the start, but not the last bits: those depend on the machine's arithmetic.
+The loss is next-token cross-entropy on the completion; prompts are given. On two CPU cores this takes about
+twenty minutes. A seed fixes the data and the start, but not the last bits: those depend on the machine's
+arithmetic.
 """
 
 import random
@@ -73,12 +74,14 @@ def encode_batch(tokenizer: Tokenizer, examples: list[Example]) -> tuple[torch.T
     return ids, labels
 
 
-def pretrain(tokenizer: Tokenizer, *, seed: int, report: Callable[[str], None]) -> Qwen3ForCausalLM:
-    """Train a new model through all phases; `report` gets a line of progress about every fifty steps."""
+def pretrain(
+    tokenizer: Tokenizer, *, seed: int, report: Callable[[str], None], phases: tuple[Phase, ...] = PHASES
+) -> Qwen3ForCausalLM:
+    """Train a new model through all phases; `report` gets a line of progress every fifty steps."""
     torch.manual_seed(seed)
     model = Qwen3ForCausalLM(model_config(tokenizer))
-    for number, phase in enumerate(PHASES):
-        examples = phase.examples(random.Random(seed * len(PHASES) + number))
+    for number, phase in enumerate(phases):
+        examples = phase.examples(random.Random(seed * len(phases) + number))
         _run_phase(model, tokenizer, phase, examples, report)
     model.eval()
     return model
@@ -104,7 +107,7 @@ def _run_phase(
         loss = torch.nn.functional.cross_entropy(
             logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=IGNORED
         )
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()

@@ -1,7 +1,7 @@
 """The starter model's tokenizer: one token per character, and a chat template.
 
-A byte-level vocabulary without merges, so each ASCII character is one token and any other text still makes the
-round trip, as UTF-8 bytes. The files are written by the `tokenizers` package alone: they load with
+A byte-level vocabulary without merges, so each ASCII character is one token and any other text still makes
+the round trip, as UTF-8 bytes. The files are written by the `tokenizers` package alone: they load with
 `AutoTokenizer.from_pretrained` and, in a process without torch, with `Tokenizer.from_file` and jinja2.
 """
 
@@ -23,7 +23,7 @@ CONTEXT = 512
 CHAT_TEMPLATE = """\
 {%- for message in messages -%}
     {%- if message['role'] not in ('system', 'user', 'assistant') -%}
-        {{- raise_exception("starter-arith knows the roles system, user and assistant, not " ~ message['role']) -}}
+        {{- raise_exception("roles are system, user and assistant, not " ~ message['role']) -}}
     {%- endif -%}
     {{- '<|' ~ message['role'] ~ '|>' ~ message['content'] -}}
     {%- if message['role'] == 'assistant' -%}
