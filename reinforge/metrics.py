@@ -1,4 +1,4 @@
-"""Every metric name once: unit, meaning, how to read it. The page, the docs and the trainer all use this table."""
+"""Every metric name once: unit, meaning, how to read it. Page, docs and trainer all use this table."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,51 +15,158 @@ class Metric:
 
 
 _ALL = [
-    Metric("reward/mean", "reward", "Reward", "Mean combined reward of the step's scored completions.",
-           "The headline. Watch the held-out reward beside it.", "higher"),
-    Metric("reward/p10", "reward", "Reward, 10th percentile", "A tenth of the step's completions score lower."),
-    Metric("reward/p90", "reward", "Reward, 90th percentile", "A tenth of the step's completions score higher."),
+    Metric(
+        "reward/mean",
+        "reward",
+        "Reward",
+        "Mean combined reward of the step's scored completions.",
+        "The headline. Watch the held-out reward beside it.",
+        "higher",
+    ),
+    Metric(
+        "reward/p10", "reward", "Reward, 10th percentile", "A tenth of the step's completions score lower."
+    ),
+    Metric(
+        "reward/p90", "reward", "Reward, 90th percentile", "A tenth of the step's completions score higher."
+    ),
     Metric("reward/std", "reward", "Reward spread", "Standard deviation over the step's completions."),
-    Metric("reward/error_share", "share", "Reward errors", "Completions without a reward because one failed.",
-           "Above a few percent: read the messages beside the completions.", "lower"),
-    Metric("groups/zero_variance_share", "share", "Groups without signal",
-           "Groups whose completions all score the same, so that their advantages are 0.",
-           "They teach nothing: harder or easier rows would use the time better.", "lower"),
+    Metric(
+        "reward/error_share",
+        "share",
+        "Reward errors",
+        "Completions without a reward because one failed.",
+        "Above a few percent: read the messages beside the completions.",
+        "lower",
+    ),
+    Metric(
+        "groups/zero_variance_share",
+        "share",
+        "Groups without signal",
+        "Groups whose completions all score the same, so that their advantages are 0.",
+        "They teach nothing: harder or easier rows would use the time better.",
+        "lower",
+    ),
     Metric("groups/all_right_share", "share", "Groups all right", "Uniform groups with a reward above 0."),
-    Metric("groups/all_wrong_share", "share", "Groups all wrong", "Uniform groups with a reward of 0 or less.", "", "lower"),
-    Metric("completions/length_mean", "tokens", "Completion length", "Mean tokens per completion, end token included."),
-    Metric("completions/length_p90", "tokens", "Length, 90th percentile", "A tenth of completions are longer."),
-    Metric("completions/truncated_share", "share", "Truncated", "Completions that hit the token limit.",
-           "High: raise rollout.max_completion_tokens or reward shorter answers.", "lower"),
-    Metric("entropy/mean", "nat", "Entropy", "Mean full-vocabulary entropy per completion token under the policy.",
-           "Falls as the policy commits; near 0 early means it has stopped exploring."),
-    Metric("kl/mean", "nat", "KL to reference", "Mean k3 estimate per token between policy and reference.",
-           "Only measured when algorithm.loss.kl.beta > 0."),
-    Metric("policy/ratio_mean", "ratio", "Policy ratio", "Mean of policy over old probability per token.",
-           "Exactly 1 with one update per step."),
+    Metric(
+        "groups/all_wrong_share",
+        "share",
+        "Groups all wrong",
+        "Uniform groups with a reward of 0 or less.",
+        "",
+        "lower",
+    ),
+    Metric(
+        "completions/length_mean",
+        "tokens",
+        "Completion length",
+        "Mean tokens per completion, end token included.",
+    ),
+    Metric(
+        "completions/length_p90", "tokens", "Length, 90th percentile", "A tenth of completions are longer."
+    ),
+    Metric(
+        "completions/truncated_share",
+        "share",
+        "Truncated",
+        "Completions that hit the token limit.",
+        "High: raise rollout.max_completion_tokens or reward shorter answers.",
+        "lower",
+    ),
+    Metric(
+        "entropy/mean",
+        "nat",
+        "Entropy",
+        "Mean full-vocabulary entropy per completion token under the policy.",
+        "Falls as the policy commits; near 0 early means it has stopped exploring.",
+    ),
+    Metric(
+        "kl/mean",
+        "nat",
+        "KL to reference",
+        "Mean k3 estimate per token between policy and reference.",
+        "Only measured when algorithm.loss.kl.beta > 0.",
+    ),
+    Metric(
+        "policy/ratio_mean",
+        "ratio",
+        "Policy ratio",
+        "Mean of policy over old probability per token.",
+        "Exactly 1 with one update per step.",
+    ),
     Metric("policy/clip_low_share", "share", "Clipped low", "Tokens held back by the lower clip bound."),
     Metric("policy/clip_high_share", "share", "Clipped high", "Tokens held back by the upper clip bound."),
-    Metric("loss/policy", "loss", "Policy loss", "Value of the surrogate.",
-           "Near 0 by construction: advantages of a group sum to 0. It says nothing about progress."),
+    Metric(
+        "loss/policy",
+        "loss",
+        "Policy loss",
+        "Value of the surrogate.",
+        "Near 0 by construction: advantages of a group sum to 0. It says nothing about progress.",
+    ),
     Metric("optimizer/grad_norm", "norm", "Gradient norm", "Before clipping, mean over the step's updates."),
     Metric("optimizer/learning_rate", "rate", "Learning rate", "Of the step's last update."),
     Metric("optimizer/updates", "count", "Updates", "Optimizer updates since the start."),
-    Metric("sampler/gap_mean", "nat", "Trainer-sampler gap", "Mean |trainer - sampler log-probability| per token.",
-           "Above 0.01: sampler and trainer disagree about the policy.", "lower"),
-    Metric("sampler/gap_max", "nat", "Trainer-sampler gap, largest", "Largest gap over the step's tokens.", "", "lower"),
+    Metric(
+        "sampler/gap_mean",
+        "nat",
+        "Trainer-sampler gap",
+        "Mean |trainer - sampler log-probability| per token.",
+        "Above 0.01: sampler and trainer disagree about the policy.",
+        "lower",
+    ),
+    Metric(
+        "sampler/gap_max",
+        "nat",
+        "Trainer-sampler gap, largest",
+        "Largest gap over the step's tokens.",
+        "",
+        "lower",
+    ),
     Metric("tokens/trained", "tokens", "Tokens trained", "Completion tokens trained on since the start."),
-    Metric("throughput/completions_per_second", "1/s", "Throughput", "Completions per second of step time.", "", "higher"),
-    Metric("throughput/tokens_per_second", "tokens/s", "Token throughput", "Completion tokens per second.", "", "higher"),
+    Metric(
+        "throughput/completions_per_second",
+        "1/s",
+        "Throughput",
+        "Completions per second of step time.",
+        "",
+        "higher",
+    ),
+    Metric(
+        "throughput/tokens_per_second",
+        "tokens/s",
+        "Token throughput",
+        "Completion tokens per second.",
+        "",
+        "higher",
+    ),
     Metric("time/step", "s", "Step time", "Wall time of the step.", "", "lower"),
     Metric("time/generate", "s", "Generating", "Wall time spent sampling.", "", "lower"),
     Metric("time/score", "s", "Scoring", "Wall time spent waiting for rewards.", "", "lower"),
-    Metric("time/update", "s", "Updating", "Wall time of log-probabilities, loss and optimizer.", "", "lower"),
-    Metric("memory/peak", "GiB", "Memory", "Peak memory of the trainer process (GPU memory on a GPU).", "", "lower"),
-    Metric("held_out/reward_mean", "reward", "Held-out reward", "Mean reward on rows that are never trained on.",
-           "The number that counts.", "higher"),
+    Metric(
+        "time/update", "s", "Updating", "Wall time of log-probabilities, loss and optimizer.", "", "lower"
+    ),
+    Metric(
+        "memory/peak",
+        "GiB",
+        "Memory",
+        "Peak memory of the trainer process (GPU memory on a GPU).",
+        "",
+        "lower",
+    ),
+    Metric(
+        "held_out/reward_mean",
+        "reward",
+        "Held-out reward",
+        "Mean reward on rows that are never trained on.",
+        "The number that counts.",
+        "higher",
+    ),
     Metric("held_out/reward_std_error", "reward", "Held-out standard error", "Over rows."),
-    Metric("held_out/length_mean", "tokens", "Held-out length", "Mean tokens per completion on held-out rows."),
-    Metric("held_out/error_share", "share", "Held-out reward errors", "Held-out completions without a reward."),
+    Metric(
+        "held_out/length_mean", "tokens", "Held-out length", "Mean tokens per completion on held-out rows."
+    ),
+    Metric(
+        "held_out/error_share", "share", "Held-out reward errors", "Held-out completions without a reward."
+    ),
 ]
 
 METRICS: dict[str, Metric] = {metric.key: metric for metric in _ALL}
@@ -71,5 +178,12 @@ def describe(key: str) -> Metric:
         return METRICS[key]
     if key.startswith("reward/") and key.count("/") >= 2:
         name = key.split("/", 1)[1]
-        return Metric(key, "reward", f"Reward {name}", "Mean over the step's completions where it applies.", "", "higher")
+        return Metric(
+            key,
+            "reward",
+            f"Reward {name}",
+            "Mean over the step's completions where it applies.",
+            "",
+            "higher",
+        )
     return Metric(key, "", key, "")

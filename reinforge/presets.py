@@ -11,8 +11,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """Slots that differ from the defaults of `reinforge.spec.Algorithm`.
 
-`grpo`: Shao et al. 2024 (DeepSeekMath), eq. 3 with β = 0. `dr_grpo`: Liu et al. 2025 (Understanding R1-Zero-like
-training): no division by the standard deviation, a constant in place of each completion's length.
+`grpo`: Shao et al. 2024 (DeepSeekMath), eq. 3 with β = 0.
+`dr_grpo`: Liu et al. 2025 (Understanding R1-Zero-like training): no division by the standard deviation, a constant in place of each completion's length.
 """
 
 
@@ -21,7 +21,11 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     out = dict(base)
     for key, value in over.items():
         old = out.get(key)
-        same = isinstance(old, dict) and isinstance(value, dict) and value.get("type", old.get("type")) == old.get("type")
+        same = (
+            isinstance(old, dict)
+            and isinstance(value, dict)
+            and value.get("type", old.get("type")) == old.get("type")
+        )
         out[key] = merge(old, value) if same and isinstance(old, dict) else value
     return out
 

@@ -1,7 +1,7 @@
 """What a trainer reports: a closed set of records, numbered per attempt.
 
-A record is written once to the run folder's `records.jsonl` and once to the pipe of whoever started the
-trainer; the backend applies it idempotently by `(job, attempt, sequence)`. Bulk never travels inside a record:
+A record is written once to the run folder's `records.jsonl` and once to the pipe of whoever started
+the trainer; the backend applies it idempotently by `(job, attempt, sequence)`. Bulk never travels inside a record:
 it names a *blob*, an immutable file in the run folder under `blobs/<sha256>`, uploaded before the record is.
 """
 
@@ -153,7 +153,16 @@ class Ended(BaseRecord):
 
 
 Record = Annotated[
-    Phase | Started | StepMetrics | Rollouts | Evaluated | CheckpointSaved | ResumeStateSaved | LogLine | Finding | Ended,
+    Phase
+    | Started
+    | StepMetrics
+    | Rollouts
+    | Evaluated
+    | CheckpointSaved
+    | ResumeStateSaved
+    | LogLine
+    | Finding
+    | Ended,
     Field(discriminator="kind"),
 ]
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)

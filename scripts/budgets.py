@@ -1,6 +1,6 @@
 """Size budgets: a file of at most 400 lines, a function of at most 60 (`train()` 120), TSX of at most 250.
 
-A bigger one needs a line `# budget: N, reason` (TypeScript: `// budget: N, reason`) in the file, N its own limit.
+A bigger one needs a line `# budget: N, reason` (TypeScript: `// …`) in the file, N its own limit.
 """
 
 import ast
@@ -16,8 +16,10 @@ OWN_FILE = re.compile(r"(?:#|//) budget: (\d+), \S")
 
 
 def tracked() -> list[Path]:
-    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True).stdout
-    return [Path(p) for p in out.splitlines() if Path(p).suffix in {".py", ".ts", ".tsx"} and Path(p).is_file() and not EXEMPT.search(p)]
+    command = ["git", "ls-files", "-co", "--exclude-standard"]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    paths = [Path(name) for name in names if not EXEMPT.search(name)]
+    return [path for path in paths if path.suffix in {".py", ".ts", ".tsx"} and path.is_file()]
 
 
 def problems(path: Path) -> list[str]:

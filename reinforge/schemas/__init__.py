@@ -1,2 +1,4 @@
-"""Shapes of HTTP requests and responses, shared by server and client. Unknown response fields are kept out of the
-way of older clients (ignored); unknown request fields are errors."""
+"""Shapes of HTTP requests and responses, shared by server and client.
+
+Unknown response fields are ignored, so that older clients go on working; unknown request fields are errors.
+"""

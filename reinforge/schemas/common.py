@@ -7,7 +7,9 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 T = TypeVar("T")
 
-Timestamp = Annotated[datetime, PlainSerializer(lambda t: t.isoformat().replace("+00:00", "Z"), return_type=str)]
+Timestamp = Annotated[
+    datetime, PlainSerializer(lambda t: t.isoformat().replace("+00:00", "Z"), return_type=str)
+]
 
 
 class Request(BaseModel):

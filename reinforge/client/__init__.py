@@ -1,0 +1,16 @@
+"""The SDK: `Reinforge(base_url, api_key)` and typed resources.
+
+from reinforge.client import Reinforge
+
+client = Reinforge()                       # REINFORGE_URL and REINFORGE_API_KEY, or arguments
+data = client.datasets.push("additions.jsonl")
+reward = client.rewards.push("reward.py")
+job = client.jobs.create({"model": "starter-arith", "data": {"dataset": data.id},
+                          "rewards": [{"type": "python", "reward": reward.id}]})
+job = client.jobs.wait(job.id)
+client.adapters.download(job.adapter, "adapter.tar.gz")
+"""
+
+from reinforge.client.client import Reinforge
+
+__all__ = ["Reinforge"]

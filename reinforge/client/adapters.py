@@ -1,0 +1,53 @@
+"""Adapters: what a job leaves behind."""
+
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from reinforge.client.paging import iterate
+from reinforge.client.transport import Transport
+from reinforge.schemas.resources import Adapter
+
+CHUNK = 1 << 20
+
+
+class Adapters:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self) -> Iterator[Adapter]:
+        return iterate(self._transport, "/adapters", Adapter)
+
+    def get(self, id: str) -> Adapter:
+        return Adapter.model_validate(self._transport.get(f"/adapters/{id}"))
+
+    def download(
+        self, id: str, to: str | Path, *, progress: Callable[[int, int | None], None] | None = None
+    ) -> Path:
+        """Write the adapter's `.tar.gz` to the file `to`; `progress(bytes so far, total or None)`."""
+        to = Path(to)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        partial = to.with_name(f".{to.name}.partial")
+        with self._transport.stream(f"/adapters/{id}/download") as response, partial.open("wb") as out:
+            total = int(response.headers["content-length"]) if "content-length" in response.headers else None
+            done = 0
+            for chunk in response.iter_bytes(CHUNK):
+                out.write(chunk)
+                done += len(chunk)
+                if progress:
+                    progress(done, total)
+        partial.replace(to)
+        return to
+
+    def extract(self, id: str, to: str | Path) -> Path:
+        """Download and unpack into the folder `to`: a directory that `PeftModel.from_pretrained` loads."""
+        to = Path(to)
+        archive = self.download(id, to.parent / f".{to.name}.tar.gz")
+        try:
+            to.mkdir(parents=True, exist_ok=True)
+            with tarfile.open(archive) as tar:
+                tar.extractall(to, filter="data")  # refuses links, devices and paths that lead outside
+        finally:
+            archive.unlink()
+        inner = [p for p in to.iterdir() if p.is_dir()]
+        return inner[0] if not (to / "adapter_config.json").exists() and len(inner) == 1 else to

@@ -1,0 +1,59 @@
+"""`Reinforge`: one object with a resource per kind of thing."""
+
+import os
+from typing import Self
+
+from reinforge.client.adapters import Adapters
+from reinforge.client.datasets import Datasets
+from reinforge.client.jobs import Jobs
+from reinforge.client.models import Models
+from reinforge.client.rewards import Rewards
+from reinforge.client.transport import Transport
+from reinforge.schemas.resources import Me
+
+DEFAULT_URL = "http://127.0.0.1:8321"
+
+
+class Reinforge:
+    """A connection to one server, as one key.
+
+    Arguments win over `REINFORGE_URL` and `REINFORGE_API_KEY`. Every method raises a
+    `reinforge.errors.ReinforgeError` with `code`, `message`, `hint` and `param`; connection failures,
+    429 and 5xx are retried `retries` times first.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retries: int = 3,
+    ) -> None:
+        self.transport = Transport(
+            base_url or os.environ.get("REINFORGE_URL") or DEFAULT_URL,
+            api_key or os.environ.get("REINFORGE_API_KEY"),
+            timeout=timeout,
+            retries=retries,
+        )
+        self.datasets = Datasets(self.transport)
+        self.rewards = Rewards(self.transport)
+        self.models = Models(self.transport)
+        self.jobs = Jobs(self.transport)
+        self.adapters = Adapters(self.transport)
+
+    @property
+    def base_url(self) -> str:
+        return self.transport.base_url
+
+    def me(self) -> Me:
+        return Me.model_validate(self.transport.get("/me"))
+
+    def close(self) -> None:
+        self.transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

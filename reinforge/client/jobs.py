@@ -1,0 +1,126 @@
+"""Jobs: start, watch, stop, read."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import httpx
+from httpx_sse import EventSource
+
+from reinforge.client.paging import iterate
+from reinforge.client.transport import Transport, error_from, retry_wait
+from reinforge.schemas.jobs import (
+    Checkpoint,
+    Completion,
+    CompletionPage,
+    FindingEntry,
+    Job,
+    JobDetail,
+    JobEvent,
+    LogEntry,
+    Metrics,
+)
+from reinforge.spec import JobSpec
+from reinforge.states import FINAL, JobStatus
+
+RESTS = FINAL | {JobStatus.PAUSED}
+"""States in which waiting longer changes nothing by itself."""
+
+
+class Jobs:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, spec: JobSpec | dict[str, Any]) -> JobDetail:
+        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
+        return JobDetail.model_validate(self._transport.post("/jobs", body))
+
+    def list(self, *, status: str | None = None) -> Iterator[Job]:
+        return iterate(self._transport, "/jobs", Job, status=status)
+
+    def get(self, id: str) -> JobDetail:
+        return JobDetail.model_validate(self._transport.get(f"/jobs/{id}"))
+
+    def cancel(self, id: str) -> JobDetail:
+        return JobDetail.model_validate(self._transport.post(f"/jobs/{id}/cancel"))
+
+    def metrics(self, id: str) -> Metrics:
+        return Metrics.model_validate(self._transport.get(f"/jobs/{id}/metrics"))
+
+    def completions(self, id: str, **query: Any) -> CompletionPage:
+        """Query: step, split (`train` or `held_out`), prompt_no, sort (`reward`, `-reward` …), limit, offset."""
+        return CompletionPage.model_validate(self._transport.get(f"/jobs/{id}/completions", **query))
+
+    def completion(self, id: str, split: str, step: int, prompt_no: int, sample_no: int) -> Completion:
+        path = f"/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}"
+        return Completion.model_validate(self._transport.get(path))
+
+    def checkpoints(self, id: str) -> Sequence[Checkpoint]:
+        return [Checkpoint.model_validate(c) for c in self._transport.get(f"/jobs/{id}/checkpoints")["data"]]
+
+    def logs(self, id: str, *, after: int = 0, limit: int = 1000) -> Sequence[LogEntry]:
+        data = self._transport.get(f"/jobs/{id}/logs", after=after, limit=limit)["data"]
+        return [LogEntry.model_validate(line) for line in data]
+
+    def findings(self, id: str) -> Sequence[FindingEntry]:
+        return [FindingEntry.model_validate(f) for f in self._transport.get(f"/jobs/{id}/findings")["data"]]
+
+    def wait(self, id: str, *, timeout: float | None = None, poll: float = 1.0) -> JobDetail:
+        """The job once it is finished or paused. Raises `TimeoutError` after `timeout` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            job = self.get(id)
+            if job.status in RESTS:
+                return job
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"{id} is still {job.status} after {timeout:.0f} s")
+            time.sleep(poll)
+
+    def stream(self, id: str, *, after: int = 0) -> Iterator[JobEvent]:
+        """Live events with `seq` > `after`, each once and in order, until the job is finished or paused.
+
+        A broken connection is taken up again where it broke (`Last-Event-ID`).
+        """
+        failures = 0
+        while True:
+            try:
+                for batch in self._connect(id, after):
+                    failures = 0
+                    for event in batch:
+                        if event.seq > after:
+                            after = event.seq
+                            yield event
+            except httpx.TransportError as error:
+                failures += 1
+                if failures > self._transport.retries:
+                    raise self._transport.unreachable(error) from error
+                time.sleep(retry_wait(failures, None) or 0)
+            if self.get(id).status in RESTS:
+                yield from self._rest(id, after)
+                return
+
+    def _connect(self, id: str, after: int) -> Iterator[Sequence[JobEvent]]:
+        headers = {"accept": "text/event-stream", "last-event-id": f"{id}:{after}"}
+        timeout = httpx.Timeout(45.0, connect=5.0)  # the server sends a comment every 15 s
+        with self._transport.http.stream(
+            "GET", f"/jobs/{id}/stream", params={"after": after}, headers=headers, timeout=timeout
+        ) as response:
+            if response.status_code >= 400:
+                response.read()
+                raise error_from(response)
+            for frame in EventSource(response).iter_sse():
+                if frame.event == "batch":
+                    events = [JobEvent.model_validate(e) for e in frame.json()["events"]]
+                    yield events
+                    if any(e.type == "status" and e.data.get("status") in RESTS for e in events):
+                        return
+
+    def _rest(self, id: str, after: int) -> Iterator[JobEvent]:
+        while True:
+            data = self._transport.get(f"/jobs/{id}/events", after=after, limit=500)["data"]
+            for item in data:
+                event = JobEvent.model_validate(item)
+                after = max(after, event.seq)
+                yield event
+            if len(data) < 500:
+                return

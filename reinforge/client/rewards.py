@@ -1,0 +1,64 @@
+"""Rewards and their revisions."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from reinforge.client.paging import iterate
+from reinforge.client.transport import Transport
+from reinforge.schemas.resources import RewardDetail, RewardSummary, RewardTestResult
+
+
+class Rewards:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def push(
+        self,
+        path: str | Path | None = None,
+        *,
+        source: str | None = None,
+        name: str | None = None,
+        entry: str | None = None,
+        granularity: str = "sample",
+    ) -> RewardDetail:
+        """Store a reward by name: unchanged code is found, changed code becomes a new revision."""
+        if path is not None:
+            source = Path(path).read_text(encoding="utf-8")
+            name = name or Path(path).stem
+        if source is None or name is None:
+            raise ValueError("give a path, or source and name")
+        for known in self.list():
+            if known.name == name and known.granularity == granularity:
+                detail = self.get(known.id)
+                newest = max(detail.revisions, key=lambda r: r.revision)
+                if newest.source == source and (entry is None or known.entry == entry):
+                    return detail
+                body = {"source": source, "entry": entry}
+                return RewardDetail.model_validate(
+                    self._transport.post(f"/rewards/{known.id}/revisions", body)
+                )
+        body = {"name": name, "source": source, "entry": entry, "granularity": granularity}
+        return RewardDetail.model_validate(self._transport.post("/rewards", body))
+
+    def list(self) -> Iterator[RewardSummary]:
+        return iterate(self._transport, "/rewards", RewardSummary)
+
+    def get(self, id: str) -> RewardDetail:
+        return RewardDetail.model_validate(self._transport.get(f"/rewards/{id}"))
+
+    def test(
+        self,
+        rows: Sequence[dict[str, Any]],
+        *,
+        id: str | None = None,
+        source: str | None = None,
+        entry: str | None = None,
+        granularity: str = "sample",
+    ) -> RewardTestResult:
+        """Score completions now. Each row is `{completion, item, prompt}`; give a stored id or source."""
+        body: dict[str, Any] = {"rows": list(rows), "entry": entry, "granularity": granularity}
+        if source is not None:
+            body["source"] = source
+        path = f"/rewards/{id}/test" if id else "/rewards/test"
+        return RewardTestResult.model_validate(self._transport.post(path, body))
