@@ -14,9 +14,9 @@ Path = tuple[str | int, ...]
 class DatasetError(InvalidInput):
     """One fault of a dataset. The codes are listed in `reinforge.dataset`.
 
-    `line` is the line of the file (for Parquet, which has none, the row number); `column` the character in that
-    line (None for Parquet). `excerpt` shows the line around the fault with invisible characters spelled out, and
-    `excerpt[caret]` is the fault itself. `path` says where inside the row it is, when the row could be read.
+    `line` is the line of the file (for Parquet, which has none, the row number); `column` the character in
+    that line (None for Parquet). `excerpt` shows the line around the fault with invisible characters spelled
+    out, and `excerpt[caret]` is the fault. `path` says where inside the row it is, if the row was read.
     """
 
     default_code = "invalid_dataset"
@@ -62,7 +62,7 @@ class DatasetTooLarge(TooLarge, DatasetError):
 
 
 def excerpt(text: str, column: int) -> tuple[str, int]:
-    """The part of a line around a 1-based column, at most `EXCERPT_CHARACTERS` of it, and the fault's offset in it."""
+    """At most `EXCERPT_CHARACTERS` of a line around a 1-based column, and the fault's offset in them."""
     text = text.rstrip("\r\n")
     start = max(0, min(column - 1 - EXCERPT_CHARACTERS // 2, len(text) - EXCERPT_CHARACTERS))
     stop = start + EXCERPT_CHARACTERS
@@ -72,5 +72,5 @@ def excerpt(text: str, column: int) -> tuple[str, int]:
 
 
 def visible(text: str) -> str:
-    r"""Control characters, lone surrogates and the like as escapes (`\x00`), so that they show in a terminal."""
+    r"""Control characters, lone surrogates and the like as escapes (`\x00`), so that they can be seen."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,6 +1,8 @@
-"""How large a dataset may be. Every limit bounds memory or time of reading, so reading a hostile file ends early."""
+"""How large a dataset may be. Every limit bounds the memory or time that a hostile file can take."""
 
 from dataclasses import dataclass
+
+from reinforge.dataset.errors import DatasetTooLarge
 
 MIB = 1024 * 1024
 
@@ -27,3 +29,23 @@ def readable(size: int) -> str:
             return f"{value:.4g} {unit}"
         value /= 1024
     return f"{value:.4g} GiB"
+
+
+def row_too_large(line: int, text: str | None, limits: Limits) -> DatasetTooLarge:
+    return DatasetTooLarge(
+        f"This row is larger than {readable(limits.max_row_bytes)}, the limit for one row.",
+        code="row_too_large",
+        line=line,
+        column=None if text is None else 1,
+        hint="One row is one prompt. Is the whole file on one line? Write one JSON object per line.",
+        text=text,
+    )
+
+
+def too_many_columns(count: int, limits: Limits, line: int | None = None) -> DatasetTooLarge:
+    return DatasetTooLarge(
+        f"The dataset has {count} columns; the limit is {limits.max_columns}.",
+        code="too_many_columns",
+        line=line,
+        hint="Are values used as keys? Put them into one column that holds an object.",
+    )

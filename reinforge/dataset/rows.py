@@ -25,5 +25,5 @@ def canonical(value: Any) -> bytes:
 
 
 def row_hash(value: Any) -> str:
-    """SHA-256 (hex) of a row, or of any JSON value such as a prompt's messages, whatever the order of its keys."""
+    """SHA-256 (hex) of a row or any JSON value (such as a prompt's messages), whatever the order of keys."""
     return hashlib.sha256(canonical(value)).hexdigest()

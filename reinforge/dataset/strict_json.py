@@ -1,11 +1,12 @@
 """One line of JSON, read strictly, with the place of the first fault.
 
 Stricter than `json.loads`: refused are duplicate keys, NaN and Infinity, numbers that do not fit (integers
-beyond signed 64 bit, floats that overflow), lone surrogates, escaped NUL and deep nesting. Every one of them is
-silently changed or lost by some part of the platform or by a user's tools (Parquet, PostgreSQL, browsers, pandas).
+beyond signed 64 bit, floats that overflow), lone surrogates, escaped NUL and deep nesting. Every one of them
+is silently changed or lost by some part of the platform or by a user's tools (Parquet, PostgreSQL, browsers,
+pandas).
 
-The fast path is the C decoder of the standard library with hooks; where a hook refuses, a slow tokenizer finds
-the place.
+The fast path is the C decoder of the standard library with hooks; where a hook refuses, a slow tokenizer
+finds the place.
 """
 
 import json
@@ -130,10 +131,11 @@ def tokens(text: str) -> Iterator[Token]:
         elif top is not None and top.wants_key:
             if not raw.startswith('"'):
                 return
-            top.key, top.wants_key = json.loads(raw, strict=False), False
+            name = json.loads(raw, strict=False)
+            top.key, top.wants_key = name, False
             path = tuple(frame.key for frame in stack)
-            yield Token(path, offset, raw, is_key=True, is_repeated=top.key in top.seen)
-            top.seen.add(top.key)
+            yield Token(path, offset, raw, is_key=True, is_repeated=name in top.seen)
+            top.seen.add(name)
         else:
             yield Token(tuple(frame.key for frame in stack), offset, raw)
             if raw in "{[":
@@ -164,7 +166,7 @@ def _first_fault(text: str) -> DatasetError:
                 text,
                 token.offset,
                 "duplicate_key",
-                f"The key {token.raw[:80]} appears twice in one object; only one of its values could be kept.",
+                f"The key {token.raw[:80]} appears twice in one object; one value would be lost.",
                 "Keep one of them or rename the other.",
                 token.path,
             )
@@ -175,7 +177,7 @@ def _first_fault(text: str) -> DatasetError:
             return _fault(text, token.offset, "not_finite", message, "Write null instead.", token.path)
         if _INTEGER.match(token.raw) and (len(token.raw) > 20 or int(token.raw) not in INT64):
             message = f"The integer {token.raw[:40]} does not fit into 64 bits (signed)."
-            hint = "Write it as a string; it would be changed or refused elsewhere (Parquet, browsers, databases)."
+            hint = "Write it as a string; Parquet, browsers and databases would change or refuse it."
             return _fault(text, token.offset, "integer_too_large", message, hint, token.path)
         if token.raw[0] in "-0123456789" and _overflows(token.raw):
             message = f"The number {token.raw[:40]} is too large for a 64 bit float."
@@ -207,10 +209,14 @@ def _check_escapes(text: str) -> None:
         code_point = int(match[1], 16)
         if code_point == 0:
             message = "There is a NUL character (\\u0000) in a string."
-            raise _fault(text, match.start(), "nul_byte", message, "Remove it; databases cannot store it in text.")
+            raise _fault(
+                text, match.start(), "nul_byte", message, "Remove it; databases cannot store it in text."
+            )
         if 0xD800 <= code_point <= 0xDFFF:
             message = f"\\u{match[1]} is half of a surrogate pair: the character is cut in two."
-            hint = "Cut texts between characters, not between UTF-16 units, or write UTF-8 instead of escapes."
+            hint = (
+                "Cut texts between characters, not between UTF-16 units, or write UTF-8 instead of escapes."
+            )
             raise _fault(text, match.start(), "lone_surrogate", message, hint)
 
 

@@ -4,8 +4,8 @@ import codecs
 from collections.abc import Iterator
 from pathlib import Path
 
-from reinforge.dataset.errors import DatasetError, DatasetTooLarge
-from reinforge.dataset.limits import Limits, readable
+from reinforge.dataset.errors import DatasetError
+from reinforge.dataset.limits import Limits, row_too_large
 
 # UTF-32 first: its little-endian mark begins with UTF-16's.
 FOREIGN_MARKS = (
@@ -48,23 +48,12 @@ def _decode(raw: bytes, number: int, limits: Limits) -> str:
             code="nul_byte",
             line=number,
             column=len(text) + 1,
-            hint="The file is damaged or not text. Write it again, or remove the byte: tr -d '\\000' < old > new",
+            hint="The file is damaged or not text. To remove such bytes: tr -d '\\000' < old > new",
             text=text + raw[nul : nul + 400].decode(errors="replace"),
         )
     if len(raw) > limits.max_row_bytes:
         raise row_too_large(number, text, limits)
     return text
-
-
-def row_too_large(line: int, text: str | None, limits: Limits) -> DatasetTooLarge:
-    return DatasetTooLarge(
-        f"This row is larger than {readable(limits.max_row_bytes)}, the limit for one row.",
-        code="row_too_large",
-        line=line,
-        column=None if text is None else 1,
-        hint="One row is one prompt. Is the whole file on one line? Write one JSON object per line.",
-        text=text,
-    )
 
 
 def _invalid_utf8(raw: bytes, start: int, number: int) -> DatasetError:

@@ -1,0 +1,53 @@
+"""Datasets: JSONL, CSV and Parquet read row by row, with one clear error at the first fault.
+
+A row is a JSON object. It has `messages` (chat messages) or `prompt` (text or messages); every other column
+is free and reaches rewards as `item.<column>`. A file without these two is accepted as well: the job that
+uses it names the prompt's column or gives a template (`reinforge.dataset.prompts` has the rules). The two
+names are reserved: a first row that has one of them makes every row prove a valid prompt.
+
+Accepted: UTF-8 with or without BOM, LF or CRLF, blank lines, one row, files up to 512 MiB (`Limits`).
+
+Codes of `DatasetError`:
+
+    file       empty_file file_too_large too_many_rows unknown_format wrong_format wrong_encoding nul_byte
+    JSONL      truncated_json invalid_json row_not_an_object duplicate_key not_finite integer_too_large
+               lone_surrogate nesting_too_deep
+    CSV        invalid_csv ragged_row
+    Parquet    corrupt_parquet unsupported_type
+    columns    duplicate_column unnamed_column too_many_columns row_too_large
+    prompts    missing_prompt empty_prompt wrong_type unknown_role unsupported_content last_message
+    use        unknown_column invalid_template missing_value invalid_held_out
+"""
+
+from reinforge.dataset.errors import DatasetError, DatasetTooLarge
+from reinforge.dataset.formats import Format, detect_format, iter_rows
+from reinforge.dataset.inspection import PromptRow, inspect, iter_prompts
+from reinforge.dataset.limits import Limits
+from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
+from reinforge.dataset.report import ColumnReport, DatasetReport, DatasetWarning
+from reinforge.dataset.rows import Row, row_hash
+from reinforge.dataset.split import split
+from reinforge.spec import ColumnRoles
+
+__all__ = [
+    "ColumnReport",
+    "ColumnRoles",
+    "DatasetError",
+    "DatasetReport",
+    "DatasetTooLarge",
+    "DatasetWarning",
+    "Format",
+    "Limits",
+    "Message",
+    "PromptRow",
+    "PromptTemplate",
+    "Row",
+    "check_roles",
+    "detect_format",
+    "inspect",
+    "iter_prompts",
+    "iter_rows",
+    "render_messages",
+    "row_hash",
+    "split",
+]

@@ -1,0 +1,171 @@
+"""CSV with a header line. Every cell is a string: CSV has no types, and guessing them changes data ("007").
+
+The delimiter is a comma; a header without any comma is split at tabs, else at semicolons.
+"""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from reinforge.dataset.errors import DatasetError
+from reinforge.dataset.errors import Path as ValuePath
+from reinforge.dataset.limits import Limits, row_too_large
+from reinforge.dataset.rows import SourceRow
+from reinforge.dataset.text import text_lines
+
+_QUOTING = (
+    'A field with quotes or line breaks stands in double quotes; a quote inside is doubled: "say ""hi""".'
+)
+
+
+def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
+    """Rows in order. Raises DatasetError at the first fault, with line and column."""
+    source = _Source(path, limits)
+    # The csv module's limit is global and for one field; `_Source` bounds the whole record before that.
+    csv.field_size_limit(max(csv.field_size_limit(), 2 * limits.max_row_bytes))
+    delimiter = source.sniff_delimiter()
+    header: list[str] = []
+    reader = csv.reader(source, delimiter=delimiter, strict=True)
+    while True:
+        source.start_record()
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise _malformed(source, delimiter, str(error)) from None
+        if cells is None:
+            return
+        if not cells:
+            continue
+        if not header:
+            _check_header(cells, source, delimiter)
+            header = cells
+        elif len(cells) != len(header):
+            raise _ragged(header, cells, source, delimiter)
+        else:
+            yield SourceRow(source.first_line, dict(zip(header, cells, strict=True)), source.text())
+
+
+def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
+    """(line, column) of the cell named first in the path; a record may span lines."""
+    text = row.text or ""
+    index = list(row.value).index(str(path[0])) if path and path[0] in row.value else 0
+    for delimiter in ",\t;":
+        starts, _ = field_starts(text, delimiter)
+        if len(starts) == len(row.value):
+            return _position(text, starts[index], row.line)
+    return row.line, 1
+
+
+class _Source:
+    """Lines for `csv.reader`, remembering those of the current record so that a fault can be shown."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        self._path = path
+        self._limits = limits
+        self._lines = text_lines(path, limits)
+        self._held: list[str] = []
+        self._size = 0
+        self.first_line = 0
+
+    def start_record(self) -> None:
+        self._held.clear()
+        self._size = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in self._lines:
+            if not self._held:
+                self.first_line = number
+            self._held.append(line)
+            self._size += len(line)
+            if self._size > self._limits.max_row_bytes:
+                raise row_too_large(self.first_line, self.text(), self._limits)
+            yield line
+
+    def text(self) -> str:
+        return "".join(self._held)
+
+    def sniff_delimiter(self) -> str:
+        header = next((line for _, line in text_lines(self._path, self._limits) if line.strip()), "")
+        unquoted = "".join(header.split('"')[::2])
+        return next((delimiter for delimiter in ",\t;" if delimiter in unquoted), ",")
+
+
+def field_starts(record: str, delimiter: str) -> tuple[list[int], int | None]:
+    """Offsets at which the fields of one record begin, and the offset of its first quoting fault."""
+    starts, at = [0], 0
+    while True:
+        if record.startswith('"', at):
+            close = at + 1
+            while record.startswith('""', close := record.find('"', close)):
+                close += 2
+            if close < 0:
+                return starts, at
+            if record[close + 1 : close + 2] not in ("", delimiter, "\r", "\n"):
+                return starts, close + 1
+            at = close + 1
+        at = record.find(delimiter, at) + 1
+        if at == 0:
+            carriage_return = record.rstrip("\r\n").find("\r", starts[-1])
+            is_quoted = record.startswith('"', starts[-1])
+            return starts, carriage_return if carriage_return >= 0 and not is_quoted else None
+        starts.append(at)
+
+
+def _position(record: str, offset: int, first_line: int) -> tuple[int, int]:
+    before = record[:offset]
+    return first_line + before.count("\n"), offset - (before.rfind("\n") + 1) + 1
+
+
+def _line_of(record: str, offset: int) -> str:
+    start = record.rfind("\n", 0, offset) + 1
+    return record[start:].partition("\n")[0]
+
+
+def _fault(source: _Source, offset: int, code: str, message: str, hint: str) -> DatasetError:
+    record = source.text()
+    line, column = _position(record, offset, source.first_line)
+    return DatasetError(
+        message, code=code, line=line, column=column, hint=hint, text=_line_of(record, offset)
+    )
+
+
+def _malformed(source: _Source, delimiter: str, error: str) -> DatasetError:
+    record = source.text()
+    _, offset = field_starts(record, delimiter)
+    if offset is not None and record.startswith('"', offset):
+        message = "The quote that opens here is never closed."
+    elif offset is not None and record[offset] != "\r":
+        message = "A quoted field ended just before this; only a delimiter may follow."
+        if offset > 0 and "\n" in record[:offset]:
+            message += f" The row begins on line {source.first_line}."
+    elif offset is not None:
+        message = "There is a carriage return outside quotes. Lines end in LF or CRLF."
+    else:
+        message = f"Not valid CSV: {error}."
+    return _fault(source, offset or 0, "invalid_csv", message, _QUOTING)
+
+
+def _check_header(header: list[str], source: _Source, delimiter: str) -> None:
+    starts, _ = field_starts(source.text(), delimiter)
+    for index, name in enumerate(header):
+        if name in header[:index]:
+            message = f'The column "{name[:80]}" appears twice in the header.'
+            raise _fault(source, starts[index], "duplicate_column", message, "Rename or remove one of them.")
+        if not name.strip():
+            message = f"Column {index + 1} has no name in the header."
+            hint = "Name it. pandas writes such a column for its index: use to_csv(path, index=False)."
+            raise _fault(source, starts[index], "unnamed_column", message, hint)
+
+
+def _ragged(header: list[str], cells: list[str], source: _Source, delimiter: str) -> DatasetError:
+    record = source.text()
+    starts, _ = field_starts(record, delimiter)
+    extra = len(cells) > len(header) and len(starts) > len(header)
+    offset = starts[len(header)] if extra else len(record.rstrip("\r\n"))
+    message = f"This row has {_count(len(cells))}, the header has {len(header)}."
+    hint = f"A text that contains {delimiter!r} has to stand in double quotes." if extra else _QUOTING
+    return _fault(source, offset, "ragged_row", message, hint)
+
+
+def _count(fields: int) -> str:
+    return "1 field" if fields == 1 else f"{fields} fields"

@@ -1,0 +1,211 @@
+"""One pass over a file that accepts it with a report, or refuses it with the first fault and its place."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from reinforge.dataset.errors import DatasetError, DatasetTooLarge
+from reinforge.dataset.formats import READERS, Format, detect_format, empty_file, read_source
+from reinforge.dataset.limits import Limits, readable, row_too_large
+from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
+from reinforge.dataset.report import Columns, DatasetReport, DatasetWarning, preview_row
+from reinforge.dataset.rows import Row, SourceRow, canonical
+from reinforge.spec import ColumnRoles
+
+DISTINCT_ROWS_REMEMBERED = 1_000_000
+"""Duplicates are found among this many distinct rows; about 100 bytes of memory each."""
+
+PromptSource = Literal["template", "messages", "prompt"]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    index: int
+    """0-based number of the row, as `split` counts."""
+    row: Row
+    messages: list[Message]
+
+
+def inspect(
+    path: Path | str,
+    filename: str | None = None,
+    limits: Limits | None = None,
+    *,
+    roles: ColumnRoles | None = None,
+    template: str | None = None,
+    preview_rows: int = 20,
+) -> DatasetReport:
+    """Read the whole file once, with bounded memory, and report on it.
+
+    Without `roles` and `template` prompts are checked when the first row has `messages` or `prompt`: every
+    row must then have a valid one. Otherwise the file is accepted with the warning `no_prompt_column`. With
+    them, every row must give a prompt. Raises DatasetError (DatasetTooLarge for a limit) at the first fault.
+    """
+    path, limits = Path(path), limits or Limits()
+    name = filename or path.name
+    size = path.stat().st_size
+    if size > limits.max_bytes:
+        raise DatasetTooLarge(
+            f"{name} has {readable(size)}; the limit is {readable(limits.max_bytes)}.",
+            code="file_too_large",
+            hint="Split the file, or sample it: training sees prompts_per_step × steps rows.",
+        )
+    format = detect_format(path, name)
+    survey = _Survey(limits, roles, template, preview_rows)
+    reader = READERS[format]
+    for row in reader.read(path, limits):
+        try:
+            survey.add(row)
+        except DatasetError as error:
+            raise _located(error, row, format) from None
+    if survey.rows == 0:
+        raise empty_file(name)
+    return DatasetReport(
+        filename=name,
+        format=format,
+        bytes=size,
+        sha256=_sha256(path),
+        rows=survey.rows,
+        columns=[column.report(key, survey.rows) for key, column in survey.columns.by_name.items()],
+        prompt_source=survey.prompt_source,
+        duplicate_rows=survey.duplicates,
+        preview=survey.preview,
+        warnings=survey.warnings(),
+    )
+
+
+def iter_prompts(
+    path: Path | str,
+    format: Format | None = None,
+    *,
+    roles: ColumnRoles | None = None,
+    template: str | None = None,
+    system_prompt: str | None = None,
+    limits: Limits | None = None,
+) -> Iterator[PromptRow]:
+    """Rows with their messages, streaming. Raises DatasetError with line and column at the first fault."""
+    path = Path(path)
+    format = format or detect_format(path)
+    parsed = None if template is None else PromptTemplate.parse(template)
+    for index, row in enumerate(read_source(path, format, limits or Limits())):
+        try:
+            messages = render_messages(row.value, roles, parsed, system_prompt)
+        except DatasetError as error:
+            raise _located(error, row, format) from None
+        yield PromptRow(index, row.value, messages)
+
+
+class _Survey:
+    """Everything the report needs, gathered row by row."""
+
+    def __init__(self, limits: Limits, roles: ColumnRoles | None, template: str | None, preview: int) -> None:
+        self._limits = limits
+        self._roles = roles or ColumnRoles()
+        self._template = None if template is None else PromptTemplate.parse(template)
+        self._preview_rows = preview
+        self._seen: set[bytes] = set()
+        self._decoded_bytes = 0
+        self._has_both = False
+        self.prompt_source: PromptSource | None = None
+        self.columns = Columns(limits)
+        self.rows = 0
+        self.duplicates = 0
+        self.preview: list[dict[str, Any]] = []
+
+    def add(self, row: SourceRow) -> None:
+        self._count(row)
+        if self.rows == 0:
+            self.prompt_source = self._recognise(row.value)
+        self.rows += 1
+        self.columns.add(row)
+        if self.prompt_source is not None:
+            render_messages(row.value, self._roles, self._template)
+            self._has_both = self._has_both or ("messages" in row.value and "prompt" in row.value)
+        if len(self.preview) < self._preview_rows:
+            self.preview.append(preview_row(row.value))
+
+    def _recognise(self, first: Row) -> PromptSource | None:
+        is_told = self._template is not None or self._roles.messages or self._roles.prompt
+        if is_told:
+            check_roles(first, self._roles, self._template)
+        if self._template is not None:
+            return "template"
+        if self._roles.messages or (not self._roles.prompt and "messages" in first):
+            return "messages"
+        return "prompt" if self._roles.prompt or "prompt" in first else None
+
+    def _count(self, row: SourceRow) -> None:
+        limits = self._limits
+        content = canonical(row.value)
+        self._decoded_bytes += len(content)
+        if len(content) > limits.max_row_bytes and row.text is None:
+            raise row_too_large(row.line, None, limits)
+        if self.rows >= limits.max_rows or self._decoded_bytes > limits.max_decoded_bytes:
+            most = f"{limits.max_rows:,} rows or {readable(limits.max_decoded_bytes)} of data"
+            raise DatasetTooLarge(
+                f"The dataset has more than {most}.",
+                code="too_many_rows",
+                line=row.line,
+                hint="Sample it: training sees prompts_per_step × steps rows.",
+            )
+        digest = hashlib.blake2b(content, digest_size=12).digest()
+        if digest in self._seen:
+            self.duplicates += 1
+        elif len(self._seen) < DISTINCT_ROWS_REMEMBERED:
+            self._seen.add(digest)
+
+    def warnings(self) -> list[DatasetWarning]:
+        found = []
+        if self.rows == 1:
+            message = (
+                "The dataset has 1 row: nothing can be held out, so there will be no held-out evaluation."
+            )
+            found.append(DatasetWarning(code="single_row", message=message))
+        if self.duplicates:
+            message = (
+                f"{self.duplicates:,} of {self.rows:,} rows repeat an earlier row; "
+                "a row and its copy may be split between training and evaluation."
+            )
+            found.append(DatasetWarning(code="duplicate_rows", message=message))
+        if self.prompt_source is None:
+            message = (
+                'No "messages" or "prompt" column: a job has to name the prompt\'s or give a template. '
+                f"Columns: {', '.join(list(self.columns.by_name)[:30])}."
+            )
+            found.append(DatasetWarning(code="no_prompt_column", message=message))
+        if self._has_both:
+            message = (
+                'Rows have both "messages" and "prompt": "messages" is used unless the job says otherwise.'
+            )
+            found.append(DatasetWarning(code="two_prompts", message=message))
+        return found + self._column_warnings()
+
+    def _column_warnings(self) -> list[DatasetWarning]:
+        found = []
+        for name, column in self.columns.by_name.items():
+            if column.type == "mixed":
+                message = f'The type of "{name}" changes between rows: {column.describe_mixture()}.'
+                found.append(DatasetWarning(code="mixed_types", message=message, column=name))
+            absent = self.rows - column.types.total()
+            if absent:
+                message = f'"{name}" is null or missing in {absent:,} of {self.rows:,} rows.'
+                found.append(DatasetWarning(code="missing_values", message=message, column=name))
+        return found
+
+
+def _located(error: DatasetError, row: SourceRow, format: Format) -> DatasetError:
+    """Add line and column to a fault that is only known by its path inside the row."""
+    if error.line is not None:
+        return error
+    line, column = READERS[format].place(row, error.path)
+    text = row.text
+    if text is not None and (offset := line - row.line) > 0:
+        text = text.split("\n")[offset]
+    return error.at(line, column, text)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

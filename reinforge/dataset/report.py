@@ -1,0 +1,168 @@
+"""What is known about a dataset after one pass over its rows."""
+
+import json
+from collections import Counter
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from reinforge.dataset.errors import DatasetError
+from reinforge.dataset.formats import Format
+from reinforge.dataset.limits import Limits, too_many_columns
+from reinforge.dataset.rows import Row, SourceRow
+
+ColumnType = Literal["string", "integer", "number", "boolean", "list", "object", "mixed", "null"]
+
+_TYPES: dict[type, ColumnType] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    list: "list",
+    dict: "object",
+}
+EXAMPLE_CHARACTERS = 200
+PREVIEW_CHARACTERS = 2000
+PREVIEW_ITEMS = 50
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ColumnReport(_Frozen):
+    name: str
+    type: ColumnType
+    """`mixed` when rows differ (integers among numbers are numbers), `null` when no row has a value."""
+    types: dict[str, int]
+    """Rows per type, nulls left out."""
+    null_count: int
+    """Rows where the value is null."""
+    missing_count: int
+    """Rows that lack the column (JSONL only)."""
+    example: str | None
+    """The first value that is not null, as text (JSON unless it is a string), at most 200 characters."""
+    mean_characters: float | None
+    """Mean length of the column's strings."""
+    max_characters: int | None
+
+
+class DatasetWarning(_Frozen):
+    """Something a person should know although the dataset is accepted."""
+
+    code: Literal[
+        "single_row", "duplicate_rows", "mixed_types", "missing_values", "no_prompt_column", "two_prompts"
+    ]
+    message: str
+    column: str | None = None
+
+
+class DatasetReport(_Frozen):
+    filename: str
+    format: Format
+    bytes: int
+    sha256: str
+    """Of the file's bytes: the content hash under which it is stored."""
+    rows: int
+    columns: list[ColumnReport]
+    """In order of first appearance."""
+    prompt_source: Literal["template", "messages", "prompt"] | None
+    """What prompts are made from; None: not recognised, a job has to give column roles or a template."""
+    duplicate_rows: int
+    """Rows equal to an earlier one."""
+    preview: list[dict[str, Any]]
+    """The first rows; long texts and lists are cut."""
+    warnings: list[DatasetWarning]
+
+
+class ColumnStatistics:
+    """Counts for one column."""
+
+    def __init__(self) -> None:
+        self.types: Counter[ColumnType] = Counter()
+        self.first_lines: dict[ColumnType, int] = {}
+        self.nulls = 0
+        self.example: str | None = None
+        self.characters = 0
+        self.max_characters = 0
+
+    def add(self, value: Any, line: int) -> None:
+        if value is None:
+            self.nulls += 1
+            return
+        kind = _TYPES[type(value)]
+        if kind not in self.first_lines:
+            self.first_lines[kind] = line
+        self.types[kind] += 1
+        if kind == "string":
+            self.characters += len(value)
+            self.max_characters = max(self.max_characters, len(value))
+        if self.example is None:
+            text = value if kind == "string" else json.dumps(value, ensure_ascii=False)
+            self.example = _cut(text, EXAMPLE_CHARACTERS)
+
+    @property
+    def type(self) -> ColumnType:
+        kinds = set(self.types)
+        if kinds == {"integer", "number"}:
+            return "number"
+        return next(iter(kinds)) if len(kinds) == 1 else "mixed" if kinds else "null"
+
+    def report(self, name: str, rows: int) -> ColumnReport:
+        strings = self.types["string"]
+        return ColumnReport(
+            name=name,
+            type=self.type,
+            types=dict(self.types),
+            null_count=self.nulls,
+            missing_count=rows - self.nulls - self.types.total(),
+            example=self.example,
+            mean_characters=self.characters / strings if strings else None,
+            max_characters=self.max_characters if strings else None,
+        )
+
+    def describe_mixture(self) -> str:
+        """`string (from line 1) and integer (from line 7)`."""
+        return " and ".join(f"{kind} (from line {line})" for kind, line in self.first_lines.items())
+
+
+class Columns:
+    """Statistics of all columns, in order of first appearance; their number is bounded."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.by_name: dict[str, ColumnStatistics] = {}
+
+    def add(self, row: SourceRow) -> None:
+        for name, value in row.value.items():
+            column = self.by_name.get(name)
+            if column is None:
+                column = self._new(name, row)
+            column.add(value, row.line)
+
+    def _new(self, name: str, row: SourceRow) -> ColumnStatistics:
+        if not name.strip():
+            message = "A column has an empty name."
+            raise DatasetError(message, code="unnamed_column", path=(name,), hint="Name it or leave it out.")
+        if len(self.by_name) >= self._limits.max_columns:
+            raise too_many_columns(len(self.by_name) + 1, self._limits, row.line)
+        return self.by_name.setdefault(name, ColumnStatistics())
+
+
+def preview_row(row: Row) -> dict[str, Any]:
+    """The row with long texts and lists cut, so that a report stays small."""
+    return {name: _preview(value) for name, value in row.items()}
+
+
+def _preview(value: Any) -> Any:
+    if isinstance(value, str):
+        return _cut(value, PREVIEW_CHARACTERS)
+    if isinstance(value, list):
+        return [_preview(item) for item in value[:PREVIEW_ITEMS]]
+    if isinstance(value, dict):
+        return {key: _preview(item) for key, item in list(value.items())[:PREVIEW_ITEMS]}
+    return value
+
+
+def _cut(text: str, characters: int) -> str:
+    return text if len(text) <= characters else text[: characters - 1] + "…"
