@@ -23,24 +23,23 @@ def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
     source = _Source(path, limits)
     # The csv module's limit is global and for one field; `_Source` bounds the whole record before that.
     csv.field_size_limit(max(csv.field_size_limit(), 2 * limits.max_row_bytes))
-    delimiter = source.sniff_delimiter()
     header: list[str] = []
-    reader = csv.reader(source, delimiter=delimiter, strict=True)
+    reader = csv.reader(source, delimiter=source.delimiter, strict=True)
     while True:
         source.start_record()
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise _malformed(source, delimiter, str(error)) from None
+            raise _malformed(source, str(error)) from None
         if cells is None:
             return
         if not cells:
             continue
         if not header:
-            _check_header(cells, source, delimiter)
+            _check_header(cells, source)
             header = cells
         elif len(cells) != len(header):
-            raise _ragged(header, cells, source, delimiter)
+            raise _ragged(header, cells, source)
         else:
             yield SourceRow(source.first_line, dict(zip(header, cells, strict=True)), source.text())
 
@@ -66,6 +65,7 @@ class _Source:
         self._held: list[str] = []
         self._size = 0
         self.first_line = 0
+        self.delimiter = self._sniff_delimiter()
 
     def start_record(self) -> None:
         self._held.clear()
@@ -78,36 +78,49 @@ class _Source:
             self._held.append(line)
             self._size += len(line)
             if self._size > self._limits.max_row_bytes:
-                raise row_too_large(self.first_line, self.text(), self._limits)
+                raise self._too_large()
             yield line
+
+    def _too_large(self) -> DatasetError:
+        _, fault = field_starts(self.text(), self.delimiter)
+        if fault is not None:
+            return _malformed(self, "a record does not end")
+        return row_too_large(self.first_line, self._held[0], self._limits)
 
     def text(self) -> str:
         return "".join(self._held)
 
-    def sniff_delimiter(self) -> str:
+    def _sniff_delimiter(self) -> str:
         header = next((line for _, line in text_lines(self._path, self._limits) if line.strip()), "")
         unquoted = "".join(header.split('"')[::2])
         return next((delimiter for delimiter in ",\t;" if delimiter in unquoted), ",")
 
 
 def field_starts(record: str, delimiter: str) -> tuple[list[int], int | None]:
-    """Offsets at which the fields of one record begin, and the offset of its first quoting fault."""
+    """Offsets at which the fields of one record begin, and the offset of its first fault.
+
+    A fault is a quote that is never closed, something between a closing quote and the delimiter, or a carriage
+    return outside quotes that does not end the record.
+    """
+    body = record.removesuffix("\n").removesuffix("\r")
     starts, at = [0], 0
     while True:
-        if record.startswith('"', at):
-            close = at + 1
-            while record.startswith('""', close := record.find('"', close)):
-                close += 2
+        if body.startswith('"', at):
+            close = body.find('"', at + 1)
+            while body.startswith('""', close):
+                close = body.find('"', close + 2)
             if close < 0:
                 return starts, at
-            if record[close + 1 : close + 2] not in ("", delimiter, "\r", "\n"):
-                return starts, close + 1
             at = close + 1
-        at = record.find(delimiter, at) + 1
-        if at == 0:
-            carriage_return = record.rstrip("\r\n").find("\r", starts[-1])
-            is_quoted = record.startswith('"', starts[-1])
-            return starts, carriage_return if carriage_return >= 0 and not is_quoted else None
+            if at < len(body) and body[at] != delimiter:
+                return starts, at
+        next_delimiter = body.find(delimiter, at)
+        end = len(body) if next_delimiter < 0 else next_delimiter
+        if (carriage_return := body.find("\r", at, end)) >= 0:
+            return starts, carriage_return
+        if next_delimiter < 0:
+            return starts, None
+        at = next_delimiter + 1
         starts.append(at)
 
 
@@ -129,9 +142,9 @@ def _fault(source: _Source, offset: int, code: str, message: str, hint: str) -> 
     )
 
 
-def _malformed(source: _Source, delimiter: str, error: str) -> DatasetError:
+def _malformed(source: _Source, error: str) -> DatasetError:
     record = source.text()
-    _, offset = field_starts(record, delimiter)
+    _, offset = field_starts(record, source.delimiter)
     if offset is not None and record.startswith('"', offset):
         message = "The quote that opens here is never closed."
     elif offset is not None and record[offset] != "\r":
@@ -145,8 +158,8 @@ def _malformed(source: _Source, delimiter: str, error: str) -> DatasetError:
     return _fault(source, offset or 0, "invalid_csv", message, _QUOTING)
 
 
-def _check_header(header: list[str], source: _Source, delimiter: str) -> None:
-    starts, _ = field_starts(source.text(), delimiter)
+def _check_header(header: list[str], source: _Source) -> None:
+    starts, _ = field_starts(source.text(), source.delimiter)
     for index, name in enumerate(header):
         if name in header[:index]:
             message = f'The column "{name[:80]}" appears twice in the header.'
@@ -157,13 +170,13 @@ def _check_header(header: list[str], source: _Source, delimiter: str) -> None:
             raise _fault(source, starts[index], "unnamed_column", message, hint)
 
 
-def _ragged(header: list[str], cells: list[str], source: _Source, delimiter: str) -> DatasetError:
+def _ragged(header: list[str], cells: list[str], source: _Source) -> DatasetError:
     record = source.text()
-    starts, _ = field_starts(record, delimiter)
+    starts, _ = field_starts(record, source.delimiter)
     extra = len(cells) > len(header) and len(starts) > len(header)
     offset = starts[len(header)] if extra else len(record.rstrip("\r\n"))
     message = f"This row has {_count(len(cells))}, the header has {len(header)}."
-    hint = f"A text that contains {delimiter!r} has to stand in double quotes." if extra else _QUOTING
+    hint = f"A text that contains {source.delimiter!r} has to stand in double quotes." if extra else _QUOTING
     return _fault(source, offset, "ragged_row", message, hint)
 
 
