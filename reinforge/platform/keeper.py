@@ -1,8 +1,8 @@
 """The small process around each child, so that no process outlives the platform.
 
 A keeper starts one command and ends with it. It ends the command, and everything the command started, when
-it is told to (SIGTERM, SIGINT) and when the process that started the keeper is gone, however that died: the
-keeper's standard input is a pipe nobody writes to, and its end of file is the message.
+it is told to (SIGTERM; SIGQUIT: without any grace) and when the process that started the keeper is gone,
+however that died: the keeper's standard input is a pipe nobody writes to, and its end of file is the message.
 
 Three kernel facilities carry this on Linux:
 
@@ -115,6 +115,14 @@ def wait_gone(targets: list[Process], patience: float) -> list[Process]:
     return []
 
 
+def kill_tree(top: Process) -> list[int]:
+    """SIGKILL for a process and all its descendants, the deepest first; returns their ids."""
+    doomed = [*reversed(descendants(top.pid)), top]
+    killed = [each.pid for each in doomed if send(each, signal.SIGKILL)]
+    wait_gone(doomed, _KILL_PATIENCE)
+    return killed
+
+
 def end_leftovers(pid_file: Path) -> list[int]:
     """End what an earlier supervisor left running according to `pid_file`, and remove the file.
 
@@ -133,7 +141,8 @@ def end_leftovers(pid_file: Path) -> list[int]:
     ended: list[int] = []
     if send(keeper, signal.SIGTERM):
         ended.append(keeper.pid)
-        wait_gone([keeper], patience)
+        if wait_gone([keeper], patience):
+            ended += kill_tree(keeper)
     # A keeper that was killed leaves its session behind, and while any member lives the kernel gives the
     # session's number to no other process.
     now = process(keeper.pid)
@@ -150,16 +159,21 @@ class _Keeper:
         self._plan = plan
         self._status: int | None = None
         self._stop_asked = False
+        self._hurry = False
         self._wake, wake_writer = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(wake_writer, False)
+        signal.pthread_sigmask(
+            signal.SIG_SETMASK, ()
+        )  # what our starter blocks is not for us and the command
         signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, self._on_stop)
 
-    def _on_stop(self, *_: object) -> None:
+    def _on_stop(self, number: int, _: object) -> None:
         self._stop_asked = True
+        self._hurry = self._hurry or number == signal.SIGQUIT
 
     def run(self) -> int:
         """Run the command to its end; returns its exit status, 128 + n when signal n ended it."""
@@ -213,7 +227,7 @@ class _Keeper:
                 deadline = time.monotonic() + self._plan.grace
                 os.kill(main, self._plan.stop_signal)  # not yet reaped, so the number is still the command's
             remaining = None if deadline is None else deadline - time.monotonic()
-            if remaining is not None and remaining <= 0:
+            if self._hurry or (remaining is not None and remaining <= 0):
                 return
             self._sleep(remaining)
 
@@ -245,7 +259,7 @@ class _Keeper:
         kill_from = time.monotonic() + _LEFTOVER_PATIENCE
         give_up = kill_from + _KILL_PATIENCE
         while self._reap(0) and time.monotonic() < give_up:
-            if time.monotonic() >= kill_from or self._status is None:
+            if time.monotonic() >= kill_from or self._status is None or self._hurry:
                 for each in descendants(os.getpid()):
                     send(each, signal.SIGKILL)
             self._sleep(0.05)

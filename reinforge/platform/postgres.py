@@ -5,10 +5,8 @@ ends with the process that started it, even when that one is killed (`keeper.py`
 """
 
 import contextlib
-import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +25,8 @@ from reinforge.platform.cluster import (
     open_cluster,
     reachable_programs,
 )
-from reinforge.platform.places import FolderLock, make_private, socket_folder
+from reinforge.platform.kept import KeptProcess
+from reinforge.platform.places import FolderLock, socket_folder
 
 _PORT = 5432
 _SOCKET = f".s.PGSQL.{_PORT}"
@@ -56,13 +55,15 @@ class EmbeddedPostgres:
     `settings` are added to `SETTINGS`; tests trade durability for speed with them.
     """
 
+    name = "postgres"
+
     def __init__(self, home: Path, *, settings: Mapping[str, str] | None = None) -> None:
         self.home = home.resolve()
         self._settings = {**SETTINGS, **(settings or {})}
         self._lock = FolderLock(self.home / "postgres" / "lock", "the database of")
         self._cluster: Cluster | None = None
         self._sockets: Path | None = None
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._process: KeptProcess | None = None
 
     @property
     def log_file(self) -> Path:
@@ -70,7 +71,8 @@ class EmbeddedPostgres:
 
     @property
     def running(self) -> bool:
-        return self._keeper is not None and self._keeper.poll() is None
+        process = self._process
+        return process is not None and process.running
 
     def url(self, database: str = DATABASE) -> str:
         """`postgresql://…` for libpq, psycopg and SQLAlchemy. Raises Unavailable before the first start."""
@@ -97,25 +99,36 @@ class EmbeddedPostgres:
                 self._cluster.folder, f"{_SOCKET}.lock", SERVER_UID if as_root() else None
             )
             self._end_leftovers(self._cluster)
-            self._keeper = self._spawn(programs, self._cluster)
+            self._process = self._spawn(programs, self._cluster)
             self._await_ready(self._cluster)
         except BaseException:
             self.stop()
             raise
 
+    @property
+    def status(self) -> int | None:
+        """How the server ended, see `KeptProcess.status`."""
+        process = self._process
+        return None if process is None else process.status
+
+    def ask_stop(self) -> None:
+        """Begin to stop; `stop` waits for the end. May be called from another thread."""
+        process = self._process
+        if process is not None:
+            process.ask_stop()
+
+    def hurry(self) -> None:
+        """End the server by SIGKILL; the next start replays its log."""
+        process = self._process
+        if process is not None:
+            process.hurry()
+
     def stop(self) -> None:
         """End all sessions and stop the server; does nothing when it is not running."""
-        if self._keeper is not None:
-            self._keeper.terminate()
-            try:
-                self._keeper.wait(_STOP_GRACE + 15)
-            except subprocess.TimeoutExpired:
-                self._keeper.kill()
-                self._keeper.wait()
-                keeper.end_leftovers(self._pid_file)
-            assert self._keeper.stdin is not None
-            self._keeper.stdin.close()
-            self._keeper = None
+        if self._process is not None:
+            self._process.ask_stop()
+            self._process.stop()
+            self._process = None
         self._lock.release()
 
     def destroy(self) -> None:
@@ -125,7 +138,7 @@ class EmbeddedPostgres:
         if cluster is not None and sockets is not None:
             shutil.rmtree(cluster.folder)
             shutil.rmtree(sockets, ignore_errors=True)  # mostly inside the former
-        shutil.rmtree(self.home / "postgres")
+        shutil.rmtree(self.home / "postgres", ignore_errors=True)
         self._cluster = self._sockets = None
 
     def __enter__(self) -> Self:
@@ -166,7 +179,7 @@ class EmbeddedPostgres:
         ):
             path.unlink(missing_ok=True)
 
-    def _spawn(self, programs: Path, cluster: Cluster) -> subprocess.Popen[bytes]:
+    def _spawn(self, programs: Path, cluster: Cluster) -> KeptProcess:
         settings = {**self._settings, "port": str(_PORT), "unix_socket_directories": str(self._sockets)}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         plan = keeper.Plan(
@@ -177,23 +190,14 @@ class EmbeddedPostgres:
             user=SERVER_UID if as_root() else None,
             group=SERVER_UID if as_root() else None,
         )
-        make_private(self.log_file.parent)
-        with self.log_file.open("ab") as log:
-            return subprocess.Popen(
-                plan.argv(),
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"},
-                start_new_session=True,
-            )
+        env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+        return KeptProcess(plan, self.log_file, env, cwd=Path("/"))
 
     def _await_ready(self, cluster: Cluster) -> None:
         deadline = time.monotonic() + _READY_WITHIN
         while not _says_ready(cluster.data / "postmaster.pid"):
-            assert self._keeper is not None
-            status = self._keeper.poll()
+            assert self._process is not None
+            status = self._process.status
             if status is None and time.monotonic() < deadline:
                 time.sleep(0.02)
                 continue

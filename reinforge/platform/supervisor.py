@@ -1,0 +1,248 @@
+"""Named child processes: started in order when ready, started again when they end, stopped in reverse order.
+
+Children come in groups. A group is started after the one before it is ready, and stopped before it. Each
+child is watched by a thread of its own, so one that is slow to come back holds up no other.
+"""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from reinforge.errors import ReinforgeError, Unavailable
+from reinforge.platform import keeper
+from reinforge.platform.kept import KeptProcess
+
+_POLL = 0.1
+_FIRST_DELAY = 0.5
+_LONGEST_DELAY = 30.0
+_STEADY_AFTER = 60.0
+"""Seconds of running after which an end counts as the first one again."""
+_KEPT_LOGS = 5
+
+EventKind = Literal["ready", "ended", "restarting", "failed", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a child; `message` is a sentence for people."""
+
+    child: str
+    kind: EventKind
+    message: str
+
+
+class Child(Protocol):
+    """What can be supervised. `EmbeddedPostgres` is one, `Service` is the other."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def running(self) -> bool: ...
+    @property
+    def status(self) -> int | None: ...
+    def start(self) -> None:
+        """Start and return when ready. Raises ReinforgeError, and has left nothing running then."""
+
+    def ask_stop(self) -> None:
+        """Begin to stop, also while another thread is inside `start`. Does not wait."""
+
+    def hurry(self) -> None:
+        """Begin to end everything at once. Does not wait."""
+
+    def stop(self) -> None:
+        """Wait until nothing of the child is left."""
+
+
+@dataclass
+class Service:
+    """A command that should run for as long as the platform does."""
+
+    name: str
+    command: Sequence[str]
+    home: Path
+    env: Mapping[str, str]
+    ready: Callable[[], bool] | None = None
+    """Asked until it says True; without it, a service is ready once it runs."""
+    ready_within: float = 60.0
+    grace: float = 10.0
+    _process: KeptProcess | None = field(default=None, init=False)
+    _stop_asked: threading.Event = field(default_factory=threading.Event, init=False)
+
+    @property
+    def log_file(self) -> Path:
+        return self.home / "logs" / f"{self.name}.log"
+
+    @property
+    def pid_file(self) -> Path:
+        return self.home / "run" / f"{self.name}.pid"
+
+    @property
+    def running(self) -> bool:
+        process = self._process
+        return process is not None and process.running
+
+    @property
+    def status(self) -> int | None:
+        process = self._process
+        return None if process is None else process.status
+
+    def start(self) -> None:
+        keeper.end_leftovers(self.pid_file)
+        plan = keeper.Plan([*self.command], pid_file=str(self.pid_file), grace=self.grace)
+        self._process = KeptProcess(plan, self.log_file, self.env)
+        try:
+            self._await_ready(self._process)
+        except BaseException:
+            self.ask_stop()
+            self.stop()
+            raise
+
+    def _await_ready(self, process: KeptProcess) -> None:
+        deadline = time.monotonic() + self.ready_within
+        while self.ready is not None and not (process.running and self.ready()):
+            if process.running and not self._stop_asked.is_set() and time.monotonic() < deadline:
+                time.sleep(_POLL)
+                continue
+            ended = "did not become ready" if process.running else f"ended with status {process.status}"
+            raise Unavailable(
+                f"{self.name} {ended}:\n{last_lines(self.log_file)}",
+                code=f"{self.name}_start_failed",
+                hint=f"Read {self.log_file}.",
+            )
+
+    def ask_stop(self) -> None:
+        self._stop_asked.set()
+        process = self._process
+        if process is not None:
+            process.ask_stop()
+
+    def hurry(self) -> None:
+        self._stop_asked.set()
+        process = self._process
+        if process is not None:
+            process.hurry()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
+        self._stop_asked.clear()
+
+
+class Supervisor:
+    """Keeps children running until `stop`."""
+
+    def __init__(self, report: Callable[[Event], None] = lambda event: None) -> None:
+        self._report = report
+        self._groups: list[list[_Watched]] = []
+        self._stopping = threading.Event()
+
+    def start(self, *group: Child, optional: bool = False) -> None:
+        """Start the children of one group together; returns when all are ready.
+
+        The first failure is raised once each of the group has had its turn; `stop` is still to be called.
+        An `optional` group reports failures instead, and goes on trying in the background.
+        """
+        watched = [_Watched(child, optional, self._stopping, self._report) for child in group]
+        self._groups.append(watched)
+        for each in watched:
+            each.thread.start()
+        for each in watched:
+            each.first_turn.wait()
+        for each in watched:
+            if each.failure is not None and not optional:
+                raise each.failure
+
+    def stop(self) -> None:
+        """Stop all children, the last group first; returns when no process of theirs is left."""
+        self._stopping.set()
+        while self._groups:
+            group = self._groups[-1]
+            for each in group:
+                each.child.ask_stop()
+            for each in group:
+                each.thread.join()
+                each.child.stop()
+                self._report(Event(each.child.name, "stopped", f"{each.child.name} has stopped"))
+            self._groups.pop()
+
+    def hurry(self) -> None:
+        """Give no more grace to any child, so that a `stop` under way returns soon. For signal handlers."""
+        self._stopping.set()
+        for each in [each for group in self._groups for each in group]:
+            each.child.hurry()
+
+
+class _Watched:
+    """One child and the thread that starts it, and starts it again whenever it has ended."""
+
+    def __init__(
+        self, child: Child, optional: bool, stopping: threading.Event, report: Callable[[Event], None]
+    ) -> None:
+        self.child = child
+        self.failure: ReinforgeError | None = None
+        self.first_turn = threading.Event()
+        self._optional = optional
+        self._stopping = stopping
+        self._report = report
+        self.thread = threading.Thread(target=self._watch, name=f"watch-{child.name}", daemon=True)
+
+    def _watch(self) -> None:
+        try:
+            self.failure = self._start()
+        finally:
+            self.first_turn.set()
+        if self.failure is not None and not self._optional:
+            return
+        delay, since = _FIRST_DELAY, time.monotonic()
+        while not self._stopping.wait(_POLL):
+            if self.child.running:
+                continue
+            if time.monotonic() - since > _STEADY_AFTER:
+                delay = _FIRST_DELAY
+            status = self.child.status
+            how = "is not running" if status is None else f"ended with status {status}"
+            message = f"{self.child.name} {how}; it starts again in {delay:g} s"
+            self._report(Event(self.child.name, "restarting", message))
+            if self._stopping.wait(delay):
+                return
+            self._start()
+            delay, since = min(2 * delay, _LONGEST_DELAY), time.monotonic()
+
+    def _start(self) -> ReinforgeError | None:
+        try:
+            self.child.start()
+        except ReinforgeError as error:
+            self._report(Event(self.child.name, "failed", error.message))
+            return error
+        except OSError as error:
+            message = f"{self.child.name} cannot be started: {error}"
+            self._report(Event(self.child.name, "failed", message))
+            return Unavailable(message, code="start_failed")
+        self._report(Event(self.child.name, "ready", f"{self.child.name} is ready"))
+        return None
+
+
+def rotate(log: Path) -> None:
+    """Give a log of an earlier run a number, 1 being the latest, and drop the oldest."""
+    if not log.exists() or log.stat().st_size == 0:
+        return
+    for number in range(_KEPT_LOGS - 1, 0, -1):
+        older = log.with_name(f"{log.name}.{number}")
+        if older.exists():
+            older.replace(log.with_name(f"{log.name}.{number + 1}"))
+    shutil.move(log, log.with_name(f"{log.name}.1"))
+
+
+def last_lines(log: Path, count: int = 20) -> str:
+    """The end of a log, for an error message."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 16_384))
+            return "\n".join(file.read().decode(errors="replace").splitlines()[-count:])
+    except FileNotFoundError:
+        return ""

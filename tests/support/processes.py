@@ -1,0 +1,29 @@
+"""Waiting for conditions, and looking at processes, in tests that start some."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from reinforge.platform import keeper
+
+
+def eventually(condition: Callable[[], object], within: float = 20.0, what: str = "the condition") -> None:
+    """Wait until `condition` holds; fails the test when it does not within `within` seconds."""
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} does not hold within {within} s"
+        time.sleep(0.02)
+
+
+def read_pids(folder: Path, names: list[str]) -> list[int]:
+    """The numbers that toy processes have written into `folder`, once all of them are there."""
+    eventually(lambda: all((folder / name).is_file() and (folder / name).read_text() for name in names))
+    return [int((folder / name).read_text()) for name in names]
+
+
+def alive(pids: list[int]) -> list[int]:
+    return [pid for pid in pids if keeper.process(pid) is not None]
+
+
+def all_gone(pids: list[int], within: float = 20.0) -> None:
+    eventually(lambda: not alive(pids), within, what=f"the end of {pids}")
