@@ -12,7 +12,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Slots that differ from the defaults of `reinforge.spec.Algorithm`.
 
 `grpo`: Shao et al. 2024 (DeepSeekMath), eq. 3 with β = 0.
-`dr_grpo`: Liu et al. 2025 (Understanding R1-Zero-like training): no division by the standard deviation, a constant in place of each completion's length.
+`dr_grpo`: Liu et al. 2025 (Understanding R1-Zero-like training): no division by the standard
+deviation, a constant in place of each completion's length.
 """
 
 

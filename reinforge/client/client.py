@@ -49,6 +49,10 @@ class Reinforge:
     def me(self) -> Me:
         return Me.model_validate(self.transport.get("/me"))
 
+    def sign_in_link(self) -> str:
+        """A URL that signs one browser in, once, as the owner of this key."""
+        return str(self.transport.post("/sign-in-links")["url"])
+
     def close(self) -> None:
         self.transport.close()
 

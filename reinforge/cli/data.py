@@ -1,0 +1,161 @@
+"""`reinforge dataset …`, `reinforge models …`, `reinforge adapter …`"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.output import Json, err, number, out
+from reinforge.client import Reinforge
+from reinforge.errors import StateConflict
+
+datasets = typer.Typer(help="Upload and list datasets.", no_args_is_help=True)
+models = typer.Typer(help="Register and list base models.", no_args_is_help=True)
+adapters = typer.Typer(help="List and download adapters.", no_args_is_help=True)
+
+
+@datasets.command("push")
+def push_dataset(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSONL, CSV or Parquet.")],
+    name: Annotated[str | None, typer.Option(help="Default: the file's name.")] = None,
+    json: Json = False,
+) -> None:
+    """Upload a dataset. Content that is there already is found, not stored twice."""
+    with connect() as client:
+        dataset = client.datasets.push(file, name=name)
+    if json:
+        output.print_json(dataset)
+        return
+    for warning in dataset.warnings:
+        err.print(f"[yellow]note[/yellow] {warning}")
+    err.print(
+        f"{dataset.rows:,} rows, {output.size(dataset.bytes)}, columns: {', '.join(c['name'] for c in dataset.columns)}"
+    )
+    out.print(dataset.id)
+
+
+@datasets.command("list")
+def list_datasets(json: Json = False) -> None:
+    """All datasets, newest first."""
+    with connect() as client:
+        found = list(client.datasets.list())
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["id", "name", "rows", "size", "columns", "created"],
+        (
+            [
+                d.id,
+                d.name,
+                f"{d.rows:,}",
+                output.size(d.bytes),
+                ", ".join(c["name"] for c in d.columns)[:60],
+                output.ago(d.created_at),
+            ]
+            for d in found
+        ),
+        empty="No datasets yet. Upload one: reinforge dataset push FILE.jsonl",
+    )
+
+
+@models.command("add")
+def add_model(
+    id: Annotated[str, typer.Argument(help="Id to use in jobs; no slash.")],
+    source: Annotated[str, typer.Option("--from", help="Folder on the worker, or hub:org/name@revision.")],
+    json: Json = False,
+) -> None:
+    """Register a base model; a worker inspects it."""
+    folder = Path(source)
+    with connect() as client:
+        model = client.models.add(id, str(folder.resolve()) if folder.is_dir() else source)
+    if json:
+        output.print_json(model)
+    else:
+        out.print(
+            f"{model.id}: {model.architecture}, {model.parameters or 0:,} parameters, context {model.context_length}"
+        )
+
+
+@models.command("list")
+def list_models(json: Json = False) -> None:
+    """All base models."""
+    with connect() as client:
+        found = list(client.models.list())
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["id", "architecture", "parameters", "context", "template", "source"],
+        (
+            [
+                m.id,
+                m.architecture or m.error or "–",
+                f"{m.parameters:,}" if m.parameters else "–",
+                str(m.context_length or "–"),
+                "yes" if m.has_chat_template else "no",
+                m.source,
+            ]
+            for m in found
+        ),
+        empty="No base models. The built-in starter-arith appears when a worker is online.",
+    )
+
+
+@adapters.command("list")
+def list_adapters(json: Json = False) -> None:
+    """All adapters, newest first."""
+    with connect() as client:
+        found = list(client.adapters.list())
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["id", "name", "model", "step", "held-out", "size", "job"],
+        (
+            [a.id, a.name, a.model, str(a.step), number(a.held_out_reward), output.size(a.bytes), a.job]
+            for a in found
+        ),
+        empty="No adapters yet: a job leaves one when it succeeds.",
+    )
+
+
+@adapters.command("download")
+def download_adapter(
+    id: Annotated[str, typer.Argument(help="Adapter (adp_…) or the job that made it (ftjob-…).")],
+    to: Annotated[Path, typer.Option(help="A folder to unpack into, or a file ending in .tar.gz.")] = Path(
+        "adapter"
+    ),
+    json: Json = False,
+) -> None:
+    """Download an adapter: a directory that `PeftModel.from_pretrained` loads."""
+    with connect() as client:
+        adapter = _adapter_id(client, id)
+        if to.name.endswith(".tar.gz"):
+            with Progress(
+                "{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=err
+            ) as bar:
+                task = bar.add_task(adapter, total=None)
+                path = client.adapters.download(
+                    adapter, to, progress=lambda done, total: bar.update(task, completed=done, total=total)
+                )
+        else:
+            path = client.adapters.extract(adapter, to)
+    if json:
+        output.print_json({"adapter": adapter, "path": str(path.resolve())})
+    else:
+        out.print(str(path.resolve()), soft_wrap=True)
+
+
+def _adapter_id(client: Reinforge, id: str) -> str:
+    if not id.startswith("ftjob-"):
+        return id
+    job = client.jobs.get(id)
+    if job.adapter is None:
+        raise StateConflict(
+            f"{id} is {job.status} and has no adapter.", code="no_adapter", hint=f"reinforge job watch {id}"
+        )
+    return job.adapter

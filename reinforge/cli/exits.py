@@ -1,0 +1,49 @@
+"""Exit codes, and which error means which."""
+
+from enum import IntEnum
+
+from reinforge.errors import (
+    InvalidInput,
+    JobFailure,
+    LeaseLost,
+    NotAllowed,
+    NotAuthenticated,
+    NotFound,
+    ReinforgeError,
+    StateConflict,
+    TooLarge,
+)
+
+
+class Exit(IntEnum):
+    OK = 0
+    FAILED = 1
+    """The job (or test) ended without success."""
+    USAGE = 2
+    """Bad arguments or input, or cancelled."""
+    GATE = 3
+    AUTH = 4
+    CONFLICT = 5
+    """Not found, or its state does not allow this."""
+    SERVER = 6
+    """Server or network, after retries."""
+    TIMEOUT = 124
+    INTERRUPTED = 130
+    """Ctrl-C: the command detached, the job goes on."""
+
+
+_BY_TYPE: list[tuple[type[ReinforgeError], Exit]] = [
+    (InvalidInput, Exit.USAGE),
+    (TooLarge, Exit.USAGE),
+    (NotAuthenticated, Exit.AUTH),
+    (NotAllowed, Exit.AUTH),
+    (NotFound, Exit.CONFLICT),
+    (StateConflict, Exit.CONFLICT),
+    (LeaseLost, Exit.CONFLICT),
+    (JobFailure, Exit.FAILED),
+]
+
+
+def exit_code(error: ReinforgeError) -> Exit:
+    """The exit code of an error; what is not the caller's fault is `SERVER`."""
+    return next((code for kind, code in _BY_TYPE if isinstance(error, kind)), Exit.SERVER)

@@ -1,0 +1,196 @@
+"""`reinforge job …`"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.exits import Exit
+from reinforge.cli.output import Json, Quiet, err, number, out
+from reinforge.cli.watch import follow
+from reinforge.client import Reinforge
+from reinforge.jobfile import load
+from reinforge.schemas.jobs import JobDetail
+from reinforge.spec import JobSpec
+from reinforge.states import JobStatus
+
+app = typer.Typer(help="Start, watch, stop and read jobs.", no_args_is_help=True)
+JobId = Annotated[str, typer.Argument(help="Job id (ftjob-…).")]
+
+
+def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:
+    """The specification with datasets and rewards that are files replaced by ids; equal content is reused."""
+    raw = spec.model_dump(mode="json", exclude_unset=True)
+    for key in ("dataset", "held_out"):
+        value = raw["data"].get(key)
+        if value and Path(value).is_file():
+            raw["data"][key] = client.datasets.push(value).id
+    for reward in raw["rewards"]:
+        path = reward.pop("path", None)
+        if path:
+            detail = client.rewards.push(
+                path, entry=reward.get("entry"), granularity=reward.get("granularity", "sample")
+            )
+            reward["reward"] = detail.id
+    return JobSpec.model_validate(raw)
+
+
+@app.command()
+def create(
+    file: Annotated[
+        Path, typer.Option("--file", "-f", help="Job file (YAML or JSON); see docs/job-file.md.")
+    ],
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Follow it to the end; the exit code tells how it ended.")
+    ] = False,
+    name: Annotated[str | None, typer.Option(help="Name of the job; wins over the file's.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Start a job. Dataset and reward files named in it are pushed first."""
+    spec = load(file)
+    if name:
+        spec = spec.model_copy(update={"name": name})
+    with connect() as client:
+        job = client.jobs.create(push_parts(client, spec))
+        if not quiet:
+            err.print(f"{job.id} is {job.status}: {client.base_url}/jobs/{job.id}")
+        if wait:
+            _finish(client, job.id, json=json, quiet=quiet)
+        elif json:
+            output.print_json(job)
+        else:
+            out.print(job.id)
+
+
+@app.command("list")
+def list_jobs(
+    status: Annotated[JobStatus | None, typer.Option(help="Only jobs in this state.")] = None,
+    json: Json = False,
+) -> None:
+    """All jobs, newest first."""
+    with connect() as client:
+        jobs = list(client.jobs.list(status=status))
+    if json:
+        output.print_json(jobs)
+        return
+    output.print_table(
+        ["id", "name", "state", "step", "held-out", "model", "created"],
+        (
+            [
+                job.id,
+                job.name,
+                str(job.status) + (f" ({job.reason})" if job.reason else ""),
+                f"{job.progress.step}/{job.progress.steps}",
+                f"{number(job.held_out_reward_before)} → {number(job.held_out_reward)}",
+                job.model,
+                output.ago(job.created_at),
+            ]
+            for job in jobs
+        ),
+        empty="No jobs yet. Start one: reinforge job create -f examples/arithmetic/job.yaml",
+    )
+
+
+@app.command()
+def show(id: JobId, json: Json = False) -> None:
+    """One job: state, reason, progress, held-out reward, adapter."""
+    with connect() as client:
+        job = client.jobs.get(id)
+    if json:
+        output.print_json(job)
+    else:
+        report(job)
+
+
+@app.command()
+def watch(
+    id: JobId,
+    exit_status: Annotated[bool, typer.Option("--exit-status", help="Exit 1 unless it succeeds.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Follow a job live. Ctrl-C detaches; the job goes on."""
+    with connect() as client:
+        _finish(client, id, json=json, quiet=quiet, exit_status=exit_status)
+
+
+@app.command()
+def cancel(id: JobId, json: Json = False) -> None:
+    """Stop a job. What it has stored so far stays."""
+    with connect() as client:
+        job = client.jobs.cancel(id)
+    if json:
+        output.print_json(job)
+    else:
+        err.print(f"{job.id} is {job.status}")
+
+
+@app.command()
+def completions(
+    id: JobId,
+    step: Annotated[int | None, typer.Option(help="Step; default the newest.")] = None,
+    worst: Annotated[int | None, typer.Option(help="Only the K lowest rewards.")] = None,
+    best: Annotated[int | None, typer.Option(help="Only the K highest rewards.")] = None,
+    held_out: Annotated[bool, typer.Option("--held-out", help="Those of evaluations.")] = False,
+    limit: Annotated[int, typer.Option(help="How many.", min=1, max=1000)] = 32,
+    json: Json = False,
+) -> None:
+    """Completions of one step with reward and advantage."""
+    sort = "reward" if worst else "-reward" if best else None
+    with connect() as client:
+        page = client.jobs.completions(
+            id, step=step, split="held_out" if held_out else "train", sort=sort, limit=worst or best or limit
+        )
+    if json:
+        output.print_json(page)
+        return
+    err.print(f"step {page.step}: {len(page.data)} of {page.total} completions")
+    output.print_table(
+        ["prompt", "sample", "reward", "advantage", "tokens", "end", "completion"],
+        (
+            [
+                str(row.prompt_no),
+                str(row.sample_no),
+                number(row.reward) if row.error is None else row.error,
+                number(row.advantage),
+                str(row.length),
+                row.finish_reason,
+                row.text.replace("\n", "⏎")[:120],
+            ]
+            for row in page.data
+        ),
+        empty="No completions yet: the first step is under way.",
+    )
+
+
+def report(job: JobDetail) -> None:
+    out.print(f"[bold]{job.name}[/bold]  {job.id}")
+    out.print(f"  state      {job.status}" + (f", {job.reason}" if job.reason else ""))
+    out.print(f"  step       {job.progress.step} of {job.progress.steps}, attempt {job.attempt}")
+    out.print(f"  held-out   {number(job.held_out_reward_before)} → {number(job.held_out_reward)}")
+    out.print(f"  model      {job.model}")
+    if job.adapter:
+        out.print(f"  adapter    {job.adapter}  (reinforge adapter download {job.adapter})")
+    if job.error:
+        out.print(f"  error      {job.error.code}: {job.error.message}", markup=False)
+        if job.error.hint:
+            out.print(f"  hint       {job.error.hint}", markup=False)
+        if job.error.traceback:
+            out.print(job.error.traceback, markup=False)
+
+
+def _finish(client: Reinforge, id: str, *, json: bool, quiet: bool, exit_status: bool = True) -> None:
+    try:
+        job = follow(client, id, quiet=quiet or json)
+    except KeyboardInterrupt:
+        err.print(f"\nDetached; {id} goes on. Attach again: reinforge job watch {id}")
+        raise typer.Exit(Exit.INTERRUPTED) from None
+    if json:
+        output.print_json(job)
+    elif not quiet:
+        report(job)
+    if exit_status and job.status != JobStatus.SUCCEEDED:
+        raise typer.Exit(Exit.USAGE if job.status == JobStatus.CANCELLED else Exit.FAILED)

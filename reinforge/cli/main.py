@@ -1,0 +1,100 @@
+"""`reinforge`: the entry point. Errors become one message, a hint and an exit code; never a traceback."""
+
+import sys
+from typing import Annotated
+
+import httpx
+import typer
+
+from reinforge import __version__
+from reinforge.cli import data, jobs, rewards, serve
+from reinforge.cli.connection import store
+from reinforge.cli.exits import Exit, exit_code
+from reinforge.cli.output import err, out, print_error
+from reinforge.client.transport import ServerUnreachable, error_from
+from reinforge.errors import InvalidInput, ReinforgeError
+
+app = typer.Typer(
+    help="Reinforcement fine-tuning on your own machines: prompts and a reward in, an adapter out.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command()(serve.up)
+app.command()(serve.demo)
+app.command()(serve.doctor)
+app.command()(serve.train)
+app.add_typer(data.datasets, name="dataset")
+app.add_typer(rewards.app, name="reward")
+app.add_typer(data.models, name="models")
+app.add_typer(jobs.app, name="job")
+app.add_typer(data.adapters, name="adapter")
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    out.print(__version__)
+
+
+@app.command()
+def login(
+    address: Annotated[
+        str, typer.Argument(help="The one-time sign-in URL that the server printed, or its address.")
+    ],
+    key: Annotated[str | None, typer.Option(help="An API key; not needed with a sign-in URL.")] = None,
+) -> None:
+    """Remember a server and a key for it (readable by you alone)."""
+    url, _, token = address.partition("/sign-in?token=")
+    url = url.rstrip("/")
+    if key is None:
+        if not token:
+            raise InvalidInput("Give a sign-in URL, or an address and --key.", code="usage")
+        key = _key_for(url, token)
+    path = store(url, key)
+    err.print(f"Signed in to {url}; the key is in {path}.")
+
+
+def _key_for(url: str, token: str) -> str:
+    """Trade a one-time token for an API key of this machine."""
+    try:
+        with httpx.Client(base_url=f"{url}/api/v1", timeout=20, headers={"origin": url}) as http:
+            for path, body in (
+                ("/sign-in", {"token": token}),
+                ("/keys", {"name": "command line", "role": "owner"}),
+            ):
+                answer = http.post(path, json=body)
+                if answer.status_code >= 400:
+                    raise error_from(answer)
+            return str(answer.json()["key"])
+    except httpx.TransportError as error:
+        raise ServerUnreachable(f"No answer from {url}: {error}.") from error
+
+
+def main() -> None:
+    """Run the command line and exit with a code of `reinforge.cli.exits.Exit`."""
+    try:
+        code = app(standalone_mode=False)
+    except ReinforgeError as error:
+        print_error(error)
+        code = exit_code(error)
+    except TimeoutError as error:
+        err.print(f"[red]error[/red] {error}")
+        code = Exit.TIMEOUT
+    except KeyboardInterrupt:
+        code = Exit.INTERRUPTED
+    except OSError as error:
+        err.print(f"[red]error[/red] {error}", markup=True)
+        code = Exit.USAGE
+    except typer.Abort:
+        code = Exit.USAGE
+    except Exception as error:
+        show = getattr(error, "show", None)  # a usage error of the command-line parser prints itself
+        if show is None:
+            raise
+        show()
+        code = Exit.USAGE
+    sys.exit(int(code or 0))
+
+
+if __name__ == "__main__":
+    main()

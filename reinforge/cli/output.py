@@ -1,0 +1,95 @@
+"""Printing: one table or one JSON document on stdout, everything else on stderr."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from reinforge.errors import ReinforgeError
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only what was asked for.")]
+
+
+def print_json(value: BaseModel | Iterable[BaseModel] | dict[str, Any] | Sequence[dict[str, Any]]) -> None:
+    def plain(item: Any) -> Any:
+        return item.model_dump(mode="json") if isinstance(item, BaseModel) else item
+
+    document = plain(value) if isinstance(value, BaseModel | dict) else [plain(item) for item in value]
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty: str) -> None:
+    """A table with stable columns; `empty` says what to do when there is nothing."""
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    if table.row_count:
+        out.print(table)
+    else:
+        err.print(empty)
+
+
+def print_error(error: ReinforgeError) -> None:
+    """Message, place and remedy; never a traceback."""
+    where = f" [dim]({escape(error.param)})[/dim]" if error.param else ""
+    err.print(f"[red]error[/red] {escape(error.message)}{where}")
+    for detail in error.errors[:10]:
+        place = detail.get("pointer") or detail.get("param") or ""
+        if "line" in detail:
+            place = f"line {detail['line']}" + (
+                f", column {detail['column']}" if detail.get("column") else ""
+            )
+        message = str(detail.get("message", ""))
+        if message and message != error.message:
+            err.print(f"  {escape(str(place))}: {escape(message)}" if place else f"  {escape(message)}")
+        if detail.get("excerpt"):
+            err.print(f"  [dim]{escape(str(detail['excerpt']))}[/dim]")
+    if error.hint:
+        err.print(f"[dim]hint[/dim]  {escape(error.hint)}")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    return (
+        "–"
+        if value is None
+        else f"{value:.{digits}g}"
+        if abs(value) >= 1000 or value == 0
+        else f"{value:.{digits}f}"
+    )
+
+
+def size(count: int | None) -> str:
+    if count is None:
+        return "–"
+    value = float(count)
+    for unit in ("B", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} GB"
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    total = round(seconds)
+    if total < 60:
+        return f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60:02d} s"
+    return f"{total // 3600} h {total % 3600 // 60:02d} min"
+
+
+def ago(moment: datetime) -> str:
+    return f"{duration((datetime.now(UTC) - moment).total_seconds())} ago"

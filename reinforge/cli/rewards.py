@@ -1,0 +1,122 @@
+"""`reinforge reward …`"""
+
+import json as jsonlib
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.exits import Exit
+from reinforge.cli.output import Json, err, number, out
+from reinforge.dataset import iter_rows
+from reinforge.errors import InvalidInput
+from reinforge.schemas.jobs import RewardResult
+
+app = typer.Typer(help="Store and try rewards.", no_args_is_help=True)
+
+Granularity = Annotated[str, typer.Option(help="What one call sees: sample, group or batch.")]
+Entry = Annotated[str | None, typer.Option(help="Function to call, when there are several.")]
+
+
+@app.command()
+def push(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A .py file.")],
+    name: Annotated[str | None, typer.Option(help="Default: the file's name without .py.")] = None,
+    entry: Entry = None,
+    granularity: Granularity = "sample",
+    json: Json = False,
+) -> None:
+    """Store a reward. Changed code under a known name becomes a new revision."""
+    with connect() as client:
+        reward = client.rewards.push(file, name=name, entry=entry, granularity=granularity)
+    if json:
+        output.print_json(reward)
+        return
+    newest = max(reward.revisions, key=lambda r: r.revision)
+    found = ", ".join(f"{e['name']} ({e['spelling']})" for e in newest.entries)
+    err.print(f"{reward.name}, revision {newest.revision}: {found}")
+    out.print(reward.id)
+
+
+@app.command("list")
+def list_rewards(json: Json = False) -> None:
+    """All rewards."""
+    with connect() as client:
+        found = list(client.rewards.list())
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["id", "name", "revision", "granularity", "changed"],
+        ([r.id, r.name, str(r.revision), r.granularity, output.ago(r.updated_at)] for r in found),
+        empty="No rewards yet. Store one: reinforge reward push FILE.py",
+    )
+
+
+@app.command()
+def test(
+    reward: Annotated[str, typer.Argument(help="A .py file, or the id of a stored reward (rew_…).")],
+    completion: Annotated[
+        list[str] | None, typer.Option(help="A completion to score; repeat for more.")
+    ] = None,
+    item: Annotated[str | None, typer.Option(help="The row the completions belong to, as JSON.")] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(exists=True, help="JSONL, CSV or Parquet to take rows from.")
+    ] = None,
+    rows: Annotated[int, typer.Option(help="Rows to take from the dataset.", min=1, max=256)] = 3,
+    entry: Entry = None,
+    granularity: Granularity = "sample",
+    json: Json = False,
+) -> None:
+    """Score completions in the sandbox now: value, parts, reason, prints, time, status. Exit 1 if any row errs."""
+    cases = _cases(completion or [""], item, dataset, rows)
+    with connect() as client:
+        stored = reward.startswith("rew_") and not Path(reward).exists()
+        answer = client.rewards.test(
+            cases,
+            id=reward if stored else None,
+            source=None if stored else Path(reward).read_text(encoding="utf-8"),
+            entry=entry,
+            granularity=granularity,
+        )
+    if json:
+        output.print_json(answer)
+    elif answer.load_error:
+        err.print(f"[red]does not load[/red]\n{escape(answer.load_error)}")
+    else:
+        for case, result in zip(cases, answer.results, strict=True):
+            _print_result(case, result)
+        err.print(f"scored in jail {answer.jail}", style="dim")
+    if answer.load_error or any(r.status not in ("ok", "not_applicable") for r in answer.results):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _cases(completions: list[str], item: str | None, dataset: Path | None, rows: int) -> list[dict[str, Any]]:
+    if item is not None and dataset is not None:
+        raise InvalidInput("Give --item or --dataset, not both.", code="usage")
+    if dataset is not None:
+        items: list[dict[str, Any]] = list(islice(iter_rows(dataset), rows))
+    else:
+        try:
+            items = [jsonlib.loads(item)] if item else [{}]
+        except ValueError as error:
+            raise InvalidInput(f"--item is not JSON: {error}.", code="usage", param="item") from error
+    return [
+        {"completion": c, "item": i, "prompt": str(i.get("prompt", ""))} for i in items for c in completions
+    ]
+
+
+def _print_result(case: dict[str, Any], result: RewardResult) -> None:
+    shown = case["completion"].replace("\n", "⏎")[:80]
+    good = result.status in ("ok", "not_applicable")
+    state = f"[green]{result.status}[/green]" if good else f"[red]{result.status}[/red]"
+    out.print(f"{number(result.value):>8}  {state}  {result.wall_ms:.1f} ms  {escape(shown)}")
+    for name, value in {**result.parts, **result.criteria}.items():
+        out.print(f"          {escape(name)} = {number(value)}")
+    for text in (result.reason, result.message, result.prints.rstrip() or None):
+        if text:
+            out.print(f"          {escape(text)}", style="dim")

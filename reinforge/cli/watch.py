@@ -1,0 +1,144 @@
+"""Following a job: a live display on a terminal, one line per step elsewhere."""
+
+import time
+from collections.abc import Iterable
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from reinforge.cli.output import duration, err, number
+from reinforge.client import Reinforge
+from reinforge.client.jobs import RESTS
+from reinforge.schemas.jobs import JobDetail, JobEvent
+
+BARS = "▁▂▃▄▅▆▇█"
+SHOWN = ("reward/mean", "entropy/mean", "completions/length_mean")
+
+
+def sparkline(values: list[float], width: int = 32) -> str:
+    """The last `width` values as bars between their least and greatest."""
+    values = values[-width:]
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    span = high - low
+    return "".join(BARS[round((v - low) / span * (len(BARS) - 1)) if span else 0] for v in values)
+
+
+class JobView:
+    """What is known of a job from its events."""
+
+    def __init__(self, job: JobDetail, page: str) -> None:
+        self.job, self.page = job, page
+        self.series: dict[str, list[float]] = {}
+        self.held_out: list[tuple[int, float]] = []
+        self.step, self.phase = job.progress.step, job.progress.phase
+        self.status, self.steps = str(job.status), job.progress.steps
+        self.step_seconds: list[float] = []
+        self.notes: list[str] = []
+        self.started = time.monotonic()
+
+    def apply(self, event: JobEvent) -> bool:
+        """Take an event in; True when a step was completed."""
+        data = event.data
+        if event.type == "metrics" and data.get("kind") == "train":
+            self.step = data["step"]
+            for key, value in data["values"].items():
+                if value is not None:
+                    self.series.setdefault(key, []).append(value)
+            return True
+        if event.type == "metrics":
+            value = data["values"].get("held_out/reward_mean")
+            if value is not None:
+                self.held_out.append((data["step"], value))
+        elif event.type == "phase":
+            done, total = data.get("done"), data.get("total")
+            self.phase = data["phase"] + (f" {done}/{total}" if done is not None and total else "")
+        elif event.type == "status":
+            self.status = data.get("status", self.status)
+        elif event.type == "rewind":
+            self._rewind(data["to_step"])
+        elif event.type == "finding" or (event.type == "log" and data.get("level") in ("warning", "error")):
+            self.notes.append(str(data.get("message", "")))
+        return False
+
+    def _rewind(self, to_step: int) -> None:
+        self.step = to_step
+        self.series = {key: values[:to_step] for key, values in self.series.items()}
+        self.held_out = [(step, value) for step, value in self.held_out if step <= to_step]
+
+    def eta(self) -> str:
+        seconds = sorted(self.series.get("time/step", [])[-20:])
+        left = self.steps - self.step
+        if not seconds or left <= 0 or self.status != "running":
+            return ""
+        low, middle, high = (seconds[int(q * (len(seconds) - 1))] for q in (0.1, 0.5, 0.9))
+        return f"about {duration(middle * left)} left ({duration(low * left)}–{duration(high * left)})"
+
+    def line(self) -> str:
+        """The newest step in one line, for logs."""
+        reward, entropy, length = (self.series.get(key, [None])[-1] for key in SHOWN)
+        held = f"  held-out {self.held_out[-1][1]:.3f}" if self.held_out else ""
+        return (
+            f"step {self.step}/{self.steps}  reward {number(reward)}  entropy {number(entropy)} nat  "
+            f"length {number(length)} tokens{held}"
+        )
+
+    def __rich__(self) -> RenderableType:
+        head = Text.assemble((self.job.name or self.job.id, "bold"), f"  {self.status}", style="")
+        progress = Table.grid(padding=(0, 1))
+        progress.add_row(
+            ProgressBar(total=max(1, self.steps), completed=self.step, width=40),
+            f"step {self.step} of {self.steps}",
+            Text(self.phase or "", style="dim"),
+            self.eta(),
+        )
+        figures = Table.grid(padding=(0, 2))
+        for key, title, unit in zip(
+            SHOWN, ("reward", "entropy", "length"), ("", "nat", "tokens"), strict=True
+        ):
+            values = self.series.get(key, [])
+            if values:
+                change = f"{number(values[0])} → {number(values[-1])} {unit}"
+                figures.add_row(title, change, Text(sparkline(values), style="cyan"))
+        if self.held_out:
+            points = " → ".join(f"{value:.3f}" for _, value in self.held_out[-6:])
+            figures.add_row("held-out", points, Text("reward on rows that are never trained on", style="dim"))
+        notes = [Text(f"! {note[:200]}", style="yellow") for note in self.notes[-3:]]
+        return Group(head, progress, figures, *notes, Text(self.page, style="dim"))
+
+
+def follow(client: Reinforge, id: str, *, quiet: bool = False, console: Console = err) -> JobDetail:
+    """Show a job until it is finished or paused, then return it."""
+    job = client.jobs.get(id)
+    if quiet:
+        return client.jobs.wait(id)
+    view = JobView(job, f"{client.base_url}/jobs/{id}")
+    events = client.jobs.stream(id)
+    if console.is_terminal:
+        _live(view, events, console)
+    else:
+        _lines(view, events, console)
+    return client.jobs.get(id) if job.status not in RESTS else job
+
+
+def _live(view: JobView, events: Iterable[JobEvent], console: Console) -> None:
+    with Live(view, console=console, refresh_per_second=4) as live:
+        for event in events:
+            view.apply(event)
+            live.update(view)
+
+
+def _lines(view: JobView, events: Iterable[JobEvent], console: Console) -> None:
+    """One line per step, and each change of phase before the first."""
+    phase = None
+    for event in events:
+        if view.apply(event):
+            console.print(escape(view.line()))
+        elif event.type == "status":
+            console.print(escape(f"{view.job.id} is {view.status}"))
+        elif event.type == "phase" and view.step == 0 and event.data["phase"] != phase:
+            phase = event.data["phase"]
+            console.print(escape(phase))

@@ -1,0 +1,103 @@
+"""Job files: a `JobSpec` in YAML or JSON, with paths relative to the file.
+
+model: starter-arith
+data: {dataset: additions.jsonl, held_out: heldout.jsonl}
+rewards: [{type: python, name: correct, path: reward.py}]
+limits: {steps: 60}
+"""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from reinforge.errors import InvalidInput
+from reinforge.spec import JobSpec
+
+
+def load(path: str | Path) -> JobSpec:
+    """The validated specification; dataset, held-out and reward paths that exist beside the file become absolute."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no file {path}.", code="file_not_found") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}.", code="file_unreadable") from error
+    try:
+        raw = yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error)
+        raise InvalidInput(
+            f"{path.name} is not valid YAML{place}: {problem}.", code="invalid_yaml"
+        ) from error
+    if not isinstance(raw, dict):
+        raise InvalidInput(f"{path.name} must be a mapping such as `model: …`.", code="invalid_job_file")
+    return validate(_absolute(raw, path.resolve().parent))
+
+
+def validate(raw: dict[str, Any]) -> JobSpec:
+    """A `JobSpec`, or one `InvalidInput` whose `errors` name every field at fault."""
+    try:
+        return JobSpec.model_validate(raw)
+    except ValidationError as error:
+        errors = [{"param": dotted(e["loc"]), "message": e["msg"], "code": e["type"]} for e in error.errors()]
+        first = errors[0]
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise InvalidInput(
+            f"{first['param'] or 'job'}: {first['message']}{more}",
+            code="invalid_spec",
+            param=first["param"] or None,
+            errors=errors,
+            hint="`docs/job-file.md` lists every field.",
+        ) from None
+
+
+def dotted(location: tuple[int | str, ...]) -> str:
+    """`("rewards", 0, "python", "path")` → `rewards[0].path`: union tags are not part of what people write."""
+    tags = {"python", "weighted_sum", "keep_all", "single_turn", "grpo", "dr_grpo", "ppo_clip", "seq_mean"}
+    out = ""
+    for index, part in enumerate(location):
+        if isinstance(part, int):
+            out += f"[{part}]"
+        elif not (part in tags and index):
+            out += f".{part}" if out else part
+    return out
+
+
+def _absolute(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
+    def resolve(value: Any) -> Any:
+        return str(folder / value) if isinstance(value, str) and (folder / value).exists() else value
+
+    raw = dict(raw)
+    data = raw.get("data")
+    if isinstance(data, dict):
+        raw["data"] = {k: resolve(v) if k in ("dataset", "held_out") else v for k, v in data.items()}
+    rewards = raw.get("rewards")
+    if isinstance(rewards, list):
+        raw["rewards"] = [
+            {**r, "path": str(folder / r["path"])}
+            if isinstance(r, dict) and isinstance(r.get("path"), str)
+            else r
+            for r in rewards
+        ]
+    return raw
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is given twice, where YAML would silently keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, str):
+                if key in seen:
+                    raise yaml.MarkedYAMLError(
+                        problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark
+                    )
+                seen.add(key)
+        return super().construct_mapping(node, deep)

@@ -1,0 +1,179 @@
+"""`reinforge train`: the same loop as on the platform, with no server.
+
+A private sandbox daemon and one trainer process are started; everything lands in one folder: `records.jsonl`,
+`metrics.jsonl`, completions as Parquet blobs, and `adapter/`.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from reinforge.errors import InvalidInput, Unavailable
+from reinforge.records import RewardCode, RunManifest
+from reinforge.spec import JobSpec, PythonReward
+
+SANDBOX_START_SECONDS = 60.0
+
+
+def train(spec: JobSpec, out: Path) -> dict[str, Any]:
+    """Run `spec` to its end in the new folder `out`; the last record (`ended`) as a dict.
+
+    Raises `InvalidInput` for paths that do not exist and `Unavailable` when the sandbox does not come up.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise InvalidInput(
+            f"{out} is not empty.", code="out_exists", hint="Choose another folder with --out."
+        )
+    with tempfile.TemporaryDirectory(prefix="rf-") as short:
+        socket_path = Path(short) / "sandbox.sock"
+        prepare(spec, out, socket_path)
+        with sandbox(socket_path):
+            command = [sys.executable, "-m", "worker.main", "--run", str(out), "--offline"]
+            status = _run(command)
+    ended = last_record(out / "records.jsonl")
+    if ended is None or ended.get("kind") != "ended":
+        return {"kind": "ended", "outcome": "failed", "reason": "trainer_crashed", "step": 0,
+                "message": f"The trainer stopped with status {status} and no word; see its output above."}  # fmt: skip
+    return ended
+
+
+def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
+    """Write the run folder: `run.json` and the rewards' code."""
+    model = model_folder(spec.model)
+    dataset = _file(spec.data.dataset, "data.dataset")
+    held_out = _file(spec.data.held_out, "data.held_out") if spec.data.held_out else None
+    rewards = out / "rewards"
+    rewards.mkdir(parents=True)
+    code = [_reward(reward, rewards, index) for index, reward in enumerate(spec.rewards)]
+    manifest = RunManifest(
+        job=f"offline-{out.name}",
+        attempt=1,
+        spec=spec.resolved().model_dump(mode="json"),
+        model_path=str(model),
+        dataset_path=str(dataset),
+        held_out_path=str(held_out) if held_out else None,
+        rewards=code,
+        sandbox_socket=str(socket_path),
+    )
+    (out / "run.json").write_text(manifest.model_dump_json(indent=2), encoding="utf-8")
+    return manifest
+
+
+def model_folder(model: str) -> Path:
+    """A folder given as such, or the built-in model of that name."""
+    folder = Path(model)
+    if folder.is_dir():
+        return folder.resolve()
+    worker = importlib.util.find_spec("worker")
+    for place in (worker.submodule_search_locations or []) if worker else []:
+        builtin = Path(place) / "starter" / model
+        if builtin.is_dir():
+            return builtin
+    raise InvalidInput(
+        f"There is no model {model!r}: neither a folder nor built in.",
+        code="unknown_model",
+        param="model",
+        hint="Give a folder with config.json and .safetensors files, or starter-arith.",
+    )
+
+
+@contextmanager
+def sandbox(socket_path: Path) -> Iterator[None]:
+    """A sandbox daemon on `socket_path` for as long as the block runs."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "worker.sandbox", "--socket", str(socket_path)], start_new_session=True
+    )
+    try:
+        _await_socket(process, socket_path)
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _await_socket(process: subprocess.Popen[bytes], path: Path) -> None:
+    deadline = time.monotonic() + SANDBOX_START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise Unavailable(
+                f"The sandbox daemon ended with status {process.returncode}.",
+                code="sandbox_unavailable",
+                hint="`reinforge doctor` says what is missing.",
+            )
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(str(path))
+                return
+            except OSError:
+                time.sleep(0.05)
+    raise Unavailable("The sandbox daemon did not come up in time.", code="sandbox_unavailable")
+
+
+def _run(command: list[str]) -> int:
+    """Run the trainer on this terminal; a signal to us is passed on and waited for."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.wait(30)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _reward(reward: PythonReward, folder: Path, index: int) -> RewardCode:
+    path = folder / f"{index}_{reward.name}.py"
+    if reward.path is not None:
+        shutil.copyfile(_file(reward.path, f"rewards[{index}].path"), path)
+    elif reward.source is not None:
+        path.write_text(reward.source, encoding="utf-8")
+    else:
+        raise InvalidInput(
+            f"The reward {reward.reward} is stored on a server.",
+            code="offline_reward",
+            param=f"rewards[{index}].reward",
+            hint="Offline, give `path` or `source`.",
+        )
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return RewardCode(name=reward.name, path=str(path.resolve()), revision=f"sha256:{digest}")
+
+
+def _file(path: str, param: str) -> Path:
+    if not Path(path).is_file():
+        raise InvalidInput(f"There is no file {path}.", code="file_not_found", param=param)
+    return Path(path).resolve()
+
+
+def last_record(path: Path) -> dict[str, Any] | None:
+    """The last whole line of a records file."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return None
+    for line in reversed(lines):
+        try:
+            record = json.loads(line)
+        except ValueError:  # cut off by a kill
+            continue
+        return dict(record)
+    return None
