@@ -1,0 +1,77 @@
+"""`python -m backend migrate | api | background | openapi`."""
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+
+import uvicorn
+
+from backend.settings import Settings
+from reinforge.errors import ReinforgeError
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m backend", description="Reinforge's backend.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("migrate", help="bring the database's schema to this version")
+    api = commands.add_parser("api", help="serve the API and the page")
+    api.add_argument("--host", default="127.0.0.1")
+    api.add_argument("--port", type=int, default=8321)
+    commands.add_parser("background", help="leases, wake-ups and clean-up; one of several leads")
+    commands.add_parser("openapi", help="print the OpenAPI document")
+    return parser
+
+
+def _api(settings: Settings, host: str, port: int) -> None:
+    from backend.main import create_app
+
+    uvicorn.run(
+        create_app(settings),
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=3,
+        server_header=False,
+        forwarded_allow_ips="127.0.0.1",
+    )
+
+
+def _openapi() -> None:
+    from backend.main import create_app
+
+    json.dump(create_app().openapi(), sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    if options.command != "migrate":
+        logging.getLogger("alembic").setLevel(logging.WARNING)
+    settings = Settings()
+    try:
+        if options.command == "migrate":
+            from backend.migrate import upgrade
+
+            upgrade(settings.required_database_url())
+        elif options.command == "api":
+            _api(settings, options.host, options.port)
+        elif options.command == "background":
+            from backend.background import run
+
+            asyncio.run(run(settings))
+        else:
+            _openapi()
+    except ReinforgeError as error:
+        sys.stderr.write(f"{error.message}\n{error.hint or ''}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Keyset pagination: an opaque cursor names the last thing seen, so that pages stay right while rows arrive."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Select, and_, or_
+
+from reinforge.errors import InvalidInput
+
+T = TypeVar("T")
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+def encode_cursor(created_at: datetime, id: str) -> str:
+    return base64.urlsafe_b64encode(f"{created_at.isoformat()}|{id}".encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str) -> tuple[datetime, str]:
+    """Raises InvalidInput for text that no list has given out."""
+    try:
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        when, _, id = raw.partition("|")
+        created_at = datetime.fromisoformat(when)
+        if created_at.tzinfo is None or "\0" in id:
+            raise ValueError(cursor)
+        return created_at, id
+    except (ValueError, binascii.Error) as error:
+        raise InvalidInput(
+            "`after` is not a cursor of this list.",
+            code="invalid_cursor",
+            param="after",
+            hint="Pass the `next_cursor` of the page before, unchanged.",
+        ) from error
+
+
+def newest_first(
+    query: Select[Row], created_at: Any, id: Any, *, limit: int, after: str | None
+) -> Select[Row]:
+    """Order by creation, newest first, start behind `after`, and ask for one row more than `limit`."""
+    if after is not None:
+        when, last = decode_cursor(after)
+        older: ColumnElement[bool] = or_(created_at < when, and_(created_at == when, id < last))
+        query = query.where(older)
+    return query.order_by(created_at.desc(), id.desc()).limit(limit + 1)
+
+
+def cut(rows: Sequence[T], limit: int) -> tuple[list[T], bool]:
+    """The page and whether more follow, from the `limit + 1` rows asked for."""
+    return list(rows[:limit]), len(rows) > limit

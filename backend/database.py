@@ -1,0 +1,93 @@
+"""Connections to PostgreSQL: one transaction per request, committed before the response is sent.
+
+    @router.post("/things")
+    async def create(session: Session, who: Writer) -> Thing: ...
+
+A room never commits; it may register work for after the commit (`after_commit`). Code that runs outside a
+request (the event stream, the calls lane, `background`) opens its own short transactions with
+`Database.transaction()`.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+from fastapi import Depends, Request
+from sqlalchemy import make_url
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+
+log = logging.getLogger(__name__)
+
+AfterCommit = Callable[[], Awaitable[None]]
+_AFTER_COMMIT = "after_commit"
+
+
+def sqlalchemy_url(url: str) -> str:
+    """A libpq address (`postgresql://…`) with the driver that SQLAlchemy is to use."""
+    parsed = make_url(url).set(drivername="postgresql+psycopg")
+    return parsed.render_as_string(hide_password=False)
+
+
+class Database:
+    """The engine of one process."""
+
+    def __init__(self, url: str, *, pool_size: int = 10) -> None:
+        self.conninfo = url
+        """For connections outside the pool: LISTEN and advisory locks."""
+        self.engine: AsyncEngine = create_async_engine(
+            sqlalchemy_url(url),
+            pool_size=pool_size,
+            max_overflow=pool_size,
+            pool_pre_ping=True,
+            pool_timeout=20,
+        )
+        self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncSession]:
+        """One transaction: committed at the end of the block, rolled back when it raises."""
+        async with self._sessions() as session:
+            async with session.begin():
+                yield session
+            await _run_after_commit(session)
+
+    @asynccontextmanager
+    async def open_session(self) -> AsyncIterator[AsyncSession]:
+        """A session whose owner decides when to commit; for requests that wait between two transactions."""
+        async with self._sessions() as session:
+            yield session
+            await session.commit()
+            await _run_after_commit(session)
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+
+
+def after_commit(session: AsyncSession, action: AfterCommit) -> None:
+    """Run `action` once the session's transaction is stored; its failure is logged and changes nothing."""
+    session.info.setdefault(_AFTER_COMMIT, []).append(action)
+
+
+async def _run_after_commit(session: AsyncSession) -> None:
+    for action in session.info.pop(_AFTER_COMMIT, []):
+        try:
+            await action()
+        except Exception:
+            log.exception("an action after commit failed")
+
+
+def get_database(request: Request) -> Database:
+    database: Database = request.app.state.database
+    return database
+
+
+async def _session(request: Request) -> AsyncIterator[AsyncSession]:
+    async with get_database(request).open_session() as session:
+        yield session
+
+
+Session = Annotated[AsyncSession, Depends(_session, scope="function")]
+"""The request's transaction: committed after the endpoint returns and before the response goes out."""
+
+DatabaseDep = Annotated[Database, Depends(get_database)]

@@ -1,0 +1,104 @@
+"""Waking up: one LISTEN connection per process, fanned out to whoever waits for a topic.
+
+`notify(session, topic)` reaches every process when the session's transaction commits. A notification says only
+*that* something happened; what happened is read from the tables, so a missed or doubled one does no harm.
+Topics: `job:<id>` (new events), `calls` (a call waits), `call:<id>` (answered), `queue` (a job was queued).
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import defaultdict
+from collections.abc import Iterator
+
+import psycopg
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "reinforge"
+_RECONNECT_SECONDS = 1.0
+
+
+async def notify(session: AsyncSession, topic: str) -> None:
+    """Wake everyone who waits for `topic`, in every process, once this transaction is stored."""
+    await session.execute(select(func.pg_notify(CHANNEL, topic)))
+
+
+class Subscription:
+    """Remembers whether its topic was notified since the last `wait`."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    async def wait(self, timeout: float) -> bool:
+        """True when notified within `timeout` seconds (or before the call); clears the memory."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), timeout)
+        notified = self._event.is_set()
+        self._event.clear()
+        return notified
+
+
+class Hub:
+    """The process's LISTEN connection and its subscribers."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+        self._topics: defaultdict[str, set[Subscription]] = defaultdict(set)
+        self._task: asyncio.Task[None] | None = None
+        self._listening = asyncio.Event()
+
+    @contextlib.contextmanager
+    def subscribe(self, topic: str) -> Iterator[Subscription]:
+        """Subscribe first, then look at the tables, then wait: so that nothing slips through between."""
+        subscription = Subscription()
+        self._topics[topic].add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._topics[topic].discard(subscription)
+            if not self._topics[topic]:
+                del self._topics[topic]
+
+    async def start(self) -> None:
+        """Listen; returns once the connection stands."""
+        self._task = asyncio.create_task(self._run(), name="events")
+        waiting = asyncio.create_task(self._listening.wait())
+        await asyncio.wait({self._task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    def wake_all(self) -> None:
+        """After a gap in listening anything may have happened, so everyone looks again."""
+        for subscriptions in self._topics.values():
+            for subscription in subscriptions:
+                subscription.set()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._listen()
+            except psycopg.OperationalError as error:
+                log.warning("event connection lost, reconnecting: %s", str(error).strip())
+            await asyncio.sleep(_RECONNECT_SECONDS)
+
+    async def _listen(self) -> None:
+        connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+        async with connection:
+            await connection.execute(f"LISTEN {CHANNEL}")
+            self._listening.set()
+            self.wake_all()
+            async for message in connection.notifies():
+                for subscription in self._topics.get(message.payload, ()):
+                    subscription.set()

@@ -1,0 +1,109 @@
+"""GET /healthz · GET /readyz · GET /api/v1/meta."""
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import Any
+
+import anyio.to_thread
+from fastapi import APIRouter, Request, Response
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+
+from backend.auth import Reader
+from backend.calls import ONLINE_SECONDS
+from backend.database import Database, get_database
+from backend.migrate import is_migrated
+from backend.models import Worker, now
+from backend.objects import Objects, get_objects
+from reinforge import __version__
+from reinforge.errors import ReinforgeError
+from reinforge.metrics import METRICS
+from reinforge.presets import PRESETS
+from reinforge.spec import JobSpec
+
+log = logging.getLogger(__name__)
+router = APIRouter()
+
+_PROBE_SECONDS = 5.0
+
+
+@router.get("/healthz", tags=["health"], operation_id="getHealth")
+async def healthz() -> dict[str, Any]:
+    """The process is alive."""
+    return {"status": "ok", "version": __version__}
+
+
+async def _database(database: Database) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(_PROBE_SECONDS):
+            if await is_migrated(database):
+                return {"ready": True}
+        return {"ready": False, "message": "Run `python -m backend migrate`."}
+    except (SQLAlchemyError, TimeoutError) as error:
+        log.warning("readiness: the database does not answer: %s", error)
+        return {"ready": False, "message": "The database does not answer."}
+
+
+async def _storage(objects: Objects) -> dict[str, Any]:
+    key = "probe/ready"
+
+    def probe() -> None:
+        objects.store.put(key, b"ready")
+        objects.store.get(key)
+
+    try:
+        async with asyncio.timeout(_PROBE_SECONDS):
+            await anyio.to_thread.run_sync(probe, abandon_on_cancel=True)
+    except (ReinforgeError, TimeoutError) as error:
+        return {"ready": False, "message": str(error) or "The object store does not answer."}
+    return {"ready": True}
+
+
+async def _workers(database: Database) -> dict[str, dict[str, Any]]:
+    """What workers say of themselves; informative only, since the backend serves without them."""
+    try:
+        async with database.transaction() as session:
+            recent = Worker.last_seen_at > now() - timedelta(seconds=ONLINE_SECONDS)
+            online = (await session.scalars(select(Worker).where(recent))).all()
+    except SQLAlchemyError:
+        online = []
+    jails = sorted({worker.jail for worker in online if worker.jail})
+    kinds = [worker.kind for worker in online]
+    return {
+        "worker": {"ready": "trainer" in kinds, "online": kinds.count("trainer")},
+        "calls": {"ready": "calls" in kinds, "online": kinds.count("calls")},
+        "sandbox": {"ready": bool(jails), "jails": jails},
+    }
+
+
+@router.get("/readyz", tags=["health"], operation_id="getReadiness")
+async def readyz(request: Request, response: Response) -> dict[str, Any]:
+    """Whether requests can be served: the database is migrated and the object store takes files."""
+    database, storage = await asyncio.gather(_database(get_database(request)), _storage(get_objects(request)))
+    workers = await _workers(get_database(request)) if database["ready"] else {}
+    ready = database["ready"] and storage["ready"]
+    response.status_code = 200 if ready else 503
+    return {"ready": ready, "parts": {"database": database, "storage": storage, **workers}}
+
+
+@router.get("/api/v1/meta", tags=["meta"], operation_id="getMeta")
+async def meta(who: Reader) -> dict[str, Any]:
+    """Version, every metric with unit and meaning, the algorithm presets and the job specification's schema."""
+    return {
+        "object": "meta",
+        "version": __version__,
+        "metrics": [
+            {
+                "key": metric.key,
+                "unit": metric.unit,
+                "title": metric.title,
+                "meaning": metric.meaning,
+                "reading": metric.reading,
+                "better": metric.better,
+            }
+            for metric in METRICS.values()
+        ],
+        "presets": PRESETS,
+        "job_spec": JobSpec.model_json_schema(),
+    }

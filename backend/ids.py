@@ -1,0 +1,10 @@
+"""Names of things: a prefix that says what it is, and 24 random characters."""
+
+import secrets
+
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def new_id(prefix: str) -> str:
+    """`new_id("ftjob-")` → `ftjob-8k2…`; 124 random bits."""
+    return prefix + "".join(secrets.choice(_ALPHABET) for _ in range(24))

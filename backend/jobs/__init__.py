@@ -1,0 +1,1 @@
+"""Jobs: created and validated here, watched here, their state changed only here."""

@@ -1,0 +1,1 @@
+"""Sign-in, sign-out, and who is asking."""

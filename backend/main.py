@@ -1,0 +1,112 @@
+"""The web application: `create_app()` puts the rooms, the error envelope and the page together."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI
+from sqlalchemy.exc import OperationalError
+
+from backend import errors, health
+from backend.adapters.endpoints import router as adapters
+from backend.base_models.endpoints import router as base_models
+from backend.calls import Calls
+from backend.database import Database
+from backend.datasets.endpoints import router as datasets
+from backend.events import Hub
+from backend.jobs.endpoints import router as jobs
+from backend.keys import service as keys
+from backend.keys.endpoints import router as sign_in
+from backend.migrate import is_migrated
+from backend.objects import Objects
+from backend.page import STATIC, Page
+from backend.queue import WakeUps
+from backend.rewards.endpoints import router as rewards
+from backend.settings import Settings
+from backend.workers.endpoints import router as workers
+from reinforge import __version__
+from reinforge.errors import Unavailable
+from reinforge.storage import open_store
+
+log = logging.getLogger(__name__)
+
+_DATABASE_WITHIN = 30.0
+ROUTERS = (sign_in, datasets, rewards, base_models, jobs, adapters, workers, health.router)
+
+
+def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> FastAPI:
+    """The application. Its state (`settings, database, objects, hub, calls, wake_ups`) lives while it runs."""
+    app = FastAPI(
+        title="Reinforge",
+        version=__version__,
+        summary="Self-hosted reinforcement fine-tuning.",
+        lifespan=_lifespan,
+        docs_url="/docs",
+        redoc_url=None,
+        separate_input_output_schemas=False,
+    )
+    app.state.settings = settings or Settings()
+    errors.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.router.default = Page(page)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    settings: Settings = app.state.settings
+    settings.home_folder.mkdir(parents=True, exist_ok=True)
+    database = Database(settings.required_database_url(), pool_size=settings.pool_size)
+    hub = Hub(database.conninfo)
+    app.state.database, app.state.hub = database, hub
+    app.state.objects = Objects(database, await asyncio.to_thread(open_store, settings.storage))
+    app.state.calls = Calls(database, hub)
+    app.state.wake_ups = WakeUps(settings)
+    try:
+        await _await_migrated(database)
+        await _seed(database, settings)
+        await hub.start()
+        yield
+    finally:
+        await hub.stop()
+        app.state.wake_ups.close()
+        await database.close()
+
+
+async def _await_migrated(database: Database) -> None:
+    """Wait for a database that is just starting. Raises Unavailable."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + _DATABASE_WITHIN
+    while True:
+        try:
+            migrated = await is_migrated(database)
+            break
+        except OperationalError as error:
+            if clock() > deadline:
+                raise Unavailable(
+                    f"The database does not answer: {error.orig}",
+                    code="database_unavailable",
+                    hint="Check DATABASE_URL.",
+                ) from error
+            await asyncio.sleep(0.5)
+    if not migrated:
+        raise Unavailable(
+            "The database's schema is not of this version.",
+            code="not_migrated",
+            hint="Run `python -m backend migrate` first.",
+        )
+
+
+async def _seed(database: Database, settings: Settings) -> None:
+    """The default project and a way in: the bootstrap key, or a one-time address in the home folder."""
+    async with database.transaction() as session:
+        await keys.default_project(session)
+        if settings.bootstrap_api_key is not None:
+            await keys.add_bootstrap_key(session, settings.bootstrap_api_key.get_secret_value())
+        else:
+            path = settings.home_folder / "sign-in-url"
+            await keys.write_sign_in_url(session, settings.url, path)
+            log.info("sign in with the one-time address in %s", path)

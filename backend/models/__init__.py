@@ -1,0 +1,45 @@
+"""The schema, one file per aggregate. Importing this package registers every table."""
+
+from backend.models.base import Base, now
+from backend.models.base_model import BaseModel
+from backend.models.checkpoint import Adapter, Checkpoint, ResumeState
+from backend.models.completion import Completion, StepRollouts
+from backend.models.dataset import Dataset
+from backend.models.diagnosis import FindingRow, LogLineRow
+from backend.models.job import Attempt, Event, Job, JobCommand, JobReward
+from backend.models.metric import MetricPoint, MetricSeries
+from backend.models.project import ApiKey, BrowserSession, IdempotencyKey, Project, SignInToken
+from backend.models.reward import Reward, RewardRevision
+from backend.models.stored_object import StoredObject
+from backend.models.worker import Call, Worker
+
+__all__ = [
+    "Adapter",
+    "ApiKey",
+    "Attempt",
+    "Base",
+    "BaseModel",
+    "BrowserSession",
+    "Call",
+    "Checkpoint",
+    "Completion",
+    "Dataset",
+    "Event",
+    "FindingRow",
+    "IdempotencyKey",
+    "Job",
+    "JobCommand",
+    "JobReward",
+    "LogLineRow",
+    "MetricPoint",
+    "MetricSeries",
+    "Project",
+    "ResumeState",
+    "Reward",
+    "RewardRevision",
+    "SignInToken",
+    "StepRollouts",
+    "StoredObject",
+    "Worker",
+    "now",
+]

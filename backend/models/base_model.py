@@ -1,0 +1,29 @@
+"""Base models: an id without a slash, where a worker finds it, and what the worker found."""
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.models.base import Base, Created
+
+
+class BaseModel(Created, Base):
+    """Shared by all projects, because workers are. Facts are None until a worker has looked."""
+
+    __tablename__ = "base_model"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    source: Mapped[str]
+    """`builtin:…`, a folder on the worker, or `hub:org/name@revision`."""
+    status: Mapped[str]
+    """`ready` or `failed`."""
+    error: Mapped[str | None]
+    architecture: Mapped[str | None]
+    parameters: Mapped[int | None]
+    context_length: Mapped[int | None]
+    has_chat_template: Mapped[bool] = mapped_column(default=False)
+    chat_template_source: Mapped[str | None]
+    vocabulary: Mapped[int | None]
+    lora_targets: Mapped[list[str]]
+    bytes: Mapped[int | None]
+    licence: Mapped[str | None]
+    sha256: Mapped[str | None]
+    created_by: Mapped[str | None]

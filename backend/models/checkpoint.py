@@ -1,0 +1,52 @@
+"""Checkpoints (servable), resume states (private) and the adapters that jobs hand back."""
+
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.models.base import Base, Created
+
+
+class Checkpoint(Created, Base):
+    __tablename__ = "checkpoint"
+    __table_args__ = (UniqueConstraint("job_id", "step"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"))
+    step: Mapped[int]
+    attempt: Mapped[int]
+    sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
+    bytes: Mapped[int]
+    held_out_reward: Mapped[float | None]
+    best: Mapped[bool] = mapped_column(default=False)
+    final: Mapped[bool] = mapped_column(default=False)
+
+
+class ResumeState(Created, Base):
+    """The newest two of a job are kept."""
+
+    __tablename__ = "resume_state"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
+    step: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    attempt: Mapped[int]
+    sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
+    bytes: Mapped[int]
+
+
+class Adapter(Created, Base):
+    """What a succeeded job hands back: its final checkpoint under a name."""
+
+    __tablename__ = "adapter"
+    __table_args__ = (Index("ix_adapter_list", "project_id", "created_at", "id"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
+    name: Mapped[str]
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id"), index=True)
+    checkpoint_id: Mapped[str] = mapped_column(ForeignKey("checkpoint.id"), index=True)
+    step: Mapped[int]
+    model_id: Mapped[str] = mapped_column(ForeignKey("base_model.id"))
+    sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
+    """A PEFT folder in an uncompressed tar."""
+    bytes: Mapped[int]
+    held_out_reward: Mapped[float | None]

@@ -1,0 +1,30 @@
+"""Datasets: what is known about the rows; the bytes are a stored object."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.models.base import Base, Created
+
+
+class Dataset(Created, Base):
+    __tablename__ = "dataset"
+    __table_args__ = (Index("ix_dataset_list", "project_id", "created_at", "id"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
+    name: Mapped[str]
+    filename: Mapped[str]
+    format: Mapped[str]
+    """`jsonl`, `csv` or `parquet`."""
+    bytes: Mapped[int]
+    rows: Mapped[int]
+    sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
+    columns: Mapped[list[dict[str, Any]]]
+    warnings: Mapped[list[str]]
+    preview: Mapped[list[dict[str, Any]]]
+    created_by: Mapped[str | None]
+    deleted_at: Mapped[datetime | None]
+    """Deleted datasets keep their row, because finished jobs name them."""

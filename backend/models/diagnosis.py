@@ -1,0 +1,38 @@
+"""Findings and log lines of a job."""
+
+from typing import Any
+
+from sqlalchemy import ForeignKey
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.models.base import Base
+
+
+class FindingRow(Base):
+    __tablename__ = "finding"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    """Of its event."""
+    code: Mapped[str]
+    severity: Mapped[str]
+    step: Mapped[int]
+    message: Mapped[str]
+    hint: Mapped[str | None]
+    evidence: Mapped[dict[str, Any]]
+    ts: Mapped[float]
+
+
+class LogLineRow(Base):
+    """Log lines survive a resume: they tell why the attempt before ended."""
+
+    __tablename__ = "log_line"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    """Of its event."""
+    ts: Mapped[float]
+    level: Mapped[str]
+    message: Mapped[str]
+    step: Mapped[int | None]
+    attempt: Mapped[int]

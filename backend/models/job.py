@@ -1,0 +1,138 @@
+"""Jobs, their pinned rewards, attempts, commands and live events."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.models.base import Base, Created, now
+from reinforge.states import JobStatus
+
+_STATUSES = ", ".join(f"'{status}'" for status in JobStatus)
+
+
+class Job(Created, Base):
+    """One fine-tuning job. Its row lock orders everything that happens to it."""
+
+    __tablename__ = "job"
+    __table_args__ = (
+        CheckConstraint(f"status IN ({_STATUSES})", name="status"),
+        Index("ix_job_list", "project_id", "created_at", "id"),
+        Index("ix_job_queue", "queued_at", postgresql_where=text("status = 'queued'")),
+        Index("ix_job_lease", "lease_until", postgresql_where=text("lease_until IS NOT NULL")),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
+    name: Mapped[str]
+    status: Mapped[str]
+    reason: Mapped[str | None]
+    error: Mapped[dict[str, Any] | None]
+    """`JobError`, for failed and paused jobs."""
+
+    spec: Mapped[dict[str, Any]]
+    """As given."""
+    resolved_spec: Mapped[dict[str, Any]]
+    model_id: Mapped[str] = mapped_column(ForeignKey("base_model.id"), index=True)
+    model_sha256: Mapped[str | None]
+    """Pinned: a worker that finds other weights refuses the job."""
+    dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id"), index=True)
+    held_out_dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)
+    warnings: Mapped[list[str]] = mapped_column(default=list)
+    facts: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    jail: Mapped[str | None]
+    created_by: Mapped[str | None]
+
+    step: Mapped[int] = mapped_column(default=0)
+    """Last completed step."""
+    steps: Mapped[int]
+    phase: Mapped[str | None]
+    phase_step: Mapped[int | None]
+    phase_done: Mapped[int | None]
+    phase_total: Mapped[int | None]
+    recent_step_seconds: Mapped[list[float]] = mapped_column(default=list)
+    """Wall time of the last steps, newest last; the remaining time is estimated from it."""
+    held_out_reward_before: Mapped[float | None]
+    held_out_reward: Mapped[float | None]
+    best_step: Mapped[int | None]
+
+    seq: Mapped[int] = mapped_column(default=0)
+    """Number of the newest event; taken under the row lock, so readers see events in order."""
+    attempt: Mapped[int] = mapped_column(default=0)
+    """The fencing token: number of the newest attempt, 0 before the first."""
+    lost_attempts: Mapped[int] = mapped_column(default=0)
+    """Leases lost since the last resume state."""
+    lease_until: Mapped[datetime | None]
+    queued_at: Mapped[datetime | None]
+    woken_at: Mapped[datetime | None]
+    """Last wake-up sent for it."""
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class JobReward(Base):
+    """A reward as pinned at creation: a stored revision, or the source itself."""
+
+    __tablename__ = "job_reward"
+    __table_args__ = (
+        CheckConstraint("(reward_id IS NULL) = (revision IS NULL)", name="pinned"),
+        CheckConstraint("(reward_id IS NULL) <> (source IS NULL)", name="origin"),
+        Index("ix_job_reward_reward_id", "reward_id"),
+    )
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    reward_id: Mapped[str | None] = mapped_column(ForeignKey("reward.id"))
+    revision: Mapped[int | None]
+    source: Mapped[str | None]
+    sha256: Mapped[str]
+
+
+class Attempt(Base):
+    """One worker's run of a job, from claim to end."""
+
+    __tablename__ = "attempt"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    worker_id: Mapped[str]
+    token_sha256: Mapped[str]
+    resume_step: Mapped[int] = mapped_column(default=0)
+    last_sequence: Mapped[int] = mapped_column(default=0)
+    """Every record up to this one is stored."""
+    claimed_at: Mapped[datetime] = mapped_column(default=now)
+    ended_at: Mapped[datetime | None]
+    outcome: Mapped[str | None]
+    """As reported, or `lost`."""
+    reason: Mapped[str | None]
+
+
+class JobCommand(Created, Base):
+    """What the platform asks of a running trainer."""
+
+    __tablename__ = "job_command"
+    __table_args__ = (Index("ix_job_command_job_id", "job_id"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"))
+    kind: Mapped[str]
+    applied_at: Mapped[datetime | None]
+    applied_attempt: Mapped[int | None]
+    applied_step: Mapped[int | None]
+
+
+class Event(Base):
+    """One live event; `seq` has gaps only where a resume has deleted later steps."""
+
+    __tablename__ = "event"
+    __table_args__ = (Index("ix_event_step", "job_id", "step", postgresql_where=text("step IS NOT NULL")),)
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    type: Mapped[str]
+    data: Mapped[dict[str, Any]]
+    step: Mapped[int | None]
+    """Set on events that a resume from an earlier step undoes."""
+    ts: Mapped[datetime] = mapped_column(default=now)

@@ -1,0 +1,25 @@
+"""Immutable objects in the object store, named by their content."""
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.models.base import Base, Created
+
+
+class StoredObject(Created, Base):
+    """One object. The row is written before the file, so that no file is ever without a row."""
+
+    __tablename__ = "stored_object"
+    __table_args__ = (CheckConstraint("state IN ('writing', 'stored')", name="state"),)
+
+    sha256: Mapped[str] = mapped_column(primary_key=True)
+    key: Mapped[str]
+    """Path inside the object store."""
+    bytes: Mapped[int]
+    kind: Mapped[str]
+    """What it was uploaded as: dataset, rollouts, checkpoint, resume …; for people."""
+    state: Mapped[str] = mapped_column(default="writing")
+    touched_at: Mapped[datetime] = mapped_column(index=True)
+    """Last upload. An object that nothing refers to is deleted 24 h after it."""

@@ -1,0 +1,76 @@
+"""Wake-ups through Celery: a message that says "look at this job", and nothing more.
+
+Losing one costs at most the 30 s until `background` sends it again, so sending never fails a request. The task
+is named, not imported: the backend knows nothing of the worker's code.
+"""
+
+import logging
+from typing import Any
+
+import anyio.to_thread
+from celery import Celery
+
+from backend.settings import Settings
+
+log = logging.getLogger(__name__)
+
+TASK = "worker.tasks.wake"
+QUEUE = "jobs"
+_SEND_SECONDS = 3.0
+
+
+def broker_options(settings: Settings) -> dict[str, Any]:
+    """Celery settings of the broker: Redis, or a folder that is polled every 0.1 s."""
+    if settings.redis_url is not None:
+        return {
+            "broker_url": settings.redis_url.get_secret_value(),
+            "broker_transport_options": {
+                "socket_timeout": _SEND_SECONDS,
+                "socket_connect_timeout": _SEND_SECONDS,
+            },
+        }
+    folder = settings.broker_folder
+    queue, processed, control = folder / "queue", folder / "processed", folder / "control"
+    for each in (queue, processed, control):
+        each.mkdir(parents=True, exist_ok=True)
+    return {
+        "broker_url": "filesystem://",
+        "broker_transport_options": {
+            "data_folder_in": str(queue),
+            "data_folder_out": str(queue),
+            "processed_folder": str(processed),
+            "control_folder": str(control),
+            "polling_interval": 0.1,
+        },
+    }
+
+
+class WakeUps:
+    """Sends wake-ups."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._celery = Celery("reinforge", set_as_current=False)
+        self._celery.conf.update(
+            task_serializer="json",
+            accept_content=["json"],
+            task_ignore_result=True,
+            broker_connection_retry=False,
+            **broker_options(settings),
+        )
+
+    async def send(self, job_id: str) -> bool:
+        """Tell the workers about a queued job; False when the broker did not take it (which is logged)."""
+        try:
+            await anyio.to_thread.run_sync(self._send, job_id)
+        except Exception as error:
+            log.warning(
+                "wake-up for %s not sent: %s", job_id, error, exc_info=log.isEnabledFor(logging.DEBUG)
+            )
+            return False
+        return True
+
+    def _send(self, job_id: str) -> None:
+        self._celery.send_task(TASK, args=[job_id], queue=QUEUE, retry=False, ignore_result=True)
+
+    def close(self) -> None:
+        self._celery.close()

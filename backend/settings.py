@@ -1,0 +1,57 @@
+"""What the backend reads from its environment, once."""
+
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from reinforge.errors import InvalidInput
+
+
+class Settings(BaseSettings):
+    """Every name is also the name of an environment variable, as given by `validation_alias`."""
+
+    model_config = SettingsConfigDict(extra="ignore", populate_by_name=True, env_ignore_empty=True)
+
+    home: Path = Field(default=Path(".reinforge"), validation_alias="REINFORGE_HOME")
+    database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
+    redis_url: SecretStr | None = Field(default=None, validation_alias="REDIS_URL")
+    storage_url: str | None = Field(default=None, validation_alias="STORAGE_URL")
+    url: str = Field(default="http://127.0.0.1:8321", validation_alias="REINFORGE_URL")
+    """Where people and workers reach this backend; only used to print addresses."""
+    worker_token: SecretStr | None = Field(default=None, validation_alias="REINFORGE_WORKER_TOKEN")
+    """Without it the worker door stays closed."""
+    bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
+    upload_limit_bytes: int = Field(
+        default=2 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
+    )
+    """Largest dataset."""
+    blob_limit_bytes: int = Field(default=64 * 1024**3, validation_alias="REINFORGE_BLOB_LIMIT_BYTES", gt=0)
+    """Largest object that a worker may upload."""
+    pool_size: int = Field(default=10, validation_alias="REINFORGE_DATABASE_POOL", ge=2, le=100)
+    """Database connections kept per process; as many again may be opened under load."""
+
+    @cached_property
+    def home_folder(self) -> Path:
+        return self.home.resolve()
+
+    @cached_property
+    def storage(self) -> str:
+        """Object store: `file:///…` or `s3://bucket/prefix`."""
+        return self.storage_url or (self.home_folder / "objects").as_uri()
+
+    @cached_property
+    def broker_folder(self) -> Path:
+        """Celery's queue when there is no Redis."""
+        return self.home_folder / "broker"
+
+    def required_database_url(self) -> str:
+        """The address of the database. Raises InvalidInput when it is not configured."""
+        if self.database_url is None:
+            raise InvalidInput(
+                "DATABASE_URL is not set.",
+                code="database_url_missing",
+                hint="Start the platform with `reinforge up`, or set DATABASE_URL=postgresql://user:password@host/name.",
+            )
+        return self.database_url.get_secret_value()

@@ -1,0 +1,5 @@
+"""Endpoints."""
+
+from fastapi import APIRouter
+
+router = APIRouter(prefix="/api/v1")
