@@ -1,0 +1,194 @@
+"""The forked child: puts on the last restrictions, then loads and runs untrusted code.
+
+It holds no descriptor that leads anywhere: 0 is the null device, 1 and 2 the zygote's log pipe, 3 the progress
+pipe (closed before the first row). Its answers go into the shared region; its end is observed by the zygote.
+"""
+
+import _thread
+import builtins
+import io
+import json
+import linecache
+import os
+import resource
+import signal
+import struct
+import sys
+import time
+import traceback
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from mmap import mmap
+from typing import Any, NoReturn
+
+from . import kernel, region
+from .report import Prints, Report
+from .spellings import MODULE_NAME, SPELLINGS, Entry, NoReward, Row, choose_entry, find_entries, invoke
+from .values import BadValue, Converted, convert
+
+FILE_NAME = "reward.py"
+_PROGRESS = 3
+_FRAMES_SHOWN = 8
+_RUNNER_FAILED = 97
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+
+
+@dataclass(slots=True)
+class Task:
+    """What the zygote hands to a child at the fork. ``body`` is the request's JSON, parsed here and nowhere else."""
+
+    body: memoryview
+    shared: mmap
+    rows: int
+    start: int
+    budgets: Sequence[float]
+    filter: bytes
+    pid_hole: int
+    rlimits: Mapping[str, int]
+    parent: int
+
+
+def run(task: Task, *, log: int, progress: int, devnull: int) -> NoReturn:
+    """Become the sandboxed child and never return. Called right after ``fork``."""
+    try:
+        os.dup2(devnull, 0)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.dup2(progress, _PROGRESS)
+        os.closerange(_PROGRESS + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        kernel.die_with_parent(task.parent)
+        kernel.apply_rlimits(task.rlimits)
+        hole = struct.pack("<I", task.pid_hole)
+        kernel.install_filter(task.filter.replace(hole, struct.pack("<I", os.getpid())))
+        report = Report(task.shared, task.rows)
+        _capture_prints(report)
+        request = json.loads(bytes(task.body))
+        os.write(_PROGRESS, b"i")
+        _serve(task, request, report)
+        report.finish()
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - nothing may escape into the zygote's own frames
+        os.write(2, traceback.format_exc(limit=4).encode("utf-8", "replace")[:2000])
+    finally:
+        os._exit(_RUNNER_FAILED)
+
+
+def describe(error: BaseException) -> tuple[str, int | None]:
+    """An error as its author should see it: what it says, then only the frames of the reward; and its last line."""
+    try:
+        text = f"{type(error).__name__[:200]}: {error}"[:1000]
+    except BaseException:  # noqa: BLE001 - __str__ is the reward's code too
+        text = "an exception whose text could not be rendered"
+    if isinstance(error, NoReward | BadValue):
+        return str(error), None
+    if isinstance(error, SyntaxError) and error.filename == FILE_NAME:
+        return (
+            f"{type(error).__name__}: {error.msg} (line {error.lineno}): {(error.text or '').strip()[:200]}",
+            error.lineno,
+        )
+    frames = [f for f in traceback.extract_tb(error.__traceback__, limit=-40) if f.filename == FILE_NAME]
+    lines = [f"  line {f.lineno}, in {f.name[:100]}: {(f.line or '')[:200]}" for f in frames[-_FRAMES_SHOWN:]]
+    return "\n".join([text, *lines]), frames[-1].lineno if frames else None
+
+
+def _capture_prints(report: Report) -> None:
+    stream = io.TextIOWrapper(
+        Prints(report, fallback=1),  # type: ignore[type-var]
+        encoding="utf-8",
+        errors="backslashreplace",
+        line_buffering=True,
+        write_through=True,
+    )
+    sys.stdout = sys.stderr = stream
+    sys.stdin = io.StringIO()
+    sys.argv = [FILE_NAME]
+
+
+def _serve(task: Task, request: Mapping[str, Any], report: Report) -> None:
+    try:
+        namespace = _load(request["source"])
+        if request["op"] == "validate":
+            _report_entries(namespace, request.get("entry"), report)
+            return
+        entry = choose_entry(namespace, request.get("entry"))
+    except BaseException as error:  # noqa: BLE001 - importing a reward runs its code
+        report.load_failed(*describe(error))
+        return
+    report.begin(task.start, request["units"][task.start][0])
+    os.write(_PROGRESS, b"l")
+    os.close(_PROGRESS)
+    _score(task, request, entry, report)
+
+
+def _load(source: str) -> dict[str, object]:
+    module = types.ModuleType(MODULE_NAME)
+    sys.modules[MODULE_NAME] = module
+    module.__dict__["__builtins__"] = builtins
+    linecache.cache[FILE_NAME] = (len(source), None, source.splitlines(keepends=True), FILE_NAME)
+    exec(compile(source, FILE_NAME, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - what the jail is for
+    return module.__dict__
+
+
+def _report_entries(namespace: Mapping[str, object], name: str | None, report: Report) -> None:
+    """Validation: each function found as a part of row 0 whose number is its spelling."""
+    entries = [choose_entry(namespace, name)] if name is not None else find_entries(namespace)
+    if not entries:
+        entries = [choose_entry(namespace, None)]
+    shown = {
+        e.name: float(SPELLINGS.index(e.spelling))
+        for e in entries
+        if len(e.name.encode()) <= region.NAME_BYTES
+    }
+    report.begin(0, 0)
+    report.row(0, "ok", value=Converted(parts=dict(list(shown.items())[: region.MAX_PARTS])))
+    os.write(_PROGRESS, b"l")
+
+
+def _score(task: Task, request: Mapping[str, Any], entry: Entry, report: Report) -> None:
+    """Score unit after unit; end early, counted as finished, when a unit left the process in an odd state."""
+    rows, units = request["rows"], request["units"]
+    stop = task.start + 1 if request["isolate"] == "sample" else len(units)
+    threads = _thread._count()
+    for unit in range(task.start, stop):
+        began = time.monotonic()
+        report.begin(unit, units[unit][0])
+        odd = _score_unit(entry, rows, units[unit], request["granularity"] == "sample", report)
+        for timer in _TIMERS:
+            signal.setitimer(timer, 0)
+        slow = time.monotonic() - began > task.budgets[unit] / 4
+        if odd or slow or _thread._count() > threads:
+            return
+
+
+def _score_unit(
+    entry: Entry, rows: Sequence[Row], members: Sequence[int], single: bool, report: Report
+) -> bool:
+    """Score one unit's rows; True when its garbage could be charged to the next unit."""
+    wall, cpu = time.monotonic(), time.process_time()
+    answers: list[object] = []
+    failure, odd = None, False
+    try:
+        answers = invoke(entry, [rows[i] for i in members], single=single)
+    except BaseException as error:  # noqa: BLE001 - a failing reward is data
+        odd = not isinstance(error, Exception) or isinstance(error, MemoryError | RecursionError)
+        failure = ("memory" if isinstance(error, MemoryError) else "exception", describe(error)[0])
+        del error
+    wall, cpu = (time.monotonic() - wall) / len(members), (time.process_time() - cpu) / len(members)
+    for position, row in enumerate(members):
+        if failure is not None:
+            report.row(row, failure[0], message=failure[1], wall=wall, cpu=cpu)
+        else:
+            _report_answer(row, answers[position], report, wall, cpu)
+    return odd
+
+
+def _report_answer(row: int, answer: object, report: Report, wall: float, cpu: float) -> None:
+    try:
+        value = convert(answer)
+    except BadValue as error:
+        report.row(row, "bad_value", message=str(error), wall=wall, cpu=cpu)
+    except BaseException as error:  # noqa: BLE001 - a returned object may run code while it is looked at
+        report.row(row, "exception", message=describe(error)[0], wall=wall, cpu=cpu)
+    else:
+        report.row(row, "ok" if value.applicable else "not_applicable", value=value, wall=wall, cpu=cpu)

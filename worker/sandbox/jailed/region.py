@@ -1,0 +1,141 @@
+"""Layout of everything that crosses the wall of the jail. Structs only: nothing here is ever interpreted.
+
+Three things cross it:
+
+* **request** (host → zygote): a :data:`CALL` header, one f64 time budget per unit, a JSON body that only the
+  forked child parses;
+* **region** (child → zygote): shared memory with a header and, per row, a slot of fixed size and fixed windows
+  for its texts and numbers. Lengths are stored, offsets are not: a row cannot point into its neighbour;
+* **reply** (zygote → host): a :data:`FRAME` header, then :data:`DONE`, the region's header and slots, the used
+  part of each row's windows, and the call's raw output.
+
+A *unit* is what one call of the reward function scores: one row, one group, or all rows of a call. Times are
+seconds; clocks are CLOCK_MONOTONIC, which all processes of a machine share.
+"""
+
+import struct
+from typing import NamedTuple
+
+MAX_PARTS, MAX_CRITERIA, MAX_STEPS, MAX_CANDIDATE_NUMBERS = 16, 64, 256, 1024
+NAME_BYTES, REASON_BYTES, MESSAGE_BYTES, PRINTS_BYTES = 64, 1024, 2048, 2048
+MAX_MAGNITUDE = 1e6
+"""A score of greater magnitude is an error: it would drown every advantage."""
+
+LOG_BYTES = 16384
+"""Raw output kept per call (what was written past ``print``, or while importing)."""
+FLOOD_BYTES = 8 << 20
+
+_TAIL_BYTES = (MAX_PARTS + MAX_CRITERIA) * (NAME_BYTES + 1) + REASON_BYTES + MESSAGE_BYTES
+MAX_NUMBERS = MAX_PARTS + MAX_CRITERIA + 2 * MAX_STEPS + MAX_CANDIDATE_NUMBERS
+
+LOADING, LOADED, LOAD_FAILED = 0, 1, 2
+
+STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "memory": 5}
+"""What a child may say of a row; every other status is the host's own finding."""
+
+
+class Header(NamedTuple):
+    """state, current unit, line of a load error (0: none), finished flag, bytes printed, clocks at the unit's start."""
+
+    state: int
+    unit: int
+    line: int
+    finished: int
+    printed: int
+    started: float
+    cpu_started: float
+
+
+class Slot(NamedTuple):
+    """One row's outcome: code, counts of numbers, byte lengths of texts, score, seconds."""
+
+    status: int
+    parts: int
+    criteria: int
+    steps: int
+    candidates: int
+    width: int
+    part_names: int
+    criteria_names: int
+    reason: int
+    message: int
+    prints: int
+    score: float
+    wall: float
+    cpu: float
+
+    def numbers(self) -> int:
+        """f64 values in the row's window, or -1 when the counts exceed what a row may hold."""
+        if self.parts > MAX_PARTS or self.criteria > MAX_CRITERIA or self.steps > MAX_STEPS:
+            return -1
+        if self.candidates * self.width > MAX_CANDIDATE_NUMBERS:
+            return -1
+        return self.parts + self.criteria + 2 * self.steps + self.candidates * self.width
+
+    def tail(self) -> int:
+        """Bytes of names, reason and message, or -1 when a length exceeds its cap."""
+        if self.part_names > MAX_PARTS * (NAME_BYTES + 1) or self.criteria_names > MAX_CRITERIA * (
+            NAME_BYTES + 1
+        ):
+            return -1
+        if self.reason > REASON_BYTES or self.message > MESSAGE_BYTES:
+            return -1
+        return self.part_names + self.criteria_names + self.reason + self.message
+
+    def damaged(self) -> bool:
+        return self.numbers() < 0 or self.tail() < 0 or self.prints > PRINTS_BYTES
+
+    def used(self) -> tuple[int, int, int]:
+        """Bytes of (prints, tail, numbers) that travel; a damaged slot travels alone."""
+        return (0, 0, 0) if self.damaged() else (self.prints, self.tail(), 8 * self.numbers())
+
+
+HEADER = struct.Struct("<IIIIQdd")
+SLOT = struct.Struct("<11I4xddd")
+PRINTS_FIELD = struct.Struct("<I")
+PRINTS_OFFSET = 40
+"""Where ``Slot.prints`` lies inside a slot: it grows while the row runs."""
+
+_ROW_BYTES = PRINTS_BYTES + _TAIL_BYTES + 8 * MAX_NUMBERS
+REPLY_ROW_BYTES = SLOT.size + _ROW_BYTES
+
+
+def region_size(rows: int) -> int:
+    return HEADER.size + rows * REPLY_ROW_BYTES
+
+
+def slot_offset(row: int) -> int:
+    return HEADER.size + row * SLOT.size
+
+
+def windows(rows: int, row: int) -> tuple[int, int, int]:
+    """Offsets of a row's (prints, tail, numbers) windows in the region of a call of ``rows`` rows."""
+    start = HEADER.size + rows * SLOT.size + row * _ROW_BYTES
+    return start, start + PRINTS_BYTES, start + PRINTS_BYTES + _TAIL_BYTES
+
+
+FRAME = struct.Struct("<4sBI")
+MAGIC = b"RFS1"
+READY, FAILED, REPLY = 1, 2, 3
+"""Kinds of frame. READY carries a :data:`HELLO`; FAILED a text of the trusted zygote; REPLY a run's result."""
+
+HELLO = struct.Struct("<IIIBBB")
+"""pid, uid, Landlock ABI, Python major, minor, micro."""
+
+CALL = struct.Struct("<cIIIIddd")
+"""op, rows, units, first unit, body bytes, seconds left for the call, seconds for loading, CPU seconds."""
+OP_CALL, OP_RESUME, OP_FORGET = b"C", b"R", b"F"
+
+DONE = struct.Struct("<IIIIIdddI")
+"""first unit, rows, wait status, cause, progress, CPU s, wall s, wall s of the last unit, log bytes."""
+
+ENDED_ITSELF, UNIT_TIMEOUT, LOAD_TIMEOUT, CALL_DEADLINE, OUTPUT_FLOOD = 0, 1, 2, 3, 4
+"""Why the zygote ended a child."""
+
+NOT_STARTED, IMPORTING, RUNNING = 0, 1, 2
+"""How far a child came, by bytes on a pipe that is closed before the first row runs: rows cannot forge it."""
+
+
+def reply_cap(rows: int) -> int:
+    """The longest honest reply to a call of ``rows`` rows, in bytes."""
+    return DONE.size + region_size(rows) + LOG_BYTES

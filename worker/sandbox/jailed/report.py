@@ -1,0 +1,117 @@
+"""The child's pen: writes one row's outcome into the shared region.
+
+Everything here runs beside untrusted code and may be corrupted by it; the host believes only what it can check.
+"""
+
+import io
+import struct
+import time
+from collections.abc import Iterable
+from mmap import mmap
+
+from . import region
+from .values import Converted
+
+
+def clip(text: str, size: int) -> bytes:
+    """UTF-8 of at most ``size`` bytes, cut between characters."""
+    raw = text[:size].encode("utf-8", "replace")
+    return raw if len(raw) <= size else raw[:size].decode("utf-8", "ignore").encode()
+
+
+class Report:
+    """Writes into the region of a call of ``rows`` rows."""
+
+    def __init__(self, shared: mmap, rows: int) -> None:
+        self._shared = shared
+        self._rows = rows
+        self._printing: int | None = None
+        self._kept = 0
+        self._printed = 0
+        self._header = region.Header(region.LOADING, 0, 0, 0, 0, time.monotonic(), time.process_time())
+
+    def begin(self, unit: int, row: int) -> None:
+        """A unit starts: its prints go to ``row``, the clocks start anew."""
+        self._printing, self._kept = row, 0
+        self._update(
+            state=region.LOADED, unit=unit, started=time.monotonic(), cpu_started=time.process_time()
+        )
+
+    def finish(self) -> None:
+        """The child is about to end because it has nothing more to do."""
+        self._update(finished=1)
+
+    def load_failed(self, message: str, line: int | None) -> None:
+        self.row(0, "exception", message=message)
+        self._update(state=region.LOAD_FAILED, line=line or 0, finished=1)
+
+    def row(
+        self,
+        row: int,
+        status: str,
+        *,
+        value: Converted | None = None,
+        message: str = "",
+        wall: float = 0.0,
+        cpu: float = 0.0,
+    ) -> None:
+        """Store one row's outcome; the status is written last, so a half-written row counts for nothing."""
+        value = value or Converted()
+        _, tail_at, numbers_at = region.windows(self._rows, row)
+        texts = [_names(value.parts), _names(value.criteria), clip(value.reason, region.REASON_BYTES)]
+        texts.append(clip(message, region.MESSAGE_BYTES))
+        tail = b"".join(texts)
+        self._shared[tail_at : tail_at + len(tail)] = tail
+        numbers = [*value.parts.values(), *value.criteria.values()]
+        numbers += [x for pair in value.steps for x in pair] + [
+            x for vector in value.candidates for x in vector
+        ]
+        struct.pack_into(f"<{len(numbers)}d", self._shared, numbers_at, *numbers)
+        at = region.slot_offset(row)
+        prints = region.PRINTS_FIELD.unpack_from(self._shared, at + region.PRINTS_OFFSET)[0]
+        slot = region.Slot(
+            region.STATUS_CODES[status], len(value.parts), len(value.criteria), len(value.steps),
+            len(value.candidates), len(value.candidates[0]) if value.candidates else 0,
+            len(texts[0]), len(texts[1]), len(texts[2]), len(texts[3]), prints, value.score, wall, cpu,
+        )  # fmt: skip
+        region.SLOT.pack_into(self._shared, at, *slot)
+
+    def prints(self, data: bytes) -> bool:
+        """Keep what a row prints, as long as there is room; False before the first row."""
+        if self._printing is None:
+            return False
+        self._printed += len(data)
+        kept = data[: region.PRINTS_BYTES - self._kept]
+        start = region.windows(self._rows, self._printing)[0] + self._kept
+        self._shared[start : start + len(kept)] = kept
+        self._kept += len(kept)
+        at = region.slot_offset(self._printing) + region.PRINTS_OFFSET
+        region.PRINTS_FIELD.pack_into(self._shared, at, self._kept)
+        self._update(printed=self._printed)
+        return True
+
+    def _update(self, **changes: float) -> None:
+        self._header = self._header._replace(**changes)  # type: ignore[arg-type]
+        region.HEADER.pack_into(self._shared, 0, *self._header)
+
+
+class Prints(io.RawIOBase):
+    """The byte stream behind ``print``: the current row's prints, or the call's raw output while importing."""
+
+    def __init__(self, report: Report, fallback: int) -> None:
+        super().__init__()
+        self._report = report
+        self._fallback = io.FileIO(fallback, "w", closefd=False)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        raw = bytes(data)  # type: ignore[call-overload]
+        if not self._report.prints(raw):
+            self._fallback.write(raw)
+        return len(raw)
+
+
+def _names(named: Iterable[str]) -> bytes:
+    return b"".join(clip(name, region.NAME_BYTES) + b"\0" for name in named)

@@ -1,0 +1,189 @@
+"""The three ways a Python reward may be spelled, told apart by signature.
+
+* ``grade(sample, item)`` - OpenAI. ``sample`` has ``output_text``, ``output_json``, ``choices`` and ``judges``.
+* ``reward_fn(prompt, completion, example)`` - Predibase. Strings; ``example`` holds the row's columns as strings.
+* ``f(prompts, completions, **columns)`` - TRL. Lists in, a list out; every column of the rows as a list.
+
+Scoring several rows at once (granularity ``group`` or ``batch``) the first two receive a list for each of their
+parameters and return a list, as the third always does. Each may be ``async def``.
+"""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .values import as_list
+
+OPENAI, PREDIBASE, TRL = "openai", "predibase", "trl"
+SPELLINGS = (OPENAI, PREDIBASE, TRL)
+
+MODULE_NAME = "reward"
+_EXPECTED = (
+    "grade(sample, item), reward_fn(prompt, completion, example) or f(prompts, completions, **columns)"
+)
+
+Row = Mapping[str, Any]
+
+
+class NoReward(Exception):
+    """The module offers no function to call, or more than one and no name was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A callable that can score. ``columns`` names what a TRL function accepts; None is anything."""
+
+    name: str
+    spelling: str
+    function: Callable[..., object]
+    columns: frozenset[str] | None = None
+    required: frozenset[str] = frozenset()
+
+
+def find_entries(namespace: Mapping[str, object]) -> list[Entry]:
+    """Every public function defined by the module that is spelled as a reward, in order of definition."""
+    found = []
+    for name, value in namespace.items():
+        if name.startswith("_") or getattr(value, "__module__", None) != MODULE_NAME:
+            continue
+        if callable(value) and not isinstance(value, type):
+            entry = _read(name, value, named=name in ("grade", "reward_fn"))
+            if entry is not None:
+                found.append(entry)
+    return found
+
+
+def choose_entry(namespace: Mapping[str, object], name: str | None) -> Entry:
+    """The function to call: the one named, else ``grade``, else the only one there is; raises :class:`NoReward`."""
+    if name is not None:
+        if name not in namespace:
+            raise NoReward(f"the module does not define {name}(); write {_EXPECTED}")
+        value = namespace[name]
+        if not callable(value):
+            raise NoReward(f"{name} is {type(value).__name__[:80]}, not a function")
+        entry = _read(name, value, named=True)
+        if entry is None:
+            raise NoReward(f"{name}() does not take the parameters of a reward: {_EXPECTED}")
+        return entry
+    entries = find_entries(namespace)
+    for entry in entries:
+        if entry.name == "grade":
+            return entry
+    if len(entries) > 1:
+        raise NoReward(
+            "several functions can score: " + ", ".join(e.name for e in entries) + "; name one of them"
+        )
+    if not entries:
+        if callable(namespace.get("grade")):
+            raise NoReward("grade() does not take the parameters (sample, item)")
+        raise NoReward(f"the module defines no reward function; write {_EXPECTED}")
+    return entries[0]
+
+
+def invoke(entry: Entry, rows: Sequence[Row], *, single: bool) -> list[object]:
+    """Call the reward for the rows of one unit and return one answer per row.
+
+    With ``single`` there is one row and the function sees it alone; else it sees lists.
+    """
+    if entry.spelling == TRL:
+        return as_list(_settle(entry.function(**_trl_arguments(entry, rows))), len(rows))
+    arguments = [
+        _openai_arguments(row) if entry.spelling == OPENAI else _predibase_arguments(row) for row in rows
+    ]
+    if single:
+        return [_settle(entry.function(*arguments[0]))]
+    columns = [list(column) for column in zip(*arguments, strict=True)]
+    return as_list(_settle(entry.function(*columns)), len(rows))
+
+
+def _read(name: str, value: Callable[..., object], *, named: bool) -> Entry | None:
+    """Recognise a spelling: by parameter names, or by their number where the function was ``named``."""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    kinds = inspect.Parameter
+    by_name = {p.name for p in parameters if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)}
+    if "completions" in by_name:
+        open_ended = any(p.kind is kinds.VAR_KEYWORD for p in parameters)
+        required = frozenset(p.name for p in parameters if p.name in by_name and p.default is kinds.empty)
+        return Entry(name, TRL, value, None if open_ended else frozenset(by_name), required)
+    positional = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    if any(p.kind is kinds.KEYWORD_ONLY and p.default is kinds.empty for p in parameters):
+        return None
+    needed = [p.name for p in positional if p.default is kinds.empty]
+    open_arguments = any(p.kind is kinds.VAR_POSITIONAL for p in parameters)
+    for spelling, names in ((OPENAI, ["sample", "item"]), (PREDIBASE, ["prompt", "completion", "example"])):
+        fits = len(needed) == len(names) or (
+            open_arguments and len(needed) < len(names) and spelling == OPENAI
+        )
+        if needed == names or (named and fits):
+            return Entry(name, spelling, value)
+    return None
+
+
+def _settle(value: object) -> object:
+    """The value of an ``async def``."""
+    if not inspect.isawaitable(value):
+        return value
+    with asyncio.Runner() as runner:
+        return runner.run(_await(value))
+
+
+async def _await(value: Awaitable[object]) -> object:
+    return await value
+
+
+def _openai_arguments(row: Row) -> tuple[object, ...]:
+    completion: str = row["completion"]
+    message = {"role": "assistant", "content": completion}
+    sample: dict[str, object] = {
+        "output_text": completion,
+        "output_json": _json_or_none(completion),
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "judges": row.get("judges") or {},
+    }
+    sample.update(row.get("sample") or {})
+    return sample, row["item"]
+
+
+def _json_or_none(text: str) -> object:
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _predibase_arguments(row: Row) -> tuple[object, ...]:
+    prompt = row["prompt"]
+    if isinstance(prompt, list):
+        contents = [str(m.get("content", "")) for m in prompt]
+        roles = [str(m.get("role", "")) for m in prompt]
+        prompt = contents[0] if len(contents) == 1 else "\n".join(map("{}: {}".format, roles, contents))
+    example = {key: value if isinstance(value, str) else str(value) for key, value in row["item"].items()}
+    return prompt, row["completion"], example
+
+
+def _trl_arguments(entry: Entry, rows: Sequence[Row]) -> dict[str, object]:
+    """Every column as a list; a completion is a message list where its prompt is one, as in TRL."""
+    columns: dict[str, object] = {}
+    for name in dict.fromkeys(key for row in rows for key in (*row["item"], *(row.get("sample") or {}))):
+        columns[name] = [row["item"].get(name, (row.get("sample") or {}).get(name)) for row in rows]
+    columns["prompts"] = [row["prompt"] for row in rows]
+    columns["completions"] = [
+        [{"role": "assistant", "content": row["completion"]}]
+        if isinstance(row["prompt"], list)
+        else row["completion"]
+        for row in rows
+    ]
+    missing = sorted(entry.required - columns.keys())
+    if missing:
+        raise TypeError(
+            f"{entry.name}() needs the column {missing[0]!r}; the row has {', '.join(sorted(columns))}"
+        )
+    return {name: v for name, v in columns.items() if entry.columns is None or name in entry.columns}

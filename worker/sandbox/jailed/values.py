@@ -1,0 +1,139 @@
+"""What a reward may return, and its conversion to floats: once, here, in the jail."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from . import region
+
+KEYS = ("score", "reason", "parts", "steps", "criteria", "candidates")
+
+
+class BadValue(Exception):
+    """A returned value that is no reward; the text says what was expected and what came."""
+
+
+@dataclass(slots=True)
+class Converted:
+    """A reward's answer for one row, ready to be stored. ``applicable`` is False for ``None``."""
+
+    score: float = 0.0
+    applicable: bool = True
+    reason: str = ""
+    parts: dict[str, float] = field(default_factory=dict)
+    criteria: dict[str, float] = field(default_factory=dict)
+    steps: list[tuple[float, float]] = field(default_factory=list)
+    candidates: list[list[float]] = field(default_factory=list)
+
+
+def convert(value: object) -> Converted:
+    """A number, None, or a mapping with ``score`` and any of the other :data:`KEYS`; raises :class:`BadValue`."""
+    if value is None:
+        return Converted(applicable=False)
+    if not isinstance(value, Mapping):
+        return Converted(score=number(value, "the reward"))
+    answer = dict(value)
+    unknown = [str(key)[:40] for key in answer if key not in KEYS]
+    if unknown:
+        raise BadValue(f"unknown key {unknown[0]!r} in the returned mapping; known are {', '.join(KEYS)}")
+    if "score" not in answer:
+        raise BadValue("the returned mapping has no 'score'")
+    score = answer["score"]
+    return Converted(
+        score=0.0 if score is None else number(score, "score"),
+        applicable=score is not None,
+        reason=_text(answer.get("reason")),
+        parts=_named(answer.get("parts"), "parts", region.MAX_PARTS),
+        criteria=_named(answer.get("criteria"), "criteria", region.MAX_CRITERIA),
+        steps=_steps(answer.get("steps")),
+        candidates=_candidates(answer.get("candidates")),
+    )
+
+
+def number(value: object, what: str) -> float:
+    """Exactly float, int or bool, or a NumPy scalar; finite and of magnitude at most 1e6."""
+    kind = type(value)
+    if kind.__module__ == "numpy" and hasattr(kind, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()  # type: ignore[attr-defined]
+    if type(value) not in (float, int, bool):
+        raise BadValue(f"{what}: expected a number, got {kind.__name__[:80]}")
+    try:
+        result = float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        result = math.inf
+    if not math.isfinite(result):
+        raise BadValue(f"{what}: not a finite number")
+    if abs(result) > region.MAX_MAGNITUDE:
+        raise BadValue(f"{what}: {result:g} is outside ±{region.MAX_MAGNITUDE:g}")
+    return result
+
+
+def as_list(value: object, count: int) -> list[object]:
+    """The answers of a call that scores ``count`` rows at once; raises TypeError or ValueError, never pads."""
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 0) == 1:
+        value = value.tolist()  # type: ignore[attr-defined]
+    if type(value) is not list and type(value) is not tuple:
+        raise TypeError(f"expected a list of {count} rewards, got {type(value).__name__[:80]}")
+    answers: list[object] = list(value)
+    if len(answers) != count:
+        raise ValueError(f"expected {count} rewards, got {len(answers)}")
+    return answers
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if type(value) is not str:
+        raise BadValue(f"reason: expected text, got {type(value).__name__[:80]}")
+    return value
+
+
+def _named(value: object, what: str, most: int) -> dict[str, float]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise BadValue(f"{what}: expected a mapping of names to numbers, got {type(value).__name__[:80]}")
+    if len(value) > most:
+        raise BadValue(f"{what}: at most {most}, got {len(value)}")
+    result: dict[str, float] = {}
+    for name, entry in value.items():
+        if type(name) is not str or not name.isprintable() or not 0 < len(name.encode()) <= region.NAME_BYTES:
+            raise BadValue(
+                f"{what}: a name is printable text of 1 to {region.NAME_BYTES} bytes, got {name!r:.80}"
+            )
+        result[name] = number(entry, f"{what}[{name!r}]")
+    return result
+
+
+def _sequence(value: object, what: str) -> list[object]:
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        value = value.tolist()
+    if type(value) is not list and type(value) is not tuple:
+        raise BadValue(f"{what}: expected a list, got {type(value).__name__[:80]}")
+    return list(value)
+
+
+def _steps(value: object) -> list[tuple[float, float]]:
+    steps: list[tuple[float, float]] = []
+    for entry in [] if value is None else _sequence(value, "steps"):
+        pair = _sequence(entry, "steps: each step is [number, end character], and a step")
+        if len(pair) != 2 or type(pair[1]) is not int or pair[1] < 0:
+            raise BadValue("steps: each step is [number, end character]")
+        if steps and pair[1] < steps[-1][1]:
+            raise BadValue("steps: the end characters must not decrease")
+        steps.append((number(pair[0], "steps"), float(pair[1])))
+    if len(steps) > region.MAX_STEPS:
+        raise BadValue(f"steps: at most {region.MAX_STEPS}, got {len(steps)}")
+    return steps
+
+
+def _candidates(value: object) -> list[list[float]]:
+    vectors = [
+        [number(x, "candidates") for x in _sequence(vector, "candidates: each candidate")]
+        for vector in ([] if value is None else _sequence(value, "candidates"))
+    ]
+    if len({len(vector) for vector in vectors}) > 1 or (vectors and not vectors[0]):
+        raise BadValue("candidates: every vector needs the same length, at least 1")
+    if sum(len(vector) for vector in vectors) > region.MAX_CANDIDATE_NUMBERS:
+        raise BadValue(f"candidates: at most {region.MAX_CANDIDATE_NUMBERS} numbers in all")
+    return vectors

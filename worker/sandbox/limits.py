@@ -1,0 +1,54 @@
+"""Limits of the sandbox: what a call may ask for, and what no call can change."""
+
+from dataclasses import dataclass
+
+MAX_SOURCE_BYTES = 256 << 10
+MAX_REQUEST_BYTES = 64 << 20
+MAX_ROWS = 1024
+"""Rows of one call on the wire; the client sends 16 unless a group is larger."""
+
+MAX_CASUALTIES = 16
+"""Rows that may end their process in one call; the rest is skipped."""
+
+JAIL_CALLS, JAIL_SECONDS = 2000, 3600
+"""A jail is replaced after so many calls or seconds, between calls."""
+
+RLIMITS: dict[str, int] = {
+    "AS": 1 << 30,
+    "STACK": 8 << 20,
+    "FSIZE": 0,
+    "NOFILE": 64,
+    "NPROC": 0,
+    "CORE": 0,
+    "MEMLOCK": 0,
+    "MSGQUEUE": 0,
+    "CPU": 120,
+}
+"""Of the process that runs untrusted code (bytes, counts, seconds). One process per call and no shared memory,
+so AS bounds the memory of a call."""
+
+PRELOAD: tuple[str, ...] = tuple(
+    "math re string collections itertools functools statistics random decimal fractions datetime difflib "
+    "unicodedata typing dataclasses ast textwrap heapq bisect operator hashlib base64 json copy enum asyncio".split()
+)
+"""Imported once by the zygote: a forked child finds them loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds a call may take. Raises ``ValueError`` for what is not positive or above its cap.
+
+    load: importing the module. sample: one row, wall; a row that was starved of CPU may take twice as long.
+    call: all rows of a call. cpu: CPU time of one process that serves a call.
+    """
+
+    load: float = 5.0
+    sample: float = 2.0
+    call: float = 30.0
+    cpu: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name, cap in (("load", 30.0), ("sample", 60.0), ("call", 120.0), ("cpu", 120.0)):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 < value <= cap:
+                raise ValueError(f"timeout {name} must be above 0 and at most {cap:g} seconds, got {value!r}")

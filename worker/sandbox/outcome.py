@@ -1,0 +1,102 @@
+"""What goes into a call and what comes out: rows, results, statuses."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+RowStatus = Literal[
+    "ok", "not_applicable", "exception", "bad_value", "timeout", "cpu_limit", "memory", "crashed", "exited",
+    "output_flood", "deadline", "skipped",
+]  # fmt: skip
+CallStatus = Literal["ok", "load_error", "sandbox_error", "sandbox_unavailable"]
+Granularity = Literal["sample", "group", "batch"]
+Isolation = Literal["batch", "sample"]
+
+ROW_STATUSES: frozenset[str] = frozenset(RowStatus.__args__)  # type: ignore[attr-defined]
+CALL_STATUSES: frozenset[str] = frozenset(CallStatus.__args__)  # type: ignore[attr-defined]
+
+RETRIED_ROWS: frozenset[str] = frozenset({"deadline", "skipped"})
+"""Statuses that say more about the call than about the row: retried once in a fresh call."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewardRow:
+    """One completion to score.
+
+    prompt: text or chat messages. item: the dataset row. judges: results of declared judges, for
+    ``sample["judges"]``. group: rows with the same value are scored together at granularity ``group``.
+    sample: further fields of OpenAI's ``sample`` (``output_tools`` …), also columns of a TRL function.
+    """
+
+    prompt: str | Sequence[Mapping[str, Any]]
+    completion: str
+    item: Mapping[str, Any] = field(default_factory=dict)
+    judges: Mapping[str, Any] | None = None
+    group: str | int | None = None
+    sample: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """One row's outcome. ``value`` is a number if and only if ``status`` is ``ok``.
+
+    steps: (number, end character). candidates: vectors of one length. message: what went wrong, with the
+    frames of the reward for an exception. prints: at most 2 KiB; rows scored together share the first one's.
+    """
+
+    status: RowStatus
+    value: float | None = None
+    parts: dict[str, float] = field(default_factory=dict)
+    steps: list[tuple[float, int]] = field(default_factory=list)
+    criteria: dict[str, float] = field(default_factory=dict)
+    candidates: list[list[float]] = field(default_factory=list)
+    reason: str | None = None
+    prints: str = ""
+    message: str | None = None
+    wall_ms: float = 0.0
+    cpu_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcome:
+    """The outcome of scoring: ``rows`` has one result per row in order when ``status`` is ``ok``, else nothing.
+
+    ``load_error`` is the reward's fault (``message``, ``line``); ``sandbox_error`` and ``sandbox_unavailable``
+    are ours and never a row's. log: raw output of importing, at most 16 KiB. jail: the jail that ran it.
+    """
+
+    status: CallStatus
+    rows: list[RowResult] = field(default_factory=list)
+    message: str | None = None
+    line: int | None = None
+    log: str = ""
+    jail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """A function of a module that can score, and how it is spelled: ``openai``, ``predibase`` or ``trl``."""
+
+    name: str
+    spelling: str
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """The outcome of loading a module without scoring: its functions, or why it cannot be used."""
+
+    status: CallStatus
+    entries: list[EntryPoint] = field(default_factory=list)
+    message: str | None = None
+    line: int | None = None
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxStatus:
+    """Whether code rewards can run here: the proved jail, or the reasons why there is none."""
+
+    available: bool
+    jail: str | None
+    reasons: list[str]
+    probe: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,125 @@
+"""The pool: a few jails, shared fairly between the processes that ask.
+
+Each of its tasks owns one jail. Calls wait in one line per asking process and are taken from the lines in turn, so
+a job with a thousand rows does not make another wait for more than the calls at hand.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+
+from . import calls
+from .calls import Call
+from .jail import Jail
+from .outcome import CallOutcome, Validation
+from .session import JailDied, Session
+
+Answer = CallOutcome | Validation
+
+
+@dataclass(slots=True)
+class Ticket:
+    """A call that waits or runs. Cancel it when nobody wants its answer any more."""
+
+    call: Call
+    answer: "asyncio.Future[Answer]" = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+    running: "asyncio.Task[Answer] | None" = None
+
+    def cancel(self) -> None:
+        self.answer.cancel()
+        if self.running is not None:
+            self.running.cancel()
+
+
+class FairLine:
+    """A queue with one line per peer; :meth:`get` takes from the lines in turn."""
+
+    def __init__(self) -> None:
+        self._lines: OrderedDict[int, deque[Ticket]] = OrderedDict()
+        self._filled = asyncio.Event()
+
+    def put(self, peer: int, ticket: Ticket) -> None:
+        self._lines.setdefault(peer, deque()).append(ticket)
+        self._filled.set()
+
+    async def get(self) -> Ticket:
+        while not self._lines:
+            self._filled.clear()
+            await self._filled.wait()
+        peer, line = self._lines.popitem(last=False)
+        ticket = line.popleft()
+        if line:
+            self._lines[peer] = line
+        return ticket
+
+
+class Pool:
+    """``size`` jails that serve tickets until :meth:`close`."""
+
+    def __init__(self, jail: Jail, size: int) -> None:
+        self._jail = jail
+        self._line = FairLine()
+        self._sessions: list[Session | None] = [None] * size
+        self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(size)]
+        self.failures = 0
+        """Calls that ended because of a jail, not of a reward."""
+
+    def submit(self, peer: int, ticket: Ticket) -> None:
+        self._line.put(peer, ticket)
+
+    def pids(self) -> list[int]:
+        return [session.pid for session in self._sessions if session is not None]
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, slot: int) -> None:
+        try:
+            while True:
+                ticket = await self._line.get()
+                if not ticket.answer.cancelled():
+                    await self._answer(slot, ticket)
+        finally:
+            await self._drop(slot)
+
+    async def _answer(self, slot: int, ticket: Ticket) -> None:
+        ticket.running = asyncio.create_task(self._run(slot, ticket.call))
+        try:
+            await asyncio.wait([ticket.running])
+        except asyncio.CancelledError:
+            ticket.running.cancel()
+            raise
+        if ticket.running.cancelled() or ticket.running.exception():
+            await self._drop(slot)
+        if not ticket.answer.done():
+            if ticket.running.cancelled():
+                ticket.answer.cancel()
+            elif error := ticket.running.exception():
+                ticket.answer.set_exception(error)
+            else:
+                ticket.answer.set_result(ticket.running.result())
+
+    async def _run(self, slot: int, call: Call) -> Answer:
+        session = self._sessions[slot]
+        try:
+            if session is None or session.worn_out:
+                await self._drop(slot)
+                session = self._sessions[slot] = await Session.start(self._jail)
+            if call.operation == "validate":
+                return await calls.validate(session, call)
+            return await calls.score(session, call, self._jail.name)
+        except JailDied as error:
+            self.failures += 1
+            await self._drop(slot)
+            if call.operation == "validate":
+                return Validation("sandbox_error", message=str(error))
+            return CallOutcome("sandbox_error", message=str(error), jail=self._jail.name)
+
+    async def _drop(self, slot: int) -> None:
+        session, self._sessions[slot] = self._sessions[slot], None
+        if session is not None:
+            await session.kill()

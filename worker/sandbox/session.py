@@ -1,0 +1,138 @@
+"""One running jail, spoken to from the daemon's event loop."""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Sequence
+
+from .jail import Jail
+from .jailed import region
+from .limits import JAIL_CALLS, JAIL_SECONDS, Timeouts
+from .parse import ProtocolError
+
+_START_SECONDS = 20.0
+_GRACE_SECONDS = 5.0
+"""A healthy zygote answers this long after a call's deadline at the latest, even on a busy machine."""
+
+
+class JailDied(Exception):
+    """The jail did not start, ended, hung or spoke nonsense: never the fault of a row."""
+
+
+class Session:
+    """A started zygote. Use :meth:`start`; kill it after any exception."""
+
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ):
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+        self._born = time.monotonic()
+        self._calls = 0
+        self.uid = -1
+        self.python = ""
+        self.landlock_abi = 0
+
+    @classmethod
+    async def start(cls, jail: Jail) -> "Session":
+        """Launch a zygote and wait until it has locked itself in; raises :class:`JailDied` with its reason."""
+        ours, theirs = socket.socketpair()
+        try:
+            process = jail.launch(theirs)
+        except (OSError, subprocess.SubprocessError) as error:
+            ours.close()
+            raise JailDied(f"the jail's interpreter did not start: {error}") from error
+        finally:
+            theirs.close()
+        reader, writer = await asyncio.open_connection(sock=ours)
+        session = cls(process, reader, writer)
+        try:
+            configuration = json.dumps(jail.configuration()).encode()
+            writer.write(struct.pack("<I", len(configuration)) + configuration)
+            payload = await session._receive(region.READY, 4096, _START_SECONDS)
+            _, session.uid, session.landlock_abi, *version = region.HELLO.unpack(payload)
+            session.python = ".".join(map(str, version))
+        except (JailDied, struct.error) as error:
+            session._process.kill()
+            said = await asyncio.to_thread(session._last_words)
+            await session.kill()
+            raise JailDied(f"{error}: {said}" if said else str(error)) from error
+        except asyncio.CancelledError:
+            await session.kill()
+            raise
+        return session
+
+    @property
+    def worn_out(self) -> bool:
+        """Old enough to be replaced before its next call."""
+        return self._calls >= JAIL_CALLS or time.monotonic() - self._born > JAIL_SECONDS
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def begin(
+        self, body: bytes, rows: int, budgets: Sequence[float], timeouts: Timeouts, left: float
+    ) -> bytes:
+        """Hand over a request and run its first child; returns the reply's payload."""
+        self._calls += 1
+        head = region.CALL.pack(
+            region.OP_CALL, rows, len(budgets), 0, len(body), left, timeouts.load, timeouts.cpu
+        )
+        self._writer.write(head + struct.pack(f"<{len(budgets)}d", *budgets))
+        self._writer.write(body)
+        return await self._receive(region.REPLY, region.reply_cap(rows), left + _GRACE_SECONDS)
+
+    async def resume(self, unit: int, rows: int, left: float) -> bytes:
+        """Run another child on the request handed over last, from ``unit`` on."""
+        self._writer.write(region.CALL.pack(region.OP_RESUME, rows, 0, unit, 0, left, 0.0, 0.0))
+        return await self._receive(region.REPLY, region.reply_cap(rows), left + _GRACE_SECONDS)
+
+    def forget(self) -> None:
+        """Let the zygote drop the request."""
+        self._writer.write(region.CALL.pack(region.OP_FORGET, 0, 0, 0, 0, 0.0, 0.0, 0.0))
+
+    async def kill(self) -> None:
+        """End the jail; its child dies with it. Returns when the process is gone."""
+        self._process.kill()
+        self._writer.close()
+        await asyncio.to_thread(self._process.wait)
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+
+    async def _receive(self, kind: int, cap: int, seconds: float) -> bytes:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._writer.drain()
+                head = await self._reader.readexactly(region.FRAME.size)
+                magic, found, size = region.FRAME.unpack(head)
+                if magic != region.MAGIC or size > cap:
+                    raise ProtocolError("not a frame of the jail")
+                payload = await self._reader.readexactly(size)
+        except TimeoutError:
+            raise JailDied("the jail did not answer in time") from None
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise JailDied("the jail ended unexpectedly") from error
+        except ProtocolError as error:
+            raise JailDied(str(error)) from error
+        if found == region.FAILED:
+            raise JailDied(payload.decode("utf-8", "replace")[:500])
+        if found != kind:
+            raise JailDied("the jail answered out of turn")
+        return payload
+
+    def _last_words(self) -> str:
+        """The last line the interpreter wrote to its standard error, which tells why it did not start."""
+        if self._process.stderr is None:
+            return ""
+        os.set_blocking(self._process.stderr.fileno(), False)
+        with contextlib.suppress(OSError):
+            lines = (self._process.stderr.read() or b"").decode("utf-8", "replace").strip().splitlines()
+            return lines[-1][:300] if lines else ""
+        return ""
