@@ -1,0 +1,158 @@
+"""What every object store promises: the protocol, its errors and the rules for keys."""
+
+import errno
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, NamedTuple, Protocol
+
+from reinforge.errors import InvalidInput, NotFound, StateConflict, Unavailable
+
+CHUNK = 1024 * 1024
+_KEY = re.compile(r"(?:[A-Za-z0-9_=+@-][A-Za-z0-9._=+@-]{0,199}/)*[A-Za-z0-9_=+@-][A-Za-z0-9._=+@-]{0,199}\Z")
+_PREFIX = re.compile(r"[A-Za-z0-9._=+@/-]*\Z")
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+
+
+class StorageError(Unavailable):
+    """The store could not do it. `storage_full` when there is no room, else `storage_unavailable`."""
+
+    default_code = "storage_unavailable"
+
+
+class ObjectNotFound(NotFound):
+    default_code = "object_not_found"
+
+
+class ObjectConflict(StateConflict):
+    """The key exists with other content, or is the parent of other keys."""
+
+    default_code = "object_conflict"
+
+
+class ObjectInfo(NamedTuple):
+    key: str
+    size: int
+    """Bytes."""
+    modified_at: float
+    """Unix seconds by the store's clock."""
+
+
+class ObjectStore(Protocol):
+    """Every method raises InvalidInput `invalid_key` for a key that is not plain, and StorageError."""
+
+    def put(self, key: str, data: bytes | BinaryIO) -> None:
+        """Store bytes, or a stream from where it stands to its end. Raises ObjectConflict."""
+
+    def put_file(self, key: str, path: Path) -> None:
+        """Store a copy of a file. Raises ObjectConflict."""
+
+    def get(self, key: str) -> bytes:
+        """All bytes at once. Raises ObjectNotFound."""
+
+    def get_file(self, key: str, path: Path) -> None:
+        """Write the object to a file that appears complete or not at all. Raises ObjectNotFound."""
+
+    def open(self, key: str) -> BinaryIO:
+        """A stream to read from start to end (no seek) and to close. Raises ObjectNotFound."""
+
+    def size(self, key: str) -> int:
+        """Bytes. Raises ObjectNotFound."""
+
+    def exists(self, key: str) -> bool: ...
+
+    def delete(self, key: str) -> None:
+        """Remove it; a missing key is no error."""
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """Objects whose key starts with `prefix` (a string, not a folder), ascending by key."""
+
+    def presigned_put(self, key: str, *, expires_seconds: int = 3600) -> str | None:
+        """A URL that takes the object by HTTP PUT; None when the store has no HTTP door."""
+
+    def presigned_get(
+        self, key: str, *, expires_seconds: int = 3600, filename: str | None = None
+    ) -> str | None:
+        """A URL that answers the object, as a download called `filename`; None as above."""
+
+
+def content_key(kind: str, sha256: str) -> str:
+    """The key of an object named by its content: `datasets/ab/abcd…` (256 folders keep each one short)."""
+    if not _SHA256.match(sha256):
+        raise InvalidInput(f"{sha256!r} is not a SHA-256 in lower-case hex.", code="invalid_key")
+    return check_key(f"{kind}/{sha256[:2]}/{sha256}")
+
+
+def check_key(key: str) -> str:
+    """The key itself when it is plain. Raises InvalidInput `invalid_key`."""
+    if len(key) > 900 or not _KEY.match(key):
+        raise InvalidInput(
+            f"{key[:200]!r} is not a key of an object.",
+            code="invalid_key",
+            hint="Segments of letters, digits and ._=+@- joined by /, none empty or starting with a dot.",
+        )
+    return key
+
+
+def check_prefix(prefix: str) -> str:
+    if not _PREFIX.match(prefix) or prefix.startswith("/") or {".", ".."} & set(prefix.split("/")):
+        raise InvalidInput(f"{prefix[:200]!r} is not a prefix of keys.", code="invalid_key")
+    return prefix
+
+
+def not_found(key: str) -> ObjectNotFound:
+    return ObjectNotFound(f"There is no object {key}.")
+
+
+def conflict(key: str) -> ObjectConflict:
+    return ObjectConflict(f"The object {key} exists with other content; objects are never overwritten.")
+
+
+def full(cause: object) -> StorageError:
+    hint = "Free some space or make the volume larger, then retry; nothing half-written was kept."
+    return StorageError(f"The object store is full: {cause}", code="storage_full", hint=hint)
+
+
+def same_content(left: IO[bytes], right: IO[bytes]) -> bool:
+    while True:
+        a, b = read_up_to(left, CHUNK), read_up_to(right, CHUNK)
+        if a != b:
+            return False
+        if not a:
+            return True
+
+
+def read_up_to(stream: IO[bytes], size: int) -> bytes:
+    """`size` bytes, or what is left: one `read` of a network stream may give less."""
+    parts = []
+    while size > 0 and (part := stream.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that takes the place of `path` when the block ends well, and leaves no trace otherwise."""
+    temporary = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}"
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise disk_error(error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def disk_error(error: OSError) -> StorageError:
+    """What an error of the file system means for the store."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return full(error.strerror)
+    hint = "Check that the folder exists, is mounted and may be written."
+    return StorageError(f"The object store's folder failed: {error.strerror or error}", hint=hint)
