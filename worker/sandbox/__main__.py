@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         asyncio.run(_serve(options.socket, options.pool))
     except OSError as error:
-        print(f"sandboxd: {error}", file=sys.stderr)
+        sys.stderr.write(f"sandboxd: {error}\n")
         return 1
     return 0
 
@@ -37,10 +37,10 @@ async def _serve(path: Path, size: int) -> None:
 
 
 def _announce(status: SandboxStatus) -> None:
-    if status.available:
-        print(f"sandboxd: jail {status.jail} proved", flush=True)
-    else:
-        print("sandboxd: code rewards are off: " + "; ".join(status.reasons), flush=True)
+    proved = f"jail {status.jail} proved"
+    sys.stderr.write(
+        f"sandboxd: {proved if status.available else 'code rewards are off: ' + '; '.join(status.reasons)}\n"
+    )
 
 
 if __name__ == "__main__":

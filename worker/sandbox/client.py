@@ -13,7 +13,14 @@ from typing import Any, Self
 from . import wire
 from .limits import MAX_REQUEST_BYTES, MAX_ROWS, Timeouts
 from .outcome import (
-    RETRIED_ROWS, CallOutcome, Granularity, Isolation, RewardRow, RowResult, SandboxStatus, Validation,
+    RETRIED_ROWS,
+    CallOutcome,
+    Granularity,
+    Isolation,
+    RewardRow,
+    RowResult,
+    SandboxStatus,
+    Validation,
 )  # fmt: skip
 
 ROWS_PER_CALL = 16

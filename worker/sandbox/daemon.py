@@ -156,26 +156,27 @@ class Connection:
         self._writer = writer
         self._peer = peer
         self._room = asyncio.Semaphore(_WAITING_PER_CONNECTION)
+        self._answers: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
         try:
-            async with asyncio.TaskGroup() as answers:
-                while True:
-                    await self._room.acquire()
-                    request = await self._read()
-                    if request is None:
-                        break
-                    answers.create_task(self._answer(request))
-                for task in list(getattr(answers, "_tasks", ())):
-                    task.cancel()
-        except* (ConnectionError, wire.WireError):
-            pass  # nobody is left to be told
+            while True:
+                await self._room.acquire()
+                request = await self._read()
+                if request is None:
+                    return
+                task = asyncio.create_task(self._answer(request))
+                self._answers.add(task)
+                task.add_done_callback(self._answers.discard)
+        finally:
+            for task in self._answers:
+                task.cancel()
 
     async def _read(self) -> dict[str, Any] | None:
         try:
             head = await self._reader.readexactly(wire.LENGTH.size)
             return wire.decode(await self._reader.readexactly(wire.frame_size(head)))
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, wire.WireError):
             return None
 
     async def _answer(self, request: dict[str, Any]) -> None:
@@ -185,8 +186,9 @@ class Connection:
             answer = {"id": request.get("id"), "error": str(error)}
         finally:
             self._room.release()
-        self._writer.write(wire.encode(answer))
-        await self._writer.drain()
+        with contextlib.suppress(ConnectionError):
+            self._writer.write(wire.encode(answer))
+            await self._writer.drain()
 
 
 def _allowed_peer(connection: socket.socket) -> int | None:

@@ -27,7 +27,10 @@ _START = "import sys; sys.path.insert(0, {program!r}); from jailed.zygote import
 class Jail(Protocol):
     """Starts a zygote. Implementations hold no state about running ones."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The letter a run records."""
+        ...
 
     def missing(self) -> str | None:
         """Why this jail cannot work on this machine, or None when it is worth probing."""

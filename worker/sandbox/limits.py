@@ -27,10 +27,12 @@ RLIMITS: dict[str, int] = {
 """Of the process that runs untrusted code (bytes, counts, seconds). One process per call and no shared memory,
 so AS bounds the memory of a call."""
 
-PRELOAD: tuple[str, ...] = tuple(
-    "math re string collections itertools functools statistics random decimal fractions datetime difflib "
-    "unicodedata typing dataclasses ast textwrap heapq bisect operator hashlib base64 json copy enum asyncio".split()
-)
+PRELOAD: tuple[str, ...] = (
+    "math", "re", "string", "collections", "itertools", "functools", "statistics", "random",
+    "decimal", "fractions", "datetime", "difflib", "unicodedata", "typing", "dataclasses", "ast",
+    "textwrap", "heapq", "bisect", "operator", "hashlib", "base64", "json", "copy",
+    "enum", "asyncio",
+)  # fmt: skip
 """Imported once by the zygote: a forked child finds them loaded."""
 
 

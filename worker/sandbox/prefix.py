@@ -190,13 +190,13 @@ def _copy_python(interpreter: Path, to: Path) -> None:
     target = to / sys.platlibdir / interpreter_name()
     shutil.copytree(stdlib, target, ignore=_left_out, symlinks=False, ignore_dangling_symlinks=True)
     extensions = target / "lib-dynload"
-    system = set()
+    system: set[str] = set()
     for library in _loaded_libraries(interpreter, extensions):
         real = os.path.realpath(library)
         if real.startswith(_SYSTEM_FOLDERS):
-            system.update((os.path.dirname(library), os.path.dirname(real)))
+            system.update((str(Path(library).parent), str(Path(real).parent)))
         elif not real.startswith((str(stdlib.resolve()) + "/", str(to.resolve()) + "/")):
-            shutil.copy2(real, to / "lib" / os.path.basename(library))
+            shutil.copy2(real, to / "lib" / Path(library).name)
     (to / "libraries.json").write_text(json.dumps({"system": sorted(system)}))
     _open_to_others(to)
 
@@ -217,18 +217,12 @@ def _loaded_libraries(interpreter: Path, extensions: Path) -> list[str]:
     return libraries
 
 
-def _left_out(folder: str, names: list[str]) -> set[str]:
-    return {
-        name for name in names
-        if name in _LEFT_OUT or name.startswith(_LEFT_OUT_PREFIXES) or name.endswith((".a", ".o", ".opt-1.pyc", ".opt-2.pyc"))
-    }  # fmt: skip
+def _left_out(_folder: str, names: list[str]) -> set[str]:
+    endings = (".a", ".o", ".opt-1.pyc", ".opt-2.pyc")
+    return {n for n in names if n in _LEFT_OUT or n.startswith(_LEFT_OUT_PREFIXES) or n.endswith(endings)}
 
 
 def _open_to_others(folder: Path) -> None:
     """Give everyone read access to a tree that was just made here."""
-    for root, folders, files in os.walk(folder):
-        for name in folders:
-            os.chmod(os.path.join(root, name), 0o755)
-        for name in files:
-            path = os.path.join(root, name)
-            os.chmod(path, 0o755 if os.stat(path).st_mode & 0o100 else 0o644)
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)

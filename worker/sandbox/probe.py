@@ -133,7 +133,7 @@ def _bait() -> Iterator[dict[str, str]]:
     os.environ[_CANARY_VARIABLE] = secret
     try:
         with tempfile.TemporaryDirectory(prefix="reinforge-probe-") as folder:
-            os.chmod(folder, 0o777)
+            Path(folder).chmod(0o777)
             file = Path(folder, "canary")
             file.write_text(secret)
             file.chmod(0o644)

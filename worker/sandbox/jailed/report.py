@@ -28,14 +28,12 @@ class Report:
         self._printing: int | None = None
         self._kept = 0
         self._printed = 0
-        self._header = region.Header(region.LOADING, 0, 0, 0, 0, time.monotonic(), time.process_time())
+        self._header = region.Header(region.LOADING, 0, 0, 0, 0, time.monotonic(), time.thread_time())
 
     def begin(self, unit: int, row: int) -> None:
         """A unit starts: its prints go to ``row``, the clocks start anew."""
         self._printing, self._kept = row, 0
-        self._update(
-            state=region.LOADED, unit=unit, started=time.monotonic(), cpu_started=time.process_time()
-        )
+        self._update(state=region.LOADED, unit=unit, started=time.monotonic(), cpu_started=time.thread_time())
 
     def finish(self) -> None:
         """The child is about to end because it has nothing more to do."""
