@@ -1,0 +1,89 @@
+"""Write docs/job-file.md from `JobSpec`: every field, its type, bounds, default and meaning.
+
+`--check` writes nothing and fails when the page and the code differ.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from reinforge.metrics import METRICS
+from reinforge.presets import PRESETS
+from reinforge.spec import JobSpec
+
+PAGE = Path(__file__).parent.parent / "docs" / "job-file.md"
+INTRO = """# Job files
+
+A job file is a `JobSpec` in YAML or JSON. Unknown keys are errors that name the field. Paths are relative to the
+file. The same document is what `POST /api/v1/jobs` takes, with ids (`file-…`, `rew_…`) in place of paths.
+
+```yaml
+{example}```
+
+This page is written from the code by `scripts/job_file_docs.py`.
+"""
+
+
+def type_of(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return f"[{schema['$ref'].rsplit('/', 1)[1]}](#{schema['$ref'].rsplit('/', 1)[1].lower()})"
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "enum" in schema:
+        return " \\| ".join(f"`{value}`" for value in schema["enum"])
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return " \\| ".join(type_of(part) for part in schema[key])
+    if schema.get("type") == "array":
+        if "prefixItems" in schema:
+            return f"[{', '.join(type_of(item) for item in schema['prefixItems'])}]"
+        return f"list of {type_of(schema.get('items', {}))}"
+    bounds = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    text = " ".join(f"{sign} {schema[key]:g}" for key, sign in bounds.items() if key in schema)
+    return f"{schema.get('type', 'any')}{' ' + text if text else ''}"
+
+
+def section(name: str, schema: dict[str, Any]) -> str:
+    lines = [f"## {name}", ""]
+    if schema.get("description"):
+        lines += [schema["description"], ""]
+    lines += ["| field | type | default | meaning |", "|---|---|---|---|"]
+    for field, part in schema.get("properties", {}).items():
+        default = "required" if field in schema.get("required", []) else default_of(part)
+        meaning = part.get("description", "").replace("\n", " ")
+        lines.append(f"| `{field}` | {type_of(part)} | {default} | {meaning} |")
+    return "\n".join([*lines, ""])
+
+
+def default_of(part: dict[str, Any]) -> str:
+    value = part.get("default", "")
+    if isinstance(value, dict | list) and value:
+        return "as below"
+    return f"`{value}`" if value not in ("", None) else "–"
+
+
+def page() -> str:
+    schema = JobSpec.model_json_schema()
+    example = (PAGE.parent.parent / "examples" / "arithmetic" / "job.yaml").read_text(encoding="utf-8")
+    parts = [INTRO.format(example=example), section("JobSpec", schema)]
+    parts += [section(name, part) for name, part in schema["$defs"].items()]
+    presets = "\n".join(f"* `{name}`: {values or 'the defaults'}" for name, values in PRESETS.items())
+    parts.append(f"## Presets\n\nA preset fills the slots that the file leaves open.\n\n{presets}\n")
+    rows = "\n".join(f"| `{m.key}` | {m.unit} | {m.meaning} {m.reading} |" for m in METRICS.values())
+    parts.append(f"## Metrics\n\n| key | unit | meaning |\n|---|---|---|\n{rows}\n")
+    return "\n".join(parts)
+
+
+def main() -> int:
+    text = page()
+    if "--check" in sys.argv:
+        if PAGE.read_text(encoding="utf-8") != text:
+            print("docs/job-file.md is out of date: run scripts/job_file_docs.py")
+            return 1
+        return 0
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
