@@ -1,0 +1,56 @@
+"""`python -m worker` runs training jobs; `python -m worker calls` answers the calls lane."""
+
+import argparse
+import logging
+import sys
+
+from reinforge.errors import ReinforgeError
+from worker.settings import WorkerSettings
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m worker", description=__doc__)
+    parser.add_argument(
+        "role",
+        nargs="?",
+        choices=("jobs", "calls"),
+        default="jobs",
+        help="jobs: run training jobs, one at a time (default); calls: validate, score, render, inspect",
+    )
+    role = parser.parse_args(arguments).role
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    try:
+        settings = WorkerSettings()
+        settings.required_token()
+        if role == "calls":
+            from worker.calls import serve
+
+            serve(settings)
+        else:
+            _run_jobs()
+    except ReinforgeError as error:
+        sys.stderr.write(f"{error.message}\n{error.hint or ''}\n")
+        return 2
+    return 0
+
+
+def _run_jobs() -> None:
+    from worker.app import QUEUE, app
+
+    # solo: the supervisor runs in the process's main thread, which lives as long as the worker; the kernel ends
+    # a trainer with the thread that started it.
+    app.worker_main(
+        [
+            "worker",
+            "--pool=solo",
+            "--concurrency=1",
+            f"--queues={QUEUE}",
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+            "--loglevel=INFO",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,52 @@
+"""The Celery application: one queue of wake-ups, from Redis or from a folder that is polled."""
+
+import warnings
+from typing import Any
+
+from celery import Celery
+
+from worker.settings import WorkerSettings
+
+QUEUE = "jobs"
+POLL_SECONDS = 0.1
+
+
+def broker_configuration(settings: WorkerSettings) -> dict[str, Any]:
+    """Celery's settings for the broker; the backend's producer uses the same folders."""
+    if settings.redis_url:
+        return {"broker_url": settings.redis_url}
+    messages, control = settings.folder("broker", "queue"), settings.folder("broker", "control")
+    return {
+        "broker_url": "filesystem://",
+        "broker_transport": "worker.folder_broker:Transport",
+        "broker_transport_options": {
+            "data_folder_in": str(messages),
+            "data_folder_out": str(messages),
+            "control_folder": str(control),
+            "polling_interval": POLL_SECONDS,
+        },
+    }
+
+
+def make_app(settings: WorkerSettings) -> Celery:
+    """A lost or doubled wake-up harms nothing, so messages are acknowledged early and no result is kept."""
+    app = Celery("reinforge", include=["worker.tasks"])
+    app.conf.update(
+        **broker_configuration(settings),
+        task_default_queue=QUEUE,
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+        task_acks_late=False,
+        worker_prefetch_multiplier=1,
+        worker_enable_remote_control=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        broker_connection_retry_on_startup=True,
+    )
+    return app
+
+
+# Root is the usual user of a container, and nothing but JSON is accepted.
+warnings.filterwarnings("ignore", message=".*superuser privileges.*")
+app = make_app(WorkerSettings())

@@ -1,0 +1,74 @@
+"""Downloaded blobs by content hash, so that the jobs of one dataset fetch it once."""
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from worker.door import BackendAway
+
+log = logging.getLogger(__name__)
+
+MAX_BYTES = 10 << 30
+_ATTEMPTS = 8
+
+
+class BlobCache:
+    """A folder of files named by their SHA-256; the least recently used go when it grows over `max_bytes`."""
+
+    def __init__(
+        self, folder: Path, fetch: Callable[[str, Path], None], *, max_bytes: int = MAX_BYTES
+    ) -> None:
+        self._folder = folder
+        self._fetch = fetch
+        self._max_bytes = max_bytes
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def place(self, sha256: str, target: Path) -> None:
+        """Put the blob at `target` (a hard link where the file system can).
+
+        Raises BackendAway when the backend stays away or what it sends stays damaged.
+        """
+        cached = self._folder / sha256
+        if not cached.exists():
+            self._download(sha256, cached)
+            self._prune(keep=sha256)
+        os.utime(cached)
+        target.unlink(missing_ok=True)
+        try:
+            target.hardlink_to(cached)
+        except OSError:
+            target.write_bytes(cached.read_bytes())
+
+    def _download(self, sha256: str, cached: Path) -> None:
+        # Two processes may fetch the same blob; each writes its own file and the last rename wins.
+        fresh = cached.with_name(f".{sha256}.{os.getpid()}")
+        pause = 0.2
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._fetch(sha256, fresh)
+                fresh.replace(cached)
+                return
+            except BackendAway as error:
+                if attempt == _ATTEMPTS:
+                    raise
+                log.info("object %s has to wait: %s", sha256[:12], error.message)
+                time.sleep(pause)
+                pause = min(2 * pause, 5.0)
+            finally:
+                fresh.unlink(missing_ok=True)
+
+    def _prune(self, keep: str) -> None:
+        files = sorted(
+            (entry.stat().st_mtime, entry.stat().st_size, entry.path)
+            for entry in os.scandir(self._folder)
+            if entry.is_file() and not entry.name.startswith(".")
+        )
+        total = sum(size for _, size, _ in files)
+        for _, size, path in files:
+            if total <= self._max_bytes:
+                return
+            if Path(path).name != keep:
+                Path(path).unlink(missing_ok=True)
+                total -= size

@@ -1,0 +1,204 @@
+"""Prompts as the model reads them, without torch: the chat template rendered and its tokens counted.
+
+Gives what transformers' `apply_chat_template(messages, add_generation_prompt=True)` gives; the templates are
+programs from strangers and run in Jinja's sandbox. Tested against transformers for equality.
+"""
+
+import json
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Never
+
+import jinja2.ext
+import jinja2.nodes
+from jinja2.exceptions import SecurityError, TemplateError
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+from tokenizers import Tokenizer
+
+from reinforge.errors import InvalidInput
+from worker.models.tokenizer_files import chat_template, special_tokens
+
+Message = dict[str, Any]
+_REASONING = ("reasoning_content", "thinking", "reasoning")
+
+
+class PromptRenderer:
+    """Template and tokenizer of one model. Raises InvalidInput (param `model`) when the folder lacks either."""
+
+    def __init__(self, folder: Path) -> None:
+        template = chat_template(folder)
+        if template is None:
+            raise InvalidInput(
+                "The model has no chat template, so it is not known how it reads a prompt.",
+                code="no_chat_template",
+                hint="Use an instruction-tuned model, or put a chat_template.jinja beside its config.json.",
+                param="model",
+            )
+        if not (folder / "tokenizer.json").is_file():
+            raise InvalidInput(
+                "The model has no tokenizer.json.",
+                code="no_tokenizer",
+                hint="Load its tokenizer with transformers and save_pretrained() it into the folder.",
+                param="model",
+            )
+        self._specials = special_tokens(folder)
+        try:
+            self._template = _environment().from_string(template.text)
+        except TemplateError as error:
+            raise InvalidInput(
+                f"The model's chat template ({template.source}) does not parse: {error}",
+                code="invalid_chat_template",
+                param="model",
+            ) from error
+        self._tokenizer = _load_tokenizer(folder / "tokenizer.json")
+
+    def render(self, messages: list[Message]) -> str:
+        """The prompt of one conversation, up to where the assistant begins.
+
+        Raises InvalidInput `prompt_not_renderable` when the template refuses the messages.
+        """
+        if not messages:
+            raise _unrenderable("There are no messages.")
+        plain = [
+            _aliased({key: value for key, value in message.items() if value is not None})
+            for message in messages
+        ]
+        try:
+            return self._template.render(
+                messages=plain, tools=None, documents=None, add_generation_prompt=True, **self._specials
+            )
+        except (TemplateError, TypeError, ValueError, KeyError, AttributeError) as error:
+            raise _unrenderable(f"{type(error).__name__}: {error}") from error
+
+    def count(self, texts: list[str]) -> list[int]:
+        """Tokens of each rendered prompt."""
+        return [
+            len(encoding.ids) for encoding in self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        ]
+
+
+def renderer(folder: Path) -> PromptRenderer:
+    """A renderer, kept until one of the files it was made from changes."""
+    names = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "special_tokens_map.json")
+    stamps = tuple(
+        path.stat().st_mtime_ns if path.exists() else 0 for path in (folder / name for name in names)
+    )
+    return _cached_renderer(folder, stamps)
+
+
+@lru_cache(maxsize=8)
+def _cached_renderer(folder: Path, _stamps: tuple[int, ...]) -> PromptRenderer:
+    return PromptRenderer(folder)
+
+
+def _load_tokenizer(path: Path) -> Any:
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises bare Exception
+        raise InvalidInput(
+            f"tokenizer.json cannot be read: {error}",
+            code="damaged_model",
+            hint="Copy the file again.",
+            param="model",
+        ) from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _unrenderable(why: str) -> InvalidInput:
+    return InvalidInput(
+        f"The model's chat template does not take these messages: {why}",
+        code="prompt_not_renderable",
+        hint="Many templates want an optional system message, then user and assistant in turn, with texts as content.",
+        param="data.dataset",
+    )
+
+
+def _aliased(message: Message) -> Message:
+    """Reasoning goes by several names; templates read the first or the second."""
+    reasoning = next((message[key] for key in _REASONING if key in message), None)
+    if reasoning is None:
+        return message
+    return {"thinking": reasoning, **message, "reasoning_content": reasoning}
+
+
+# ── The environment that templates are written for ─────────────────────────────────────────────────────────
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals |= {
+        "raise_exception": _raise_exception,
+        "strftime_now": _strftime_now,
+        "dict": _Dict(),
+        "namespace": _Namespace,
+    }
+    return environment
+
+
+class _Generation(jinja2.ext.Extension):
+    """`{% generation %}…{% endgeneration %}` marks what the assistant wrote; a prompt renders through it."""
+
+    tags = {"generation"}
+
+    def parse(self, parser: Parser) -> list[jinja2.nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+class _Dict:
+    """`dict(…)` and `dict.fromkeys` without the class itself and what hangs on it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict(*args, **kwargs)
+
+    def fromkeys(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict.fromkeys(*args, **kwargs)
+
+
+class _Namespace(Namespace):
+    """Jinja's namespace, closed for names that begin with an underscore."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        # `self` is positional only, so that a template may use the name.
+        attributes = dict(*args[1:], **kwargs)
+        for name in attributes:
+            _check_name(name)
+        Namespace.__init__(args[0], attributes)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _check_name(name)
+        super().__setitem__(name, value)
+
+
+def _check_name(name: str) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise SecurityError(f"a namespace cannot hold {name!r}")
+
+
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    # Jinja's own filter would escape HTML.
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+
+
+def _raise_exception(message: str) -> Never:
+    raise TemplateError(message)
+
+
+def _strftime_now(format: str) -> str:
+    return datetime.now().strftime(format)

@@ -1,0 +1,83 @@
+"""What a base model is, read from its files' headers and configuration; no weights are loaded."""
+
+from pathlib import Path
+from typing import Any
+
+from reinforge.errors import InvalidInput
+from worker.models.licence import find_licence
+from worker.models.safetensors import Tensor, read_header
+from worker.models.sources import ModelStore, content_files
+from worker.models.tokenizer_files import chat_template, read_json
+
+_CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "n_ctx")
+_NOT_LINEAR = ("embed", "wte", "wpe", "norm", "lm_head", "embed_out", "output_layer", "shared", "score")
+"""Parts of names of two-dimensional weights that are no linear layers, or the output layer, which LoRA leaves out."""
+
+
+def inspect_model(source: str, store: ModelStore) -> dict[str, Any]:
+    """The fields of `BaseModelInfo` that a worker knows. Raises InvalidInput with param `source`."""
+    folder = store.resolve(source)
+    config = read_json(folder / "config.json")
+    tensors = read_tensors(folder)
+    template = chat_template(folder)
+    return {
+        "architecture": _architecture(config),
+        "parameters": sum(tensor.size for tensor in tensors),
+        "context_length": _number(config, _CONTEXT_KEYS),
+        "has_chat_template": template is not None,
+        "chat_template_source": template.source if template else None,
+        "vocabulary": _number(config, ("vocab_size",)),
+        "lora_targets": linear_layers(tensors),
+        "bytes": sum(path.stat().st_size for path in content_files(folder)),
+        "licence": find_licence(folder),
+        "sha256": store.content_hash(folder),
+    }
+
+
+def read_tensors(folder: Path) -> list[Tensor]:
+    """All tensors of a model, each once. Raises InvalidInput when an announced part is missing or damaged."""
+    index = read_json(folder / "model.safetensors.index.json").get("weight_map")
+    if isinstance(index, dict):
+        parts = sorted({str(name) for name in index.values()})
+        missing = [name for name in parts if not (folder / name).is_file()]
+        if missing:
+            raise InvalidInput(
+                f"{len(missing)} of {len(parts)} weight files are missing: {', '.join(missing[:3])}.",
+                code="damaged_weights",
+                hint="Is the download complete?",
+                param="source",
+            )
+        paths = [folder / name for name in parts]
+    else:
+        paths = sorted(folder.glob("*.safetensors"))
+    found = {tensor.name: tensor for path in paths for tensor in read_header(path)}
+    return list(found.values())
+
+
+def linear_layers(tensors: list[Tensor]) -> list[str]:
+    """Names of the layers that "all-linear" means: the last part of the name of every linear layer but the output's."""
+    names = set()
+    for tensor in tensors:
+        path = tensor.name.split(".")
+        if len(tensor.shape) != 2 or path[-1] != "weight" or len(path) < 2:
+            continue
+        if not any(part in path[-2] for part in _NOT_LINEAR):
+            names.add(path[-2])
+    return sorted(names)
+
+
+def _architecture(config: dict[str, Any]) -> str | None:
+    listed = config.get("architectures")
+    if isinstance(listed, list) and listed:
+        return str(listed[0])
+    return str(config["model_type"]) if "model_type" in config else None
+
+
+def _number(config: dict[str, Any], keys: tuple[str, ...]) -> int | None:
+    """The first of `keys` in the configuration, or in its text part for models that also see."""
+    nested = config.get("text_config")
+    for part in (config, nested if isinstance(nested, dict) else {}):
+        for key in keys:
+            if isinstance(part.get(key), int):
+                return int(part[key])
+    return None

@@ -1,0 +1,57 @@
+"""A tokenizer's files: its chat template and special tokens, found where Hugging Face's libraries look."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reinforge.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class ChatTemplate:
+    text: str
+    source: str
+    """File it was found in."""
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a model's folder; {} when the file is missing. Raises InvalidInput `damaged_model`."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise InvalidInput(
+            f"{path.name} is not JSON: {error}.",
+            code="damaged_model",
+            hint="Copy the file again.",
+            param="source",
+        ) from error
+    return value if isinstance(value, dict) else {}
+
+
+def chat_template(folder: Path) -> ChatTemplate | None:
+    """The default template: `chat_template.jinja` wins over `tokenizer_config.json`."""
+    separate = folder / "chat_template.jinja"
+    if separate.is_file():
+        return ChatTemplate(separate.read_text(encoding="utf-8"), separate.name)
+    found = read_json(folder / "tokenizer_config.json").get("chat_template")
+    if isinstance(found, list):  # several, by name
+        named = {entry.get("name"): entry.get("template") for entry in found if isinstance(entry, dict)}
+        found = named.get("default")
+    return ChatTemplate(found, "tokenizer_config.json") if isinstance(found, str) else None
+
+
+def special_tokens(folder: Path) -> dict[str, str]:
+    """`bos_token`, `eos_token` … as templates see them; models may add names of their own."""
+    config = read_json(folder / "special_tokens_map.json") | read_json(folder / "tokenizer_config.json")
+    extra = config.get("extra_special_tokens")
+    candidates = {key: value for key, value in config.items() if key.endswith("_token")}
+    candidates |= extra if isinstance(extra, dict) else {}
+    found = {}
+    for name, value in candidates.items():
+        text = value.get("content") if isinstance(value, dict) else value
+        if isinstance(text, str):
+            found[name] = text
+    return found

@@ -1,0 +1,86 @@
+"""Records on their way to the backend: kept in order on disk until it has acknowledged them.
+
+A trainer writes faster than a backend that is away can take, so only places are held in memory.
+"""
+
+import threading
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+from reinforge.records import RECORD, Record
+
+MAX_BATCH_RECORDS = 200
+MAX_BATCH_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    sequence: int
+    offset: int
+    length: int
+    data: bytes | None
+    """Held here when the disk would not take it, so that the end of a job on a full disk is still reported."""
+
+
+class Outbox:
+    """One writer (the pipe's reader), one sender; any thread may ask whether it is empty."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w+b")
+        self._places: deque[_Place] = deque()
+        self._change = threading.Condition()
+        self._end = 0
+
+    def put(self, record: Record) -> None:
+        data = record.model_dump_json().encode()
+        with self._change:
+            kept = None
+            try:
+                self._file.seek(self._end)
+                self._file.write(data)
+                self._file.flush()
+            except OSError:
+                kept = data
+            self._places.append(_Place(record.sequence, self._end, len(data), kept))
+            self._end += 0 if kept is not None else len(data)
+            self._change.notify_all()
+
+    def peek(self) -> list[Record]:
+        """The oldest records, in order; they stay until `acknowledge`."""
+        with self._change:
+            batch: list[bytes] = []
+            size = 0
+            for place in self._places:
+                size += place.length
+                if batch and (len(batch) >= MAX_BATCH_RECORDS or size > MAX_BATCH_BYTES):
+                    break
+                batch.append(place.data if place.data is not None else self._read(place))
+        return [RECORD.validate_json(data) for data in batch]
+
+    def acknowledge(self, sequence: int) -> None:
+        """Forget everything up to `sequence`."""
+        with self._change:
+            while self._places and self._places[0].sequence <= sequence:
+                self._places.popleft()
+            if not self._places:
+                self._file.truncate(0)
+                self._end = 0
+            self._change.notify_all()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until there is something to send; returns whether there is."""
+        with self._change:
+            return self._change.wait_for(lambda: bool(self._places), seconds)
+
+    @property
+    def is_empty(self) -> bool:
+        with self._change:
+            return not self._places
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _read(self, place: _Place) -> bytes:
+        self._file.seek(place.offset)
+        return self._file.read(place.length)

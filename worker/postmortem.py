@@ -1,0 +1,77 @@
+"""Why a trainer ended without saying so, from its exit status, its log and the kernel's counters."""
+
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+LOG_TAIL_LINES = 60
+_LOG_TAIL_BYTES = 16_384
+_MEMORY_TEXTS = (
+    "CUDA out of memory",
+    "OutOfMemoryError",
+    "MemoryError",
+    "can't allocate memory",
+    "Cannot allocate memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+)
+DISK_TEXTS = ("No space left on device", "Disk quota exceeded")
+MEMORY_HINT = (
+    "Lower rollout.completions_per_prompt, rollout.prompts_per_step or rollout.max_completion_tokens, "
+    "or use a machine with more memory."
+)
+DISK_HINT = "Free some space on the worker's disk, then start the job again."
+
+
+@dataclass(frozen=True)
+class Finding:
+    reason: str
+    message: str
+    hint: str
+
+
+def log_tail(path: Path) -> str:
+    """The log's last lines, at most `LOG_TAIL_LINES`."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _LOG_TAIL_BYTES))
+            text = file.read().decode(errors="replace")
+    except OSError as error:
+        return f"(the log cannot be read: {error})"
+    # PostgreSQL cannot store NUL in text.
+    return "\n".join(text.replace("\0", "\ufffd").splitlines()[-LOG_TAIL_LINES:])
+
+
+def memory_kills() -> int:
+    """How many processes the kernel has killed for memory since boot; 0 where it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+def explain(status: int, tail: str, *, kernel_killed: bool) -> Finding:
+    """What to tell about an exit status (negative: the signal).
+
+    kernel_killed: the kernel killed something for memory while the trainer ran.
+    """
+    last = "\n".join(tail.splitlines()[-5:])
+    if (status == -signal.SIGKILL and kernel_killed) or any(text in last for text in _MEMORY_TEXTS):
+        return Finding("out_of_memory", "The trainer ran out of memory.", MEMORY_HINT)
+    if any(text in last for text in DISK_TEXTS):
+        return Finding("disk_full", "The trainer's disk is full.", DISK_HINT)
+    if status == -signal.SIGKILL:
+        return Finding(
+            "killed",
+            "The trainer was killed from outside (SIGKILL).",
+            "If nobody did, look at the machine's or container's memory limit; then start the job again.",
+        )
+    if status < 0:
+        name = signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
+        message = f"The trainer crashed ({name})."
+    else:
+        message = f"The trainer ended with status {status} and without a result."
+    return Finding(
+        "trainer_crashed", message, "The log's last lines are below; the whole log lies in the run folder."
+    )

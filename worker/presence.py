@@ -1,0 +1,77 @@
+"""Tells the backend every few seconds that this worker is there, and how its sandbox is."""
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from reinforge import __version__
+from reinforge.errors import ReinforgeError
+from reinforge.schemas.worker_door import Register
+from worker.door import Door
+
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS = 10.0
+RETRY_SECONDS = 1.0
+
+
+class Presence(threading.Thread):
+    """Registers at once and then every `EVERY_SECONDS` until stopped; sooner again while the backend is away."""
+
+    def __init__(
+        self,
+        door: Door,
+        worker_id: str,
+        kind: Literal["trainer", "calls"],
+        hostname: str,
+        jail: Callable[[], tuple[str | None, list[str]]],
+    ) -> None:
+        super().__init__(name="presence", daemon=True)
+        self._door, self._jail = door, jail
+        self._id, self._kind, self._hostname = worker_id, kind, hostname
+        self._device = device()
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def run(self) -> None:
+        complaint = None
+        while not self._stopping.is_set():
+            try:
+                self.announce()
+                if complaint is not None:
+                    log.info("registered with the backend again")
+                complaint = None
+            except ReinforgeError as error:
+                if error.message != complaint:  # once, not every second
+                    log.warning("not registered: %s", error.message)
+                complaint = error.message
+            self._stopping.wait(EVERY_SECONDS if complaint is None else RETRY_SECONDS)
+
+    def announce(self) -> None:
+        jail, reasons = self._jail()
+        self._door.register(
+            Register(
+                id=self._id,
+                kind=self._kind,
+                hostname=self._hostname,
+                version=__version__,
+                jail=jail,
+                jail_reasons=reasons,
+                device=self._device,
+            )
+        )
+
+
+def device() -> str:
+    """`cuda: <name>` when an NVIDIA driver shows a device, else `cpu`; without loading torch."""
+    for information in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
+        for line in information.read_text(errors="replace").splitlines():
+            if line.startswith("Model:"):
+                return f"cuda: {line.partition(':')[2].strip()}"
+    if Path("/dev/nvidia0").exists():
+        return "cuda"
+    return "cpu"

@@ -1,0 +1,116 @@
+"""The folder of one attempt: everything a trainer reads, prepared before it starts, and all that it writes."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from reinforge.errors import JobFailure
+from reinforge.records import RewardCode, RunManifest
+from reinforge.schemas.worker_door import Claimed
+from worker.blob_cache import BlobCache
+from worker.models.sources import ModelStore
+
+KEPT_JOBS = 20
+"""Run folders of the newest jobs stay, for people who look for a log; older ones are removed."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """`run.json`, the dataset, the rewards; then `records.jsonl`, `metrics.jsonl`, `trainer.log`, `blobs/`."""
+
+    path: Path
+
+    @property
+    def manifest(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def blobs(self) -> Path:
+        return self.path / "blobs"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "trainer.log"
+
+    @property
+    def outbox(self) -> Path:
+        return self.path / "outbox.jsonl"
+
+
+def make_run_folder(runs: Path, claimed: Claimed) -> RunFolder:
+    """An empty folder for this attempt; forgets jobs beyond the newest `KEPT_JOBS`."""
+    _forget_old(runs, keep=claimed.job)
+    path = runs / claimed.job / str(claimed.attempt)
+    if path.exists():
+        shutil.rmtree(path)
+    (path / "blobs").mkdir(mode=0o700, parents=True)
+    (path / "rewards").mkdir(mode=0o700)
+    return RunFolder(path)
+
+
+def prepare(
+    folder: RunFolder, claimed: Claimed, blobs: BlobCache, models: ModelStore, sandbox_socket: Path | None
+) -> RunManifest:
+    """Fetch what the job names and write `run.json`.
+
+    Raises JobFailure (`sandbox_unavailable`, `model_changed`, …), InvalidInput from the model store, BackendAway,
+    OSError.
+    """
+    if sandbox_socket is None:
+        raise JobFailure(
+            "This worker has no sandbox, so reward code cannot run.",
+            code="sandbox_unavailable",
+            hint="Start `python -m worker.sandbox` beside the worker and set SANDBOX_SOCKET.",
+            retryable=True,
+        )
+    model = models.resolve(claimed.model_source)
+    if claimed.model_sha256 is not None and (found := models.content_hash(model)) != claimed.model_sha256:
+        raise JobFailure(
+            f"The files of {claimed.model_source} are not those the job was created with "
+            f"({found[:12]}… instead of {claimed.model_sha256[:12]}…).",
+            code="model_changed",
+            hint="Put the old files back, or add the model again and start a new job.",
+        )
+    dataset = folder.path / f"dataset.{claimed.dataset_format}"
+    blobs.place(claimed.dataset.sha256, dataset)
+    held_out = None
+    if claimed.held_out is not None:
+        held_out = folder.path / f"held_out.{claimed.held_out_format or claimed.dataset_format}"
+        blobs.place(claimed.held_out.sha256, held_out)
+    resume = None
+    if claimed.resume is not None:
+        resume = folder.path / "resume"
+        blobs.place(claimed.resume.sha256, resume)
+    manifest = RunManifest(
+        job=claimed.job,
+        attempt=claimed.attempt,
+        spec=claimed.spec,
+        model_path=str(model),
+        dataset_path=str(dataset),
+        held_out_path=str(held_out) if held_out else None,
+        rewards=[
+            _write_reward(folder, reward.name, reward.source, reward.revision) for reward in claimed.rewards
+        ],
+        sandbox_socket=str(sandbox_socket),
+        resume_path=str(resume) if resume else None,
+    )
+    folder.manifest.write_text(manifest.model_dump_json(indent=2))
+    return manifest
+
+
+def _write_reward(folder: RunFolder, name: str, source: str, revision: str) -> RewardCode:
+    path = folder.path / "rewards" / f"{name}.py"
+    path.write_text(source, encoding="utf-8")
+    return RewardCode(name=name, path=str(path), revision=revision)
+
+
+def _forget_old(runs: Path, keep: str) -> None:
+    folders = sorted(
+        (entry for entry in os.scandir(runs) if entry.is_dir()),
+        key=lambda entry: entry.stat().st_mtime,
+        reverse=True,
+    )
+    for entry in folders[KEPT_JOBS - 1 :]:
+        if entry.name != keep:
+            shutil.rmtree(entry.path, ignore_errors=True)

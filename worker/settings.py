@@ -1,0 +1,45 @@
+"""What a worker process is told by its environment."""
+
+import socket
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from reinforge.errors import InvalidInput
+
+DEFAULT_URL = "http://127.0.0.1:8321"
+
+
+class WorkerSettings(BaseSettings):
+    """Read from the environment; every field names its variable. Nothing here gives access to the database."""
+
+    model_config = SettingsConfigDict(extra="ignore", populate_by_name=True)
+
+    home: Path = Field(default=Path(".reinforge"), validation_alias="REINFORGE_HOME")
+    """Folder for run folders, caches, downloaded models and the folder broker."""
+    backend_url: str = Field(default=DEFAULT_URL, validation_alias="REINFORGE_URL")
+    worker_token: str = Field(default="", validation_alias="REINFORGE_WORKER_TOKEN")
+    redis_url: str | None = Field(default=None, validation_alias="REDIS_URL")
+    """Broker; unset: a folder in `home`, polled."""
+    sandbox_socket: Path | None = Field(default=None, validation_alias="SANDBOX_SOCKET")
+    """Where sandboxd listens; unset: code rewards cannot be validated, tested or trained with here."""
+    call_threads: int = Field(default=4, ge=2, le=64, validation_alias="REINFORGE_CALL_THREADS")
+    """Calls that one `worker calls` process answers at the same time."""
+    hostname: str = Field(default_factory=socket.gethostname, validation_alias="REINFORGE_HOSTNAME")
+
+    def required_token(self) -> str:
+        """The secret shared with the backend. Raises InvalidInput when there is none."""
+        if not self.worker_token:
+            raise InvalidInput(
+                "REINFORGE_WORKER_TOKEN is not set, so the backend would refuse this worker.",
+                code="worker_token_missing",
+                hint="Start it with `reinforge up`, or set the same REINFORGE_WORKER_TOKEN for backend and worker.",
+            )
+        return self.worker_token
+
+    def folder(self, *parts: str) -> Path:
+        """A folder below `home` that only we can read, made when missing."""
+        folder = self.home.resolve().joinpath(*parts)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder

@@ -1,0 +1,127 @@
+"""A worker process's place on its machine: a number that only one process holds, and what it left behind.
+
+A slot is a folder under `$REINFORGE_HOME/workers`. Its lock ends with the process that holds it, so a pid file
+found in a slot just taken names a trainer whose supervisor is gone.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_SLOTS = 1000
+_MARK = "REINFORGE_RUN"
+_GONE_WITHIN_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Slot:
+    folder: Path
+    worker_id: str
+    descriptor: int
+    """Holds the lock; not inherited by children."""
+
+    @property
+    def pid_file(self) -> Path:
+        return self.folder / "trainer.json"
+
+    def release(self) -> None:
+        os.close(self.descriptor)
+
+
+def take_slot(workers: Path, kind: str, hostname: str) -> Slot:
+    """The first free slot of this kind; the worker's id names host, home, kind and number, so it survives restarts."""
+    home = hashlib.sha256(os.fsencode(workers.resolve())).hexdigest()[:6]
+    host = re.sub(r"[^A-Za-z0-9_-]", "-", hostname)[:40]
+    for number in range(_SLOTS):
+        folder = workers / f"{kind}-{number}"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            continue
+        return Slot(folder, f"wrk_{host}-{home}-{kind}-{number}", descriptor)
+    raise RuntimeError(f"{_SLOTS} workers already run in {workers}")
+
+
+def process_start(pid: int) -> int | None:
+    """Start time of a process in clock ticks since boot, which tells it from a later one of the same number."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return int(text[text.rindex(")") + 2 :].split()[19])
+
+
+def mark(run: Path) -> dict[str, str]:
+    """Environment that a trainer and all its descendants carry, so that they are recognised later."""
+    return {_MARK: str(run)}
+
+
+def remember_process(slot: Slot, pid: int, run: Path) -> None:
+    """Note a trainer, so that the slot's next holder can end it and what it started."""
+    note = {"pid": pid, "start": process_start(pid), "boot": _boot(), "run": str(run)}
+    fresh = slot.pid_file.with_suffix(".new")
+    fresh.write_text(json.dumps(note))
+    fresh.replace(slot.pid_file)
+
+
+def forget_process(slot: Slot) -> None:
+    slot.pid_file.unlink(missing_ok=True)
+
+
+def end_leftover(slot: Slot) -> list[int]:
+    """Kill what the slot's former holder left running; returns the processes that were killed."""
+    try:
+        note = json.loads(slot.pid_file.read_text())
+        leader, start, boot, run = int(note["pid"]), note["start"], note["boot"], str(note["run"])
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError, TypeError):
+        forget_process(slot)  # written half before a power cut: then the process is gone too
+        return []
+    ended: list[int] = []
+    if boot == _boot():
+        if start is not None and process_start(leader) == start:
+            ended.append(leader)
+            _kill(leader)
+        deadline = time.monotonic() + _GONE_WITHIN_SECONDS
+        while (left := _marked(run)) and time.monotonic() < deadline:
+            ended += [pid for pid in left if pid not in ended]
+            for pid in left:
+                _kill(pid)
+            time.sleep(0.02)
+    forget_process(slot)
+    return ended
+
+
+def _marked(run: str) -> list[int]:
+    """Processes that carry a run's mark. Zombies have no environment any more, so they do not count."""
+    line, found = f"{_MARK}={run}".encode(), []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            environment = (folder / "environ").read_bytes()
+        except OSError:
+            continue  # gone, or somebody else's
+        if line in environment.split(b"\0"):
+            found.append(int(folder.name))
+    return found
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -1,0 +1,260 @@
+"""Runs one claimed job: prepares its folder, starts the trainer, carries records and commands, explains its end.
+
+    main thread    prepare → start the trainer → watch it → (explain) → wait until everything is delivered
+    heart          heartbeats, commands            (`worker.lease`)
+    sender         blobs and records, in order     (`worker.sender`)
+    reader         the trainer's pipe → outbox     (`worker.trainer_process`)
+
+The lease decides: once it is lost the trainer is gone within two seconds and nothing more is sent.
+"""
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from reinforge.errors import JobFailure, ReinforgeError
+from reinforge.records import Command, Ended, Record
+from reinforge.schemas.worker_door import HEARTBEAT_SECONDS, Claimed
+from worker import postmortem
+from worker.blob_cache import BlobCache
+from worker.door import BackendAway, Door
+from worker.lease import Heart, Lease
+from worker.models.sources import ModelStore
+from worker.outbox import Outbox
+from worker.run_folder import RunFolder, make_run_folder, prepare
+from worker.sender import Sender
+from worker.slots import Slot
+from worker.trainer_process import TRAINER, TrainerProcess
+
+log = logging.getLogger(__name__)
+
+LEAVE_GRACE_SECONDS = 1.0
+"""From EOF on the trainer's pipe, at which it leaves by itself, to SIGKILL."""
+STOP_DELIVER_SECONDS = 5.0
+"""How long a worker that goes down still tries to deliver the end of a job."""
+EXIT_GRACE_SECONDS = 30.0
+"""From the trainer's `ended` record to SIGKILL."""
+_TICK_SECONDS = 0.1
+
+
+class Outcome(StrEnum):
+    DELIVERED = "delivered"
+    """The job's end is stored."""
+    LEASE_LOST = "lease_lost"
+    STOPPED = "stopped"
+    """This worker is going down; the job's lease runs out and another attempt continues."""
+    REFUSED = "refused"
+    """The backend does not take the records."""
+
+
+@dataclass(frozen=True)
+class Supervisor:
+    """What runs jobs on this worker, one at a time."""
+
+    door: Door
+    slot: Slot
+    runs: Path
+    blobs: BlobCache
+    models: ModelStore
+    sandbox_socket: Path | None
+    stop: threading.Event
+    """Set when the worker is to go down."""
+    command: Sequence[str] = TRAINER
+    heartbeat_seconds: float = HEARTBEAT_SECONDS
+
+    def run(self, claimed: Claimed) -> Outcome:
+        """From the claim to the job's end. Call it in a thread that outlives the job."""
+        log.info("%s attempt %s begins", claimed.job, claimed.attempt)
+        folder = make_run_folder(self.runs, claimed)
+        attempt = _Attempt(self, claimed, folder, Lease(claimed.lease_seconds), Outbox(folder.outbox))
+        try:
+            outcome = attempt.run()
+        finally:
+            attempt.close()
+        log.info("%s attempt %s: %s", claimed.job, claimed.attempt, outcome)
+        return outcome
+
+
+@dataclass
+class _Attempt:
+    parent: Supervisor
+    claimed: Claimed
+    folder: RunFolder
+    lease: Lease
+    outbox: Outbox
+    trainer: TrainerProcess | None = None
+    last_sequence: int = 0
+    last_step: int = 0
+    ended: bool = False
+    sender: Sender = field(init=False)
+    heart: Heart = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sender = Sender(self.parent.door, self.claimed, self.lease, self.outbox, self.folder.blobs)
+        self.heart = Heart(
+            self.parent.door, self.claimed, self.lease, self._command, every=self.parent.heartbeat_seconds
+        )
+
+    def run(self) -> Outcome:
+        self.heart.start()
+        self.sender.start()
+        if self._prepare():
+            self._train()
+        return self._deliver()
+
+    def close(self) -> None:
+        if self.trainer is not None:
+            self.trainer.end(grace=0)
+        self.heart.stop()
+        self.sender.stop()
+        self.sender.join(timeout=_TICK_SECONDS * 20)
+        if not self.sender.is_alive():  # a request under way may outlast us; it only reads
+            self.outbox.close()
+            self.folder.outbox.unlink(missing_ok=True)
+
+    def _prepare(self) -> bool:
+        """Whether there is something to train. Downloads run aside, so that a lost lease need not wait for them."""
+        failure: list[Exception] = []
+
+        def work() -> None:
+            try:
+                prepare(
+                    self.folder,
+                    self.claimed,
+                    self.parent.blobs,
+                    self.parent.models,
+                    self.parent.sandbox_socket,
+                )
+            except Exception as error:  # noqa: BLE001 - reported as the job's end by `_not_prepared`
+                failure.append(error)
+
+        thread = threading.Thread(target=work, name=f"prepare-{self.claimed.job}", daemon=True)
+        thread.start()
+        while thread.is_alive() and not self._must_leave():
+            thread.join(_TICK_SECONDS)
+        if self._must_leave():
+            return False
+        if failure:
+            self._end(_not_prepared(failure[0]))
+            return False
+        return True
+
+    def _train(self) -> None:
+        kills_before = postmortem.memory_kills()
+        self.trainer = trainer = TrainerProcess(
+            self.folder.path, self.folder.log, self.parent.slot, self._keep, self.parent.command
+        )
+        status = self._watch(trainer)
+        trainer.close()
+        if status is None or self.ended:
+            return
+        tail = postmortem.log_tail(self.folder.log)
+        if trainer.fault is not None:
+            finding = postmortem.Finding(
+                "trainer_protocol", trainer.fault[:2000], "This is a bug of Reinforge."
+            )
+        else:
+            kernel_killed = postmortem.memory_kills() > kills_before
+            finding = postmortem.explain(status, tail, kernel_killed=kernel_killed)
+        self._end(JobFailure(finding.message, code=finding.reason, hint=finding.hint), tail=tail)
+
+    def _watch(self, trainer: TrainerProcess) -> int | None:
+        """The trainer's exit status; None when we ended it because the lease or this worker goes."""
+        ended_at: float | None = None
+        while (status := trainer.wait(_TICK_SECONDS)) is None:
+            if self._must_leave():
+                trainer.end(LEAVE_GRACE_SECONDS)
+                return None
+            if trainer.fault is not None:
+                trainer.end(grace=0)
+            if self.ended:
+                ended_at = ended_at or time.monotonic()
+                if time.monotonic() - ended_at > EXIT_GRACE_SECONDS:
+                    trainer.end(grace=0)
+        return status
+
+    def _deliver(self) -> Outcome:
+        """Wait until the backend has everything."""
+        stopped_at: float | None = None
+        while not self.outbox.is_empty:
+            if self.lease.lost is not None:
+                log.warning("%s: lease lost: %s", self.claimed.job, self.lease.lost)
+                return Outcome.LEASE_LOST
+            if self.parent.stop.is_set():
+                stopped_at = stopped_at or time.monotonic()
+                if not self.ended or time.monotonic() - stopped_at > STOP_DELIVER_SECONDS:
+                    return Outcome.STOPPED
+            if self.sender.refusal is not None:
+                return self._report_refusal(self.sender.refusal)
+            time.sleep(_TICK_SECONDS)
+        if self.ended:
+            return Outcome.DELIVERED
+        return Outcome.LEASE_LOST if self.lease.lost is not None else Outcome.STOPPED
+
+    def _report_refusal(self, why: str) -> Outcome:
+        """Say why the job ends in place of the record that was refused."""
+        end = Ended(
+            sequence=self.sender.acknowledged + 1,
+            ts=time.time(),
+            outcome="failed",
+            reason="record_refused",
+            message=f"The backend refused what the trainer reported: {why}"[:2000],
+            hint="Are backend and worker of the same version?",
+            step=self.last_step,
+        )
+        try:
+            self.parent.door.post_records(
+                self.claimed.job, self.claimed.job_token, self.claimed.attempt, [end]
+            )
+        except ReinforgeError as error:
+            log.error("%s: nor can its end be delivered: %s", self.claimed.job, error.message)
+        return Outcome.REFUSED
+
+    def _must_leave(self) -> bool:
+        return self.lease.lost is not None or self.parent.stop.is_set() or self.sender.refusal is not None
+
+    def _keep(self, record: Record) -> None:
+        self.last_sequence = record.sequence
+        self.last_step = max(self.last_step, getattr(record, "step", None) or 0)
+        self.outbox.put(record)
+        self.ended = self.ended or record.kind == "ended"
+
+    def _end(self, failure: JobFailure, *, tail: str | None = None) -> None:
+        """Write the record that the trainer did not write."""
+        end = Ended(
+            sequence=self.last_sequence + 1,
+            ts=time.time(),
+            outcome="paused" if failure.retryable else "failed",
+            reason=failure.code,
+            message=failure.message,
+            hint=failure.hint,
+            step=self.last_step,
+            traceback=tail,
+        )
+        self._keep(end)
+
+    def _command(self, command: Command) -> bool:
+        trainer = self.trainer
+        return trainer is not None and trainer.command(command)
+
+
+def _not_prepared(error: Exception) -> JobFailure:
+    """Why a job could not even start, in one place."""
+    if isinstance(error, JobFailure):
+        return error
+    if isinstance(error, BackendAway):
+        return JobFailure(
+            error.message, code="storage_unavailable", hint="Resume the job when it is back.", retryable=True
+        )
+    if isinstance(error, ReinforgeError):
+        return JobFailure(error.message, code=error.code, hint=error.hint)
+    if isinstance(error, OSError) and any(text in str(error) for text in postmortem.DISK_TEXTS):
+        return JobFailure(str(error), code="disk_full", hint=postmortem.DISK_HINT)
+    log.error("a job could not be prepared", exc_info=error)
+    detail = "".join(traceback.format_exception_only(error)).strip()
+    return JobFailure(f"The job could not be prepared: {detail}", code="preparation_failed")

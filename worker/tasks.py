@@ -1,0 +1,101 @@
+"""The one task: a wake-up that names a job. The claim decides whether there is anything to do."""
+
+import logging
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from celery import shared_task, signals
+
+from reinforge.errors import ReinforgeError
+from worker.blob_cache import BlobCache
+from worker.door import Door
+from worker.jail_status import jail_status
+from worker.models.sources import ModelStore
+from worker.presence import Presence
+from worker.settings import WorkerSettings
+from worker.slots import Slot, end_leftover, take_slot
+from worker.supervisor import Supervisor
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class TrainerWorker:
+    """What a Celery process holds from start to end: its slot, its door, its announcements."""
+
+    supervisor: Supervisor
+    slot: Slot
+    door: Door
+    presence: Presence
+
+    @classmethod
+    def start(cls, settings: WorkerSettings) -> "TrainerWorker":
+        slot = take_slot(settings.folder("workers"), "trainer", settings.hostname)
+        if ended := end_leftover(slot):
+            log.warning("ended what a former worker had left running: %s", ended)
+        door = Door(settings.backend_url, settings.required_token())
+        supervisor = Supervisor(
+            door=door,
+            slot=slot,
+            runs=settings.folder("runs"),
+            blobs=BlobCache(settings.folder("cache", "blobs"), door.get_blob),
+            models=ModelStore(settings.folder("models")),
+            sandbox_socket=settings.sandbox_socket,
+            stop=threading.Event(),
+        )
+        presence = Presence(
+            door, slot.worker_id, "trainer", settings.hostname, lambda: jail_status(settings.sandbox_socket)
+        )
+        presence.start()
+        return cls(supervisor, slot, door, presence)
+
+    def wake(self, job: str) -> None:
+        """Claim the job and run it to its end; another worker may have been faster."""
+        try:
+            claimed = self.supervisor.door.claim(self.slot.worker_id, job)
+        except ReinforgeError as error:
+            # The backend sends the wake-up again for as long as the job is queued.
+            log.warning("%s not claimed: %s", job, error.message)
+            return
+        if claimed is None:
+            log.info("%s is not to be claimed any more", job)
+            return
+        self.supervisor.run(claimed)
+
+    def shut_down(self) -> None:
+        """Have a running trainer ended; the job's lease then runs out and another attempt continues."""
+        self.supervisor.stop.set()
+
+    def close(self) -> None:
+        self.presence.stop()
+        self.door.close()
+        self.slot.release()
+
+
+_worker: TrainerWorker | None = None
+
+
+@shared_task(name="worker.tasks.wake", ignore_result=True)
+def wake(job_id: str) -> None:
+    if _worker is None:
+        raise RuntimeError("start the worker with `python -m worker`: it runs tasks in its own process")
+    _worker.wake(job_id)
+
+
+@signals.worker_init.connect
+def _start(**_: Any) -> None:
+    global _worker
+    _worker = TrainerWorker.start(WorkerSettings())
+
+
+@signals.worker_shutting_down.connect
+def _shut_down(**_: Any) -> None:
+    if _worker is not None:
+        _worker.shut_down()
+
+
+@signals.worker_shutdown.connect
+def _close(**_: Any) -> None:
+    if _worker is not None:
+        _worker.close()

@@ -1,0 +1,139 @@
+"""The trainer as its supervisor sees it: a child in its own process group, records out, commands in.
+
+Its end is never in doubt: it sees EOF on its standard input, the kernel kills it with the thread that started it
+(`worker.launch`), its whole group is killed here, and a pid file names it for a supervisor to come.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from reinforge.records import RECORD, Command, Record
+from worker import launch
+from worker.slots import Slot, forget_process, mark, remember_process
+
+TRAINER: tuple[str, ...] = (sys.executable, "-m", "worker.main")
+_SECRETS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY", "DATABASE_URL", "REDIS_URL")
+_MAX_LINE_BYTES = 256 << 20
+
+
+class TrainerProcess:
+    """One run of the trainer. Start it in a thread that outlives it: the kernel ends it with that thread."""
+
+    def __init__(
+        self,
+        run: Path,
+        log: Path,
+        slot: Slot,
+        on_record: Callable[[Record], None],
+        command: Sequence[str] = TRAINER,
+    ) -> None:
+        self._slot = slot
+        self._on_record = on_record
+        self._writing = threading.Lock()
+        self._closed = False
+        self.fault: str | None = None
+        """What was wrong with the trainer's own records, or why they could not be kept."""
+        read_end, write_end = os.pipe()
+        try:
+            with log.open("ab") as output:
+                self._process = subprocess.Popen(
+                    [
+                        sys.executable,
+                        *("-S", "-E", launch.__file__, str(os.getpid()), str(write_end)),
+                        *command,
+                        *("--run", str(run)),
+                    ],
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=output,
+                    pass_fds=(write_end,),
+                    start_new_session=True,
+                    env=_environment() | mark(run),
+                )
+        except BaseException:
+            os.close(read_end)
+            raise
+        finally:
+            os.close(write_end)
+        remember_process(slot, self._process.pid, run)
+        self._pipe = os.fdopen(read_end, "rb")
+        self._reader = threading.Thread(target=self._read, name=f"records-{self._process.pid}", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Exit status (negative: the signal), or None while it runs."""
+        return self._process.poll()
+
+    def wait(self, seconds: float) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(seconds)
+        return None
+
+    def command(self, command: Command) -> bool:
+        """Hand over a command; False when the trainer does not listen any more."""
+        with self._writing:
+            try:
+                assert self._process.stdin is not None
+                self._process.stdin.write(command.model_dump_json().encode() + b"\n")
+                self._process.stdin.flush()
+            except (OSError, ValueError):
+                return False
+        return True
+
+    def end(self, grace: float) -> None:
+        """EOF on its standard input; SIGKILL to its whole group after `grace` seconds."""
+        if self._closed:
+            return
+        assert self._process.stdin is not None
+        # A command may be stuck in a full pipe; killing is then what frees it.
+        if self._writing.acquire(timeout=0.1):
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+            self._writing.release()
+        self.wait(grace)
+        self.close()
+
+    def close(self) -> None:
+        """Kill what is left of the group and read the last records. Further calls do nothing."""
+        if self._closed:
+            return  # by now the group's number may be somebody else's
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._reader.join(timeout=10)
+        forget_process(self._slot)
+        self._closed = True
+
+    def _read(self) -> None:
+        with self._pipe as pipe:
+            while line := pipe.readline(_MAX_LINE_BYTES):
+                if not line.endswith(b"\n"):
+                    return  # cut off by its death
+                if self.fault is not None:
+                    continue  # read on, so that the trainer does not block before it is ended
+                try:
+                    self._on_record(RECORD.validate_json(line))
+                except ValidationError as error:
+                    self.fault = f"The trainer wrote a record that is none: {error}"
+
+
+def _environment() -> dict[str, str]:
+    """Ours without secrets: a trainer loads models from strangers and needs no way into the platform."""
+    kept = {key: value for key, value in os.environ.items() if not any(part in key for part in _SECRETS)}
+    return kept | {
+        "REINFORGE_RECORD_FD": str(launch.RECORD_FD),
+        "PYTHONUNBUFFERED": "1",
+        "HF_HUB_OFFLINE": "1",  # the model lies in a folder by now
+    }
