@@ -12,7 +12,7 @@ import pwd
 import secrets
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,11 @@ _NEEDED = ("bin/initdb", "bin/postgres", "lib/postgresql", "share")
 
 SERVER_UID = 65432
 """Owner of the data when the platform runs as root: not `nobody`, whom jails and other daemons share."""
+
+_RECORD = "cluster.json"
+
+PLAIN_ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+"""For the server and initdb: nothing of ours, which may hold secrets, and messages in one language."""
 
 ROLE = DATABASE = "reinforge"
 
@@ -104,22 +109,19 @@ def _for_each(folder: Path, act: Callable[[Path], None]) -> None:
             act(Path(here) / name)
 
 
-def open_cluster(home: Path, programs: Path) -> Cluster:
-    """The cluster of this home; made at first use.
+def open_cluster(home: Path, programs: Path, *, durable: bool = True) -> Cluster:
+    """The cluster of this home; made at first use, and waiting for the disk then if it is to be `durable`.
 
     `home/postgres/cluster.json` is written last. So a crash in between leaves an unnamed folder behind, never
     a half-made cluster that looks whole.
     """
-    record = make_private(home / "postgres") / "cluster.json"
-    folder = shared_prefix() if as_root() else record.parent
-    try:
-        entry = json.loads(record.read_text())
-    except FileNotFoundError:
-        cluster = _make(folder / secrets.token_hex(6), programs)
-        write_private(record, json.dumps({"id": cluster.folder.name, "password": cluster.password}))
-        return cluster
-    cluster = Cluster(folder / entry["id"], entry["password"])
-    if not (cluster.data / "PG_VERSION").is_file():
+    cluster = recorded_cluster(home)
+    if cluster is None:
+        folder = shared_prefix() if as_root() else make_private(home / "postgres")
+        cluster = _make(folder / secrets.token_hex(6), programs, durable)
+        entry = {"id": cluster.folder.name, "password": cluster.password}
+        write_private(make_private(home / "postgres") / _RECORD, json.dumps(entry))
+    elif not (cluster.data / "PG_VERSION").is_file():
         raise Unavailable(
             f"the database of {home} is gone: it was in {cluster.data}",
             code="database_missing",
@@ -129,7 +131,17 @@ def open_cluster(home: Path, programs: Path) -> Cluster:
     return cluster
 
 
-def _make(folder: Path, programs: Path) -> Cluster:
+def recorded_cluster(home: Path) -> Cluster | None:
+    """The cluster that this home says it has."""
+    try:
+        entry = json.loads((home / "postgres" / _RECORD).read_text())
+    except FileNotFoundError:
+        return None
+    folder = shared_prefix() if as_root() else home / "postgres"
+    return Cluster(folder / entry["id"], entry["password"])
+
+
+def _make(folder: Path, programs: Path, durable: bool) -> Cluster:
     """Initialise a cluster with one login role that owns one database.
 
     The superuser cannot log in; it exists in single-user mode only. The collation is PostgreSQL's own
@@ -141,10 +153,19 @@ def _make(folder: Path, programs: Path) -> Cluster:
     if maker is not None:
         os.chown(folder, maker.pw_uid, maker.pw_gid)
     locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8"]
-    _run(maker, [programs / "bin/initdb", "-D", cluster.data, "-U", "postgres", "--auth=reject", *locale])
+    options = ["-U", "postgres", "--auth=reject", *locale, *([] if durable else ["--no-sync"])]
+    _run(maker, [programs / "bin/initdb", "-D", cluster.data, *options])
     statements = f"CREATE ROLE {ROLE} LOGIN CREATEDB PASSWORD '{cluster.password}'\n"
     statements += f"CREATE DATABASE {DATABASE} OWNER {ROLE}\n"
-    _run(maker, [programs / "bin/postgres", "--single", "-D", cluster.data, "postgres"], statements)
+    single: list[str | Path] = [
+        programs / "bin/postgres",
+        "--single",
+        *([] if durable else ["-F"]),
+        "-D",
+        cluster.data,
+        "postgres",
+    ]
+    _run(maker, single, statements)
     (cluster.data / "pg_hba.conf").write_text(f"local all {ROLE} scram-sha-256\n")
     if as_root():
         _for_each(folder, lambda path: os.lchown(path, SERVER_UID, SERVER_UID))
@@ -167,7 +188,7 @@ def _listed_user() -> pwd.struct_passwd:
     )
 
 
-def _run(user: pwd.struct_passwd | None, command: list[str | Path], statements: str = "") -> None:
+def _run(user: pwd.struct_passwd | None, command: Sequence[str | Path], statements: str = "") -> None:
     done = subprocess.run(
         command,
         input=statements,
@@ -175,7 +196,7 @@ def _run(user: pwd.struct_passwd | None, command: list[str | Path], statements: 
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd="/",
-        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"},
+        env=PLAIN_ENV,
         user=None if user is None else user.pw_uid,
         group=None if user is None else user.pw_gid,
         extra_groups=None if user is None else [],

@@ -45,6 +45,8 @@ class Plan:
     stop_signal: int = signal.SIGTERM
     user: int | None = None
     group: int | None = None
+    env: dict[str, str] | None = None
+    """The command's environment, when it is not the keeper's own. Not for secrets: arguments are public."""
 
     def argv(self) -> list[str]:
         return [sys.executable, "-I", "-S", __file__, json.dumps(asdict(self))]
@@ -201,6 +203,7 @@ class _Keeper:
         return subprocess.Popen(
             plan.command,
             stdin=subprocess.DEVNULL,
+            env=plan.env,
             process_group=0,
             user=plan.user,
             group=plan.group,

@@ -5,6 +5,7 @@ ends with the process that started it, even when that one is killed (`keeper.py`
 """
 
 import contextlib
+import os
 import shutil
 import signal
 import time
@@ -18,12 +19,14 @@ from reinforge.errors import Unavailable
 from reinforge.platform import keeper
 from reinforge.platform.cluster import (
     DATABASE,
+    PLAIN_ENV,
     ROLE,
     SERVER_UID,
     Cluster,
     as_root,
     open_cluster,
     reachable_programs,
+    recorded_cluster,
 )
 from reinforge.platform.kept import KeptProcess
 from reinforge.platform.places import FolderLock, socket_folder
@@ -60,6 +63,7 @@ class EmbeddedPostgres:
     def __init__(self, home: Path, *, settings: Mapping[str, str] | None = None) -> None:
         self.home = home.resolve()
         self._settings = {**SETTINGS, **(settings or {})}
+        self._durable = self._settings.get("fsync") != "off"
         self._lock = FolderLock(self.home / "postgres" / "lock", "the database of")
         self._cluster: Cluster | None = None
         self._sockets: Path | None = None
@@ -94,7 +98,7 @@ class EmbeddedPostgres:
             self._lock.acquire()
         try:
             programs = reachable_programs()
-            self._cluster = open_cluster(self.home, programs)
+            self._cluster = open_cluster(self.home, programs, durable=self._durable)
             self._sockets = socket_folder(
                 self._cluster.folder, f"{_SOCKET}.lock", SERVER_UID if as_root() else None
             )
@@ -133,12 +137,12 @@ class EmbeddedPostgres:
 
     def destroy(self) -> None:
         """Stop the server and delete everything it stored."""
-        cluster, sockets = self._cluster, self._sockets
+        cluster = recorded_cluster(self.home)
         self.stop()
-        if cluster is not None and sockets is not None:
-            shutil.rmtree(cluster.folder)
-            shutil.rmtree(sockets, ignore_errors=True)  # mostly inside the former
-        shutil.rmtree(self.home / "postgres", ignore_errors=True)
+        if cluster is not None:
+            sockets = socket_folder(cluster.folder, f"{_SOCKET}.lock", SERVER_UID if as_root() else None)
+            for folder in (sockets, cluster.folder, self.home / "postgres"):
+                shutil.rmtree(folder, ignore_errors=True)
         self._cluster = self._sockets = None
 
     def __enter__(self) -> Self:
@@ -189,9 +193,9 @@ class EmbeddedPostgres:
             stop_signal=signal.SIGINT,  # "fast": end the sessions, write a checkpoint, leave
             user=SERVER_UID if as_root() else None,
             group=SERVER_UID if as_root() else None,
+            env=dict(PLAIN_ENV),
         )
-        env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-        return KeptProcess(plan, self.log_file, env, cwd=Path("/"))
+        return KeptProcess(plan, self.log_file, os.environ, cwd=Path("/"))
 
     def _await_ready(self, cluster: Cluster) -> None:
         deadline = time.monotonic() + _READY_WITHIN
