@@ -1,0 +1,145 @@
+"""A real sandbox daemon for tests: started as a process, spoken to through its socket, stopped by its pid."""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from worker.sandbox import RewardRow, SandboxClient
+from worker.sandbox.prefix import Prefix, ensure_prefix
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+NORMAL_UID = 64102
+CONTROL = "def grade(sample, item):\n    return 0.5\n"
+
+
+@dataclass(frozen=True)
+class RunningDaemon:
+    """A daemon that has announced its proof. ``secret`` is in its environment and nowhere else."""
+
+    process: "subprocess.Popen[str]"
+    socket: Path
+    announced: str
+    secret: str
+
+    def client(self) -> SandboxClient:
+        return SandboxClient(self.socket)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+
+@contextmanager
+def running_daemon(
+    *, pool: int = 1, user: int | None = None, script: str | None = None, env: Mapping[str, str] | None = None
+) -> Iterator[RunningDaemon]:
+    """Start sandboxd; as another user when ``user`` is given; from a Python ``script`` instead of the module.
+
+    A script gets the socket's path as its first argument.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="sbx-", dir="/var/tmp"))
+    secret = secrets.token_hex(16)
+    command, settings = _command(folder, user)
+    arguments = ["-c", script, str(folder / "s")] if script else []
+    arguments = arguments or ["-m", "worker.sandbox", "--socket", str(folder / "s"), "--pool", str(pool)]
+    process = subprocess.Popen(
+        [*command, *arguments],
+        env={**settings, "RFT_CANARY": secret, **(env or {})},
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        user=user,
+        group=user,
+        extra_groups=[] if user else None,
+    )
+    try:
+        assert process.stderr is not None
+        announced = process.stderr.readline().strip()
+        yield RunningDaemon(process, folder / "s", announced, secret)
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stderr.close()
+        shutil.rmtree(folder)
+
+
+def _command(folder: Path, user: int | None) -> tuple[list[str], dict[str, str]]:
+    """Interpreter and environment. Another user gets the sandbox's own world-readable copy of both."""
+    path = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+    if user is None:
+        kept = {
+            name: os.environ[name]
+            for name in ("HOME", "REINFORGE_PREFIX", "REINFORGE_HOME")
+            if name in os.environ
+        }
+        return [sys.executable], {**path, **kept, "PYTHONPATH": str(REPOSITORY)}
+    prefix: Prefix = ensure_prefix()
+    packages, home = folder / "packages", folder / "home"
+    (packages / "worker").mkdir(parents=True)
+    (packages / "worker" / "__init__.py").touch()
+    shutil.copytree(REPOSITORY / "worker" / "sandbox", packages / "worker" / "sandbox")
+    home.mkdir()
+    for owned in (folder, home):
+        os.chown(owned, user, user)
+    libraries = {"LD_LIBRARY_PATH": str(prefix.libraries)}
+    return [str(prefix.python), "-s"], {
+        **path,
+        **libraries,
+        "PYTHONPATH": str(packages),
+        "REINFORGE_HOME": str(home),
+    }
+
+
+def control_scores(client: SandboxClient, rows: int = 3) -> list[float | None]:
+    """What a harmless reward gives now: 0.5 for each row when the sandbox is well."""
+    return [row.value for row in client.score(CONTROL, [RewardRow("", "x")] * rows).rows]
+
+
+def eventually(condition: Callable[[], object], within: float = 20.0) -> None:
+    """Wait until a condition holds; fails the test when it does not."""
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline, f"did not happen within {within} s"
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(fields[1]) == pid and fields[0] != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def jails_of(daemon: RunningDaemon) -> list[int]:
+    return children(daemon.pid)
+
+
+def kill_hard(daemon: RunningDaemon) -> None:
+    os.kill(daemon.pid, signal.SIGKILL)

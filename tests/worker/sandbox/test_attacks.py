@@ -1,0 +1,41 @@
+"""Every attack of the corpus is held, as root (the jail drops to a user of its own) and as a normal user (the jail
+has the daemon's own user)."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from worker.sandbox.prefix import ensure_prefix
+
+from .corpus import ATTACKS, Attack, Targets, targets
+from .harness import NORMAL_UID, RunningDaemon, children, control_scores, eventually, jails_of, running_daemon
+
+
+@pytest.fixture(scope="module", params=["the user of the tests", "a normal user"])
+def attacked(request: pytest.FixtureRequest) -> Iterator[tuple[RunningDaemon, Targets]]:
+    other = request.param == "a normal user"
+    if other and os.geteuid() != 0:
+        pytest.skip("the tests run as a normal user already: covered by the other half")
+    user = NORMAL_UID if other else None
+    with running_daemon(user=user) as daemon, targets(user) as aims:
+        assert daemon.announced == "sandboxd: jail L proved"
+        yield daemon, aims
+
+
+@pytest.mark.parametrize("path", ATTACKS, ids=lambda path: path.stem)
+def test_attack_is_held(path: os.PathLike[str], attacked: tuple[RunningDaemon, Targets]) -> None:
+    daemon, aims = attacked
+    attack = Attack.read(path)  # type: ignore[arg-type]
+    runner = str(ensure_prefix().program / "jailed" / "zygote.py")
+    with daemon.client() as client:
+        outcome = attack.run(client, aims.item(daemon.secret, daemon.pid, runner))
+        assert attack.complaints(outcome) == []
+        assert aims.damage(outcome, daemon.secret) == []
+        assert control_scores(client) == [0.5, 0.5, 0.5]
+    eventually(lambda: not [child for jail in jails_of(daemon) for child in children(jail)])
+
+
+def test_the_corpus_is_whole() -> None:
+    assert len(ATTACKS) == 63
+    assert {Attack.read(path).style for path in ATTACKS} == {"sample", "batch", "module"}
