@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, and_, or_
 from reinforge.errors import InvalidInput
 
 T = TypeVar("T")
-Row = TypeVar("Row", bound=tuple[Any, ...])
+Row = TypeVar("Row")
 
 
 def encode_cursor(created_at: datetime, id: str) -> str:

@@ -1,0 +1,1 @@
+"""Adapters: what succeeded jobs hand back."""

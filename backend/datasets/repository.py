@@ -1,0 +1,49 @@
+"""Queries about datasets."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, or_, select, union_all
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.cursors import cut, newest_first
+from backend.models import Dataset, Job
+from reinforge.states import FINAL
+
+
+async def find(session: AsyncSession, project_id: str, id: str, *, lock: str | None = None) -> Dataset | None:
+    """lock: `share` keeps others from deleting it until the transaction ends, `update` keeps others from using it."""
+    query = select(Dataset).where(
+        Dataset.id == id, Dataset.project_id == project_id, Dataset.deleted_at.is_(None)
+    )
+    if lock is not None:
+        query = query.with_for_update(read=lock == "share")
+    return (await session.scalars(query.execution_options(populate_existing=lock is not None))).one_or_none()
+
+
+async def page(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[Dataset], bool]:
+    query = select(Dataset).where(Dataset.project_id == project_id, Dataset.deleted_at.is_(None))
+    query = newest_first(query, Dataset.created_at, Dataset.id, limit=limit, after=after)
+    return cut((await session.scalars(query)).all(), limit)
+
+
+async def count_jobs(session: AsyncSession, ids: Sequence[str]) -> dict[str, int]:
+    """How many jobs name each dataset, for training or held out."""
+    used = union_all(
+        select(Job.dataset_id.label("dataset"), Job.id.label("job")).where(Job.dataset_id.in_(ids)),
+        select(Job.held_out_dataset_id, Job.id).where(
+            Job.held_out_dataset_id.in_(ids), Job.held_out_dataset_id != Job.dataset_id
+        ),
+    ).subquery()
+    rows = await session.execute(select(used.c.dataset, func.count()).group_by(used.c.dataset))
+    return {row[0]: row[1] for row in rows}
+
+
+async def unfinished_job(session: AsyncSession, id: str) -> str | None:
+    """A job that still needs the dataset."""
+    query = select(Job.id).where(
+        or_(Job.dataset_id == id, Job.held_out_dataset_id == id), Job.status.not_in([str(s) for s in FINAL])
+    )
+    found: str | None = await session.scalar(query.limit(1))
+    return found

@@ -1,0 +1,137 @@
+"""Datasets: accepted whole or not at all, read by other rooms through here."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.datasets import repository
+from backend.ids import new_id
+from backend.models import Dataset, now
+from backend.objects import Objects, object_key
+from reinforge.dataset import DatasetReport, Format, iter_rows
+from reinforge.errors import NotFound, StateConflict
+from reinforge.records import Blob
+from reinforge.schemas import resources
+
+KEPT_FILES = 16
+"""Datasets of which a local copy is kept for reading rows."""
+
+
+async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Dataset:
+    """lock: nobody deletes it before the transaction ends. Raises NotFound `dataset_not_found`."""
+    dataset = await repository.find(session, project_id, id, lock="share" if lock else None)
+    if dataset is None:
+        raise _not_found(id)
+    return dataset
+
+
+def blob(dataset: Dataset) -> Blob:
+    """The dataset's bytes, as the worker door names them."""
+    return Blob(sha256=dataset.sha256, bytes=dataset.bytes)
+
+
+async def local_file(objects: Objects, dataset: Dataset, cache: Path) -> Path:
+    """A local copy of the dataset's bytes, with the suffix of its format; for reading only."""
+    return await anyio.to_thread.run_sync(_local_file, objects, dataset.sha256, dataset.format, cache)
+
+
+async def add(
+    session: AsyncSession, project_id: str, report: DatasetReport, name: str | None, created_by: str
+) -> Dataset:
+    """Store what is known of a dataset whose bytes are in the object store."""
+    dataset = Dataset(
+        id=new_id("file-"),
+        project_id=project_id,
+        name=name or Path(report.filename).stem or report.filename,
+        filename=report.filename,
+        format=report.format,
+        bytes=report.bytes,
+        rows=report.rows,
+        sha256=report.sha256,
+        columns=[
+            {
+                "name": column.name,
+                "type": column.type,
+                "nulls": column.null_count + column.missing_count,
+                "example": column.example,
+            }
+            for column in report.columns
+        ],
+        warnings=[warning.message for warning in report.warnings],
+        preview=report.preview,
+        created_by=created_by,
+    )
+    session.add(dataset)
+    await session.flush()
+    return dataset
+
+
+async def page(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[Dataset], bool]:
+    return await repository.page(session, project_id, limit=limit, after=after)
+
+
+async def view(session: AsyncSession, datasets: list[Dataset]) -> list[resources.Dataset]:
+    """Datasets as the API shows them."""
+    jobs = await repository.count_jobs(session, [dataset.id for dataset in datasets])
+    shown = [resources.Dataset.model_validate(dataset) for dataset in datasets]
+    return [each.model_copy(update={"jobs": jobs.get(each.id, 0)}) for each in shown]
+
+
+async def rows(
+    objects: Objects, dataset: Dataset, cache: Path, *, offset: int, limit: int
+) -> list[dict[str, Any]]:
+    """Rows in the file's order. Takes time in proportion to `offset`."""
+    path = await local_file(objects, dataset, cache)
+    format: Format = dataset.format  # type: ignore[assignment]
+
+    def read() -> list[dict[str, Any]]:
+        found: Iterator[Any] = islice(iter_rows(path, format), offset, offset + limit)
+        return list(found)
+
+    return await anyio.to_thread.run_sync(read)
+
+
+async def delete(session: AsyncSession, project_id: str, id: str) -> None:
+    """Raises StateConflict `dataset_in_use` while an unfinished job needs it."""
+    dataset = await repository.find(session, project_id, id, lock="update")
+    if dataset is None:
+        raise _not_found(id)
+    job = await repository.unfinished_job(session, id)
+    if job is not None:
+        raise StateConflict(
+            f"The job {job} still needs this dataset.",
+            code="dataset_in_use",
+            hint=f"Cancel {job} or wait until it has ended.",
+        )
+    if (await repository.count_jobs(session, [id])).get(id):
+        dataset.deleted_at = now()  # finished jobs go on naming it
+    else:
+        await session.delete(dataset)
+
+
+def _local_file(objects: Objects, sha256: str, format: str, cache: Path) -> Path:
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = cache / f"{sha256}.{format}"
+    if not path.exists():
+        objects.store.get_file(object_key(sha256), path)
+        others = sorted(
+            (each for each in cache.iterdir() if each != path),
+            key=lambda each: each.stat().st_mtime,
+            reverse=True,
+        )
+        for each in others[KEPT_FILES - 1 :]:
+            each.unlink(missing_ok=True)
+    path.touch()
+    return path
+
+
+def _not_found(id: str) -> NotFound:
+    return NotFound(
+        f"There is no dataset {id}.", code="dataset_not_found", hint="List them with GET /api/v1/datasets."
+    )

@@ -1,0 +1,32 @@
+"""Queries about rewards."""
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.cursors import cut, newest_first
+from backend.models import Reward, RewardRevision
+
+
+async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Reward | None:
+    query = select(Reward).where(Reward.id == id, Reward.project_id == project_id)
+    if lock:
+        query = query.with_for_update().execution_options(populate_existing=True)
+    return (await session.scalars(query)).one_or_none()
+
+
+async def find_revision(session: AsyncSession, reward_id: str, revision: int) -> RewardRevision | None:
+    return await session.get(RewardRevision, (reward_id, revision))
+
+
+async def revisions(session: AsyncSession, reward_id: str) -> list[RewardRevision]:
+    """Newest first."""
+    query = select(RewardRevision).where(RewardRevision.reward_id == reward_id)
+    return list(await session.scalars(query.order_by(RewardRevision.revision.desc())))
+
+
+async def page(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[Reward], bool]:
+    query = select(Reward).where(Reward.project_id == project_id)
+    query = newest_first(query, Reward.created_at, Reward.id, limit=limit, after=after)
+    return cut((await session.scalars(query)).all(), limit)

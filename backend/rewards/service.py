@@ -1,0 +1,204 @@
+"""Rewards: every edit is an immutable revision, and every source has proved in a sandbox that it loads.
+
+The process that serves requests never parses or compiles a source: it stores text and asks a worker.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.calls import Calls
+from backend.ids import new_id
+from backend.models import Reward, RewardRevision, now
+from backend.rewards import repository
+from reinforge.errors import InvalidInput, NotFound, Unavailable
+from reinforge.schemas.jobs import RewardResult
+from reinforge.schemas.resources import RewardCreate, RewardTest, RewardTestResult
+
+VALIDATE_SECONDS = 20.0
+_SCORE_MARGIN_SECONDS = 15.0
+_SCORE_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """A reward's code before it is a reward. `param` names the request's field that holds it."""
+
+    name: str
+    source: str
+    entry: str | None
+    param: str = "source"
+
+
+async def get(session: AsyncSession, project_id: str, id: str) -> Reward:
+    """Raises NotFound `reward_not_found`."""
+    reward = await repository.find(session, project_id, id)
+    if reward is None:
+        raise _not_found(id)
+    return reward
+
+
+async def get_revision(
+    session: AsyncSession, project_id: str, id: str, revision: int | None = None
+) -> tuple[Reward, RewardRevision]:
+    """A reward with one of its revisions, the newest by default. Raises NotFound."""
+    reward = await get(session, project_id, id)
+    number = reward.revision if revision is None else revision
+    found = await repository.find_revision(session, id, number)
+    if found is None:
+        raise NotFound(
+            f"The reward {id} has no revision {number}.",
+            code="reward_revision_not_found",
+            hint=f"Its newest is {reward.revision}.",
+        )
+    return reward, found
+
+
+async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[dict[str, Any]]], str | None]:
+    """Have a worker load the sources in its sandbox.
+
+    Returns the functions found in each, `{name, spelling, line}`, and the jail that proved it. Raises InvalidInput
+    `invalid_reward` with the source's `param`, Unavailable `no_worker`, `sandbox_unavailable`.
+    """
+    for each in sources:
+        _check_text(each)
+    payload = {"rewards": [{"name": s.name, "source": s.source, "entry": s.entry} for s in sources]}
+    answer = await calls.ask("validate", payload, timeout=VALIDATE_SECONDS)
+    entries = []
+    for asked, found in zip(sources, answer["rewards"], strict=True):
+        if (error := found.get("error")) is not None:
+            raise invalid_reward(asked, error)
+        entries.append(list(found["entries"]))
+    return entries, answer.get("jail")
+
+
+def invalid_reward(asked: Source, error: dict[str, Any]) -> InvalidInput:
+    """Why a source cannot be a reward, as an error of the request that brought it."""
+    line = error.get("line")
+    where = f" (line {line})" if line else ""
+    message = str(error.get("message") or "it cannot be loaded")
+    detail = {
+        "code": error.get("code"),
+        "message": message,
+        "line": line,
+        "column": None,
+        "param": asked.param,
+    }
+    return InvalidInput(
+        f"The reward {asked.name!r} cannot be used{where}: {message}",
+        code="invalid_reward",
+        hint=error.get("hint")
+        or "Define grade(sample, item), reward_fn(prompt, completion, example) or f(prompts, completions, **columns).",
+        param=asked.param,
+        errors=[detail],
+    )
+
+
+async def create(
+    session: AsyncSession, project_id: str, body: RewardCreate, entries: list[dict[str, Any]], created_by: str
+) -> Reward:
+    """Store a validated reward as revision 1."""
+    reward = Reward(
+        id=new_id("rew_"),
+        project_id=project_id,
+        name=body.name,
+        description=body.description,
+        granularity=body.granularity,
+        revision=1,
+        entry=body.entry,
+        created_by=created_by,
+    )
+    session.add(reward)
+    await session.flush()
+    session.add(_revision(reward, body.source, entries))
+    await session.flush()
+    return reward
+
+
+async def revise(
+    session: AsyncSession,
+    project_id: str,
+    id: str,
+    source: str,
+    entry: str | None,
+    entries: list[dict[str, Any]],
+) -> Reward:
+    """Store a validated source as the next revision; the same source again changes nothing."""
+    reward = await repository.find(session, project_id, id, lock=True)
+    if reward is None:
+        raise _not_found(id)
+    newest = await repository.find_revision(session, id, reward.revision)
+    if newest is not None and (newest.source, newest.entry) == (source, entry):
+        return reward
+    reward.revision += 1
+    reward.entry, reward.updated_at = entry, now()
+    session.add(_revision(reward, source, entries))
+    await session.flush()
+    return reward
+
+
+async def revisions(session: AsyncSession, reward: Reward) -> list[RewardRevision]:
+    """Newest first."""
+    return await repository.revisions(session, reward.id)
+
+
+async def page(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[Reward], bool]:
+    return await repository.page(session, project_id, limit=limit, after=after)
+
+
+async def test(
+    calls: Calls, source: str, entry: str | None, granularity: str, name: str, body: RewardTest
+) -> RewardTestResult:
+    """Score the given completions. A source that does not load is a result here (`load_error`), not an error."""
+    _check_text(Source(name, source, entry))
+    payload = {
+        "name": name,
+        "source": source,
+        "entry": entry,
+        "granularity": granularity,
+        "timeout_seconds": body.timeout_seconds,
+        "rows": [row.model_dump(mode="json") for row in body.rows],
+    }
+    timeout = min(_SCORE_SECONDS, body.timeout_seconds * len(body.rows) + _SCORE_MARGIN_SECONDS)
+    answer = await calls.ask("score", payload, timeout=timeout)
+    if answer.get("unavailable"):
+        raise Unavailable(str(answer["unavailable"]), code="sandbox_unavailable")
+    return RewardTestResult(
+        jail=answer.get("jail"),
+        results=[RewardResult.model_validate(each) for each in answer["results"]],
+        load_error=answer.get("load_error"),
+    )
+
+
+def _revision(reward: Reward, source: str, entries: list[dict[str, Any]]) -> RewardRevision:
+    return RewardRevision(
+        reward_id=reward.id,
+        revision=reward.revision,
+        source=source,
+        sha256=hashlib.sha256(source.encode()).hexdigest(),
+        entry=reward.entry,
+        entries=entries,
+    )
+
+
+def _check_text(each: Source) -> None:
+    """What neither a database nor a Python file can hold."""
+    try:
+        size = len(each.source.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidInput("The source has half a surrogate pair in it.", param=each.param) from error
+    if size > 262_144:
+        raise InvalidInput(
+            f"The source has {size:,} bytes; the limit is 262,144.", code="reward_too_large", param=each.param
+        )
+
+
+def _not_found(id: str) -> NotFound:
+    return NotFound(
+        f"There is no reward {id}.", code="reward_not_found", hint="List them with GET /api/v1/rewards."
+    )
