@@ -24,7 +24,7 @@ class Settings(BaseSettings):
     """Without it the worker door stays closed."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
     upload_limit_bytes: int = Field(
-        default=2 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
+        default=512 * 1024**2, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )
     """Largest dataset."""
     blob_limit_bytes: int = Field(default=64 * 1024**3, validation_alias="REINFORGE_BLOB_LIMIT_BYTES", gt=0)
