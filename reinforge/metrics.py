@@ -106,6 +106,14 @@ _ALL = [
     Metric("optimizer/learning_rate", "rate", "Learning rate", "Of the step's last update."),
     Metric("optimizer/updates", "count", "Updates", "Optimizer updates since the start."),
     Metric(
+        "optimizer/skipped_updates",
+        "count",
+        "Updates left out",
+        "Updates not made since the start because the gradient was not finite.",
+        "",
+        "lower",
+    ),
+    Metric(
         "sampler/gap_mean",
         "nat",
         "Trainer-sampler gap",
