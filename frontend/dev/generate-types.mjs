@@ -1,0 +1,30 @@
+// Writes src/api/schema.gen.ts from the server's own OpenAPI description; `--check` fails when it has drifted.
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import openapiTS, { astToString, COMMENT_HEADER } from "openapi-typescript";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
+const target = join(root, "frontend", "src", "api", "schema.gen.ts");
+const venv = join(root, ".venv", "bin", "python");
+const python = process.env.PYTHON ?? (existsSync(venv) ? venv : "python3");
+
+const description = execFileSync(python, ["-m", "backend", "openapi"], {
+  cwd: root,
+  encoding: "utf8",
+  maxBuffer: 64 * 1024 * 1024,
+});
+const types =
+  COMMENT_HEADER + astToString(await openapiTS(JSON.parse(description), { defaultNonNullable: false }));
+
+if (process.argv.includes("--check")) {
+  if (readFileSync(target, "utf8") !== types) {
+    console.error(
+      "src/api/schema.gen.ts differs from the server's OpenAPI. Run `npm run gen` and commit it.",
+    );
+    process.exit(1);
+  }
+} else {
+  writeFileSync(target, types);
+}

@@ -1,0 +1,12 @@
+import { queryOptions } from "@tanstack/react-query";
+import { http, type Schemas, unwrap } from "./client";
+
+export type Adapter = Schemas["Adapter"];
+
+export const adaptersQuery = queryOptions({
+  queryKey: ["adapters", "list"],
+  queryFn: () => unwrap(http.GET("/api/v1/adapters", { params: { query: { limit: 100 } } })),
+});
+
+/** A plain link: the browser streams the file to disk by itself. */
+export const adapterDownloadUrl = (id: string) => `/api/v1/adapters/${encodeURIComponent(id)}/download`;

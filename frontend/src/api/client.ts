@@ -1,0 +1,79 @@
+import createClient from "openapi-fetch";
+import type { components, paths } from "./schema.gen";
+
+export type Schemas = components["schemas"];
+
+/** One problem inside a larger error: a line of a file, or a field of a specification. */
+export type ErrorDetail = {
+  param?: string | null;
+  line?: number;
+  column?: number;
+  message: string;
+  text?: string;
+};
+
+/** A failed request: the server's error envelope, or what stands in for it when no server answered. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint: string | null = null,
+    readonly param: string | null = null,
+    readonly errors: ErrorDetail[] = [],
+    readonly requestId: string | null = null,
+  ) {
+    super(message);
+    this.name = "ApiError";
+  }
+
+  /** No answer at all: the network or the server is away. */
+  get offline(): boolean {
+    return this.status === 0;
+  }
+}
+
+const OFFLINE = new ApiError(
+  0,
+  "offline",
+  "The server does not answer.",
+  "Check that `reinforge up` is running and that this machine reaches it.",
+);
+
+/** The error of a response that is not 2xx, whatever its body is. */
+export function toApiError(status: number, body: unknown): ApiError {
+  const error = (body as { error?: Record<string, unknown> } | null)?.error;
+  if (!error || typeof error.message !== "string") {
+    return new ApiError(status, "unexpected", `The server answered ${status} without an explanation.`);
+  }
+  return new ApiError(
+    status,
+    String(error.code ?? "unexpected"),
+    error.message,
+    (error.hint as string) ?? null,
+    (error.param as string) ?? null,
+    (error.errors as ErrorDetail[]) ?? [],
+    (error.request_id as string) ?? null,
+  );
+}
+
+/** `fetch` whose network failure is an `ApiError` too. */
+export async function reach(request: Request): Promise<Response> {
+  try {
+    return await fetch(request);
+  } catch (cause) {
+    if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
+    throw OFFLINE;
+  }
+}
+
+export const http = createClient<paths>({ baseUrl: "/", credentials: "same-origin", fetch: reach });
+
+/** The data of a response, or its `ApiError` thrown. */
+export async function unwrap<T>(
+  answer: Promise<{ data?: T; error?: unknown; response: Response }>,
+): Promise<T> {
+  const { data, error, response } = await answer;
+  if (!response.ok) throw toApiError(response.status, error);
+  return data as T;
+}

@@ -1,0 +1,114 @@
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import type { Schemas } from "./client";
+import {
+  isFinal,
+  type JobDetail,
+  jobKeys,
+  jobQuery,
+  type LogEntry,
+  type Metrics,
+  metricsQuery,
+} from "./jobs";
+import { applyEvents } from "./live-state";
+import { openStream, type StreamState } from "./stream";
+
+type JobEvent = Schemas["JobEvent"];
+type Batch = { seq: number; events: JobEvent[] };
+export type Phase = { phase: string; step: number; done?: number | null; total?: number | null };
+
+const partsOf = (id: string) => [
+  jobKeys.completions(id),
+  jobKeys.checkpoints(id),
+  jobKeys.findings(id),
+  jobKeys.logs(id),
+];
+
+/** Puts a batch into the caches that the screens read. */
+function applyBatch(client: QueryClient, id: string, batch: Batch): Phase | undefined {
+  const known = client.getQueryData<Metrics>(jobKeys.metrics(id))?.seq ?? 0;
+  const fresh = batch.events.filter((event) => event.seq > known);
+  client.setQueryData<Metrics>(jobKeys.metrics(id), (old) => old && applyEvents(old, fresh, batch.seq));
+  const stale = new Set<readonly string[]>();
+  const lines: LogEntry[] = [];
+  let phase: Phase | undefined;
+  let rewound = false;
+  for (const { type, data } of fresh) {
+    if (type === "status") {
+      // A slower answer to an earlier request must not put an older state back.
+      void client.cancelQueries({ queryKey: jobKeys.one(id) });
+      client.setQueryData<JobDetail>(
+        jobKeys.one(id),
+        (old) => old && { ...old, ...(data as Partial<JobDetail>) },
+      );
+      stale.add(jobKeys.list);
+      // The last word of a job may have come with rows that no event of their own announced.
+      if (isFinal((data as JobDetail).status)) for (const key of partsOf(id)) stale.add(key);
+    } else if (type === "phase") phase = data as Phase;
+    else if (type === "completions") stale.add(jobKeys.completions(id));
+    else if (type === "checkpoint") stale.add(jobKeys.checkpoints(id));
+    else if (type === "finding") stale.add(jobKeys.findings(id));
+    else if (type === "log") lines.push(data as LogEntry);
+    else if (type === "rewind") {
+      for (const key of partsOf(id)) stale.add(key);
+      rewound = true;
+    }
+  }
+  if (lines.length > 0) {
+    client.setQueryData<LogEntry[]>(jobKeys.logs(id), (old) => {
+      const last = old?.at(-1)?.seq ?? 0;
+      return old && [...old, ...lines.filter((line) => line.seq > last)];
+    });
+  }
+  for (const queryKey of stale) {
+    // Completions of a past step do not change, except by a rewind: only "newest" lists are asked for again.
+    void client.invalidateQueries({
+      queryKey,
+      predicate: ({ queryKey: key }) => rewound || key[1] !== "completions" || key[4] === "newest",
+    });
+  }
+  return phase;
+}
+
+/**
+ * Keeps the caches of a job in step with the server while the job is not final. Starts where `GET …/metrics` ended,
+ * so that the picture is complete whatever happened before, between and after.
+ */
+export function useJobLive(id: string): { state: StreamState; phase: Phase | undefined } {
+  const client = useQueryClient();
+  const [state, setState] = useState<StreamState>("connecting");
+  const [phase, setPhase] = useState<Phase>();
+  const loaded = useQuery(metricsQuery(id)).isSuccess;
+  const status = useQuery(jobQuery(id)).data?.status;
+  const final = status !== undefined && isFinal(status);
+
+  useEffect(() => {
+    if (!loaded || final) return;
+    setPhase(undefined);
+    const cursor = client.getQueryData<Metrics>(jobKeys.metrics(id))?.seq ?? 0;
+    return openStream({
+      url: `/api/v1/jobs/${encodeURIComponent(id)}/stream`,
+      lastId: `${id}:${cursor}`,
+      onState: (next) => {
+        setState(next);
+        // A state that changed between the two first requests is in neither of them.
+        if (next === "live") void client.invalidateQueries({ queryKey: jobKeys.one(id) });
+      },
+      onFrame: (frame) => {
+        if (frame.event !== "batch") return;
+        const next = applyBatch(client, id, JSON.parse(frame.data) as Batch);
+        if (next) setPhase(next);
+      },
+      isOver: () => {
+        const job = client.getQueryData<JobDetail>(jobKeys.one(id));
+        return job !== undefined && isFinal(job.status);
+      },
+      onRefused: () => {
+        setState("ended");
+        void client.invalidateQueries({ queryKey: ["me"] });
+      },
+    });
+  }, [client, id, loaded, final]);
+
+  return { state: final ? "ended" : state, phase };
+}

@@ -1,0 +1,143 @@
+/**
+ * Server-sent events over `fetch`: resumes with `Last-Event-ID`, reconnects with growing pauses, notices a silent
+ * connection. `EventSource` gives up for good on an HTTP error and hides how the connection is doing.
+ */
+
+export type Frame = { id: string | null; event: string; data: string };
+
+export type StreamState = "connecting" | "live" | "reconnecting" | "ended";
+
+export type StreamOptions = {
+  url: string;
+  /** Sent as `Last-Event-ID` until a frame brings a newer one. */
+  lastId: string;
+  onFrame: (frame: Frame) => void;
+  onState: (state: StreamState) => void;
+  /** Asked when the server closes the stream: nothing more will come, so do not reconnect. */
+  isOver: () => boolean;
+  /** The server refuses the stream (4xx); reconnecting would not help. */
+  onRefused: (status: number) => void;
+};
+
+/** Keep-alives come every 15 s; after this long without a byte the connection is dead. */
+const SILENCE_MS = 40_000;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 15_000;
+
+/** Cuts a text/event-stream into frames; feed it chunks in any size. Comments and empty frames are dropped. */
+export function createFrameParser(onFrame: (frame: Frame) => void): (chunk: string) => void {
+  let rest = "";
+  let id: string | null = null;
+  let event = "message";
+  let data: string[] = [];
+  return (chunk) => {
+    const lines = (rest + chunk).split(/\r\n|\n|\r(?!$)/);
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line === "") {
+        if (data.length > 0) onFrame({ id, event, data: data.join("\n") });
+        event = "message";
+        data = [];
+        continue;
+      }
+      if (line.startsWith(":")) continue;
+      const colon = line.indexOf(":");
+      const field = colon < 0 ? line : line.slice(0, colon);
+      const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+      if (field === "id") id = value;
+      else if (field === "event") event = value;
+      else if (field === "data") data.push(value);
+    }
+  };
+}
+
+/** Milliseconds before attempt `attempt` (0, 1, 2 …), with `jitter` in 0…1 so that clients do not return as one. */
+export function backoff(attempt: number, jitter: number): number {
+  const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt);
+  return pause * (0.5 + 0.5 * jitter);
+}
+
+/** Opens the stream and keeps it open until the returned function is called or `isOver` says so. */
+export function openStream(options: StreamOptions): () => void {
+  let lastId = options.lastId;
+  let attempt = 0;
+  let closed = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let current: AbortController | undefined;
+
+  const close = () => {
+    closed = true;
+    clearTimeout(timer);
+    current?.abort();
+    window.removeEventListener("online", hurry);
+    document.removeEventListener("visibilitychange", hurry);
+  };
+
+  const retry = () => {
+    if (closed) return;
+    options.onState("reconnecting");
+    timer = setTimeout(connect, backoff(attempt++, Math.random()));
+  };
+
+  /** The network is back or the tab is looked at again: do not wait out the pause. */
+  const hurry = () => {
+    if (closed || current || document.visibilityState === "hidden") return;
+    clearTimeout(timer);
+    attempt = 0;
+    void connect();
+  };
+
+  async function connect(): Promise<void> {
+    const abort = new AbortController();
+    current = abort;
+    let silence: ReturnType<typeof setTimeout> | undefined;
+    const heard = () => {
+      clearTimeout(silence);
+      silence = setTimeout(() => abort.abort(), SILENCE_MS);
+    };
+    const parse = createFrameParser((frame) => {
+      if (frame.id) lastId = frame.id;
+      attempt = 0;
+      options.onFrame(frame);
+    });
+    try {
+      heard();
+      const headers = { accept: "text/event-stream", "last-event-id": lastId };
+      const response = await fetch(options.url, {
+        headers,
+        credentials: "same-origin",
+        signal: abort.signal,
+      });
+      if (response.status >= 400 && response.status < 500) {
+        close();
+        options.onRefused(response.status);
+        return;
+      }
+      if (!response.ok || !response.body) throw new Error(`stream answered ${response.status}`);
+      options.onState("live");
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done || closed) break;
+        heard();
+        parse(value);
+      }
+    } catch {
+      // The connection broke or went silent: the last id is kept, so the next one continues after it.
+    } finally {
+      clearTimeout(silence);
+      current = undefined;
+    }
+    if (closed) return;
+    if (options.isOver()) {
+      close();
+      options.onState("ended");
+    } else retry();
+  }
+
+  window.addEventListener("online", hurry);
+  document.addEventListener("visibilitychange", hurry);
+  options.onState("connecting");
+  void connect();
+  return close;
+}

@@ -1,0 +1,43 @@
+import type { ReactNode } from "react";
+import styles from "./Page.module.css";
+
+type Props = {
+  title: string;
+  /** Links and words above the title, in order. */
+  crumbs?: readonly ReactNode[];
+  meta?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+};
+
+/** The frame of every screen: crumbs, title, state line, actions, content. */
+export function Page({ title, crumbs = [], meta, actions, children }: Props) {
+  return (
+    <>
+      <title>{`${title} · Reinforge`}</title>
+      {crumbs.length > 0 && (
+        <nav className={styles.crumbs} aria-label="Breadcrumb">
+          {crumbs.map((crumb, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: crumbs are fixed in place
+            <span key={i}>
+              {i > 0 && "/ "}
+              {crumb}
+            </span>
+          ))}
+        </nav>
+      )}
+      <div className={styles.head}>
+        <div className={styles.title}>
+          <h1>{title}</h1>
+          {meta && <div className={styles.meta}>{meta}</div>}
+        </div>
+        {actions && <div className={styles.actions}>{actions}</div>}
+      </div>
+      {children}
+    </>
+  );
+}
+
+export function Tag({ children }: { children: ReactNode }) {
+  return <span className={styles.tag}>{children}</span>;
+}

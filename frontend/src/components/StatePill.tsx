@@ -1,0 +1,28 @@
+import styles from "./StatePill.module.css";
+
+type Tone = "ok" | "wait" | "warn" | "bad" | "off";
+
+/** The state's word and tone; colour is never the only sign (dot, ring or bar, and the word). */
+const STATES: Record<string, [string, Tone]> = {
+  validating: ["Checking", "wait"],
+  queued: ["Queued", "wait"],
+  starting: ["Starting", "wait"],
+  running: ["Running", "ok"],
+  pausing: ["Pausing", "warn"],
+  paused: ["Paused", "warn"],
+  cancelling: ["Cancelling", "wait"],
+  succeeded: ["Succeeded", "ok"],
+  failed: ["Failed", "bad"],
+  cancelled: ["Cancelled", "off"],
+  ready: ["Ready", "ok"],
+};
+
+export function StatePill({ state }: { state: string }) {
+  const [word, tone] = STATES[state] ?? [state, "off"];
+  return (
+    <span className={styles.pill} data-tone={tone}>
+      <i aria-hidden="true" />
+      {word}
+    </span>
+  );
+}

@@ -1,0 +1,106 @@
+import type { ReactNode } from "react";
+import { Change } from "@/components/Change";
+import { change, NOTHING, number, percent, reward, signed } from "@/lib/format";
+import { first, latest } from "@/lib/sentence";
+import styles from "./Overview.module.css";
+import { pick, type SeriesMap } from "./series";
+
+type Answer = { title: string; value: string; unit?: string; note: ReactNode };
+
+function since(step: number) {
+  return ` since step ${step}`;
+}
+
+function heldOut(series: SeriesMap): Answer {
+  const points = pick(series, "held_out/reward_mean");
+  const now = latest(points);
+  const base = first(points);
+  const title = "Held-out reward";
+  if (!now || !base) return { title, value: NOTHING, note: "not evaluated yet" };
+  if (now.step === base.step)
+    return { title, value: reward(now.value), note: `the base, at step ${now.step}` };
+  const gain = now.value - base.value;
+  return {
+    title,
+    value: reward(now.value),
+    note: (
+      <>
+        <Change value={gain} text={signed(gain)} better="higher" /> over base {reward(base.value)}
+      </>
+    ),
+  };
+}
+
+function trainReward(series: SeriesMap): Answer {
+  const now = latest(pick(series, "reward/mean"));
+  const low = latest(pick(series, "reward/p10"));
+  const high = latest(pick(series, "reward/p90"));
+  const note = low && high ? `p10–p90 ${reward(low.value)}–${reward(high.value)}` : "after the first step";
+  return { title: "Train reward", value: reward(now?.value), note };
+}
+
+/** A number with what it has become since the first step, told without judgement. */
+function moved(series: SeriesMap, key: string, title: string, unit: string, relative: boolean): Answer {
+  const points = pick(series, key);
+  const now = latest(points);
+  const start = first(points);
+  if (!now || !start) return { title, value: NOTHING, unit, note: "after the first step" };
+  const delta = now.value - start.value;
+  const share = relative && start.value !== 0;
+  const text = share ? `${delta > 0 ? "+" : "−"}${percent(Math.abs(delta / start.value))}` : change(delta);
+  return {
+    title,
+    value: number(now.value),
+    unit,
+    note:
+      now.step === start.step ? (
+        `at step ${now.step}`
+      ) : (
+        <>
+          <Change value={delta} text={text} />
+          {since(start.step)}
+        </>
+      ),
+  };
+}
+
+function usefulGroups(series: SeriesMap): Answer {
+  const dead = latest(pick(series, "groups/zero_variance_share"));
+  const right = latest(pick(series, "groups/all_right_share"));
+  const wrong = latest(pick(series, "groups/all_wrong_share"));
+  const value = dead ? percent(1 - dead.value) : NOTHING;
+  const note =
+    right && wrong ? `${percent(right.value)} all right, ${percent(wrong.value)} all wrong` : "of a step";
+  return { title: "Useful groups", value, note };
+}
+
+function throughput(series: SeriesMap): Answer {
+  const now = latest(pick(series, "throughput/completions_per_second"));
+  return { title: "Throughput", value: number(now?.value), unit: "/s", note: "completions trained" };
+}
+
+/** Six numbers that answer "is it working?" without reading a chart. */
+export function AnswerRow({ series }: { series: SeriesMap }) {
+  const answers = [
+    heldOut(series),
+    trainReward(series),
+    moved(series, "completions/length_mean", "Completion length", "tokens", false),
+    moved(series, "entropy/mean", "Entropy", "nat", true),
+    usefulGroups(series),
+    throughput(series),
+  ];
+  return (
+    <dl className={styles.answers} style={{ marginTop: 0 }}>
+      {answers.map(({ title, value, unit, note }) => (
+        <div key={title} className={styles.answer}>
+          <dt>{title}</dt>
+          <dd className={styles.value}>
+            {value}
+            {unit && value !== NOTHING && <small>{unit}</small>}
+          </dd>
+          <dd className={styles.note}>{note}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

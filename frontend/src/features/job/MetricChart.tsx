@@ -1,0 +1,49 @@
+import { useMemo } from "react";
+import { Chart } from "@/components/chart/Chart";
+import type { ChartBand, ChartLine } from "@/components/chart/model";
+import { describe } from "@/lib/sentence";
+import type { ChartDef } from "./chart-defs";
+import { pick, type SeriesMap } from "./series";
+
+type Props = {
+  def: ChartDef;
+  series: SeriesMap;
+  lastStep: number;
+  current: number | null;
+  height: number;
+  meaning: string | undefined;
+  sync: string;
+  onPick: (step: number) => void;
+};
+
+/** A chart of the catalogue over a job's series; redrawn only when one of its own series has new points. */
+export function MetricChart({ def, series, ...rest }: Props) {
+  const sources = def.lines.map((line) => pick(series, line.key));
+  const low = def.band && pick(series, def.band.low);
+  const high = def.band && pick(series, def.band.high);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the series are the parts, one dependency each
+  const lines = useMemo<ChartLine[]>(
+    () => def.lines.map((line, i) => ({ ...line, source: sources[i] })),
+    [def, ...sources],
+  );
+  const band = useMemo<ChartBand | undefined>(
+    () => def.band && { label: def.band.label, color: def.band.color, low, high },
+    [def, low, high],
+  );
+  const summary = describe(sources[0], def);
+
+  return (
+    <Chart
+      title={def.title}
+      unit={def.unit}
+      lines={lines}
+      band={band}
+      min={def.min}
+      max={def.max}
+      format={def.format}
+      summary={summary}
+      {...rest}
+    />
+  );
+}

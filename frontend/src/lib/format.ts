@@ -1,0 +1,101 @@
+/** Numbers, times and sizes as the page writes them: at most three significant digits, a real minus, thin gaps. */
+
+const MINUS = "−";
+const GAP = " ";
+export const NOTHING = "–";
+
+const minus = (text: string) => text.replace("-", MINUS);
+
+function grouped(whole: string): string {
+  return whole.replace(/\B(?=(\d{3})+$)/g, GAP);
+}
+
+/** `0.953`, `48`, `12 345`, `2.1e−6`; `digits` significant ones below a thousand. */
+export function number(value: number | null | undefined, digits = 3): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  if (size >= 1e6) return minus(`${trim((value / 1e6).toPrecision(digits))}${GAP}M`);
+  if (size >= 1000) return minus(grouped(value.toFixed(0)));
+  if (size < 1e-3) return minus(value.toExponential(1));
+  const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
+  return minus(trim(value.toFixed(decimals)));
+}
+
+function trim(text: string): string {
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+/** A reward or a share of one: always two decimals, so that columns line up. */
+export function reward(value: number | null | undefined): string {
+  return value === null || value === undefined ? NOTHING : minus(value.toFixed(2));
+}
+
+/** `+0.50`, `−0.72`, `0.00`. */
+export function signed(value: number | null | undefined, decimals = 2): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
+  const text = Math.abs(value).toFixed(decimals);
+  if (Number(text) === 0) return text;
+  return (value > 0 ? "+" : MINUS) + text;
+}
+
+/** A change with the precision of the number it belongs to: `+22`, `−0.076`. */
+export function change(value: number): string {
+  if (value === 0) return "0";
+  return (value > 0 ? "+" : MINUS) + number(Math.abs(value), 2);
+}
+
+/** 0.62 → `62 %`; a share that is not quite none or all is not rounded into it. */
+export function percent(share: number | null | undefined): string {
+  if (share === null || share === undefined || !Number.isFinite(share)) return NOTHING;
+  const value = share * 100;
+  const rounded = value > 0 && value < 1 ? "< 1" : value > 99 && value < 100 ? "> 99" : value.toFixed(0);
+  return `${minus(rounded)}${GAP}%`;
+}
+
+/** `0.41 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+export function duration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
+  if (seconds < 10) return `${number(seconds, 2)}${GAP}s`;
+  const whole = Math.round(seconds);
+  const units: [number, string][] = [
+    [86_400, "d"],
+    [3_600, "h"],
+    [60, "min"],
+    [1, "s"],
+  ];
+  const first = units.findIndex(([size]) => whole >= size);
+  const [size, name] = units[first] as [number, string];
+  const next = units[first + 1];
+  const rest = next ? Math.floor((whole % size) / next[0]) : 0;
+  const head = `${Math.floor(whole / size)}${GAP}${name}`;
+  return next && rest > 0 ? `${head} ${rest}${GAP}${next[1]}` : head;
+}
+
+/** `312 kB`, `3.8 MB`; powers of ten, as file managers show them. */
+export function bytes(value: number | null | undefined): string {
+  if (value === null || value === undefined) return NOTHING;
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let size = value;
+  let unit = 0;
+  while (size >= 1000 && unit < units.length - 1) {
+    size /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 ? size : number(size, 3)}${GAP}${units[unit]}`;
+}
+
+/** `just now`, `5 min ago`, `2 h ago`, then the date. */
+export function ago(timestamp: string | null | undefined, now = Date.now()): string {
+  if (!timestamp) return NOTHING;
+  const seconds = (now - Date.parse(timestamp)) / 1000;
+  if (seconds < 45) return "just now";
+  if (seconds < 3_600) return `${Math.max(1, Math.round(seconds / 60))}${GAP}min ago`;
+  if (seconds < 86_400) return `${Math.round(seconds / 3_600)}${GAP}h ago`;
+  return new Date(timestamp).toISOString().slice(0, 10);
+}
+
+/** `3 rows`, `1 row`. */
+export function count(value: number, one: string, many = `${one}s`): string {
+  return `${grouped(String(value))}${GAP}${value === 1 ? one : many}`;
+}

@@ -1,0 +1,38 @@
+import { createTheme, localStorageColorSchemeManager, type MantineColorsTuple } from "@mantine/core";
+
+/** The same key as in public/theme.js, which sets the theme before the first paint. */
+export const colorScheme = localStorageColorSchemeManager({ key: "reinforge-theme" });
+
+// Index 6 is the accent in light, 4 in dark; the tokens in styles/tokens.css have the same two.
+const ACCENT: MantineColorsTuple = [
+  "#eef2ff",
+  "#dbe4ff",
+  "#bac8ff",
+  "#a5b4fc",
+  "#91a7ff",
+  "#5c7cfa",
+  "#3b5bdb",
+  "#364fc7",
+  "#2f44ad",
+  "#27378f",
+];
+
+export const theme = createTheme({
+  primaryColor: "accent",
+  primaryShade: { light: 6, dark: 4 },
+  autoContrast: true,
+  colors: { accent: ACCENT },
+  fontFamily: '"Inter Variable", system-ui, sans-serif',
+  fontFamilyMonospace: 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace',
+  fontSizes: { xs: "12.5px", sm: "14px", md: "14px" },
+  lineHeights: { sm: "20px", md: "20px" },
+  defaultRadius: 8,
+  radius: { sm: "6px", md: "8px", lg: "10px" },
+  cursorType: "pointer",
+  respectReducedMotion: true,
+  components: {
+    Button: { defaultProps: { size: "sm" }, styles: { root: { height: 36, fontWeight: 550 } } },
+    Modal: { defaultProps: { radius: 10, centered: true, transitionProps: { duration: 120 } } },
+    Tooltip: { defaultProps: { openDelay: 300, transitionProps: { duration: 100 } } },
+  },
+});

@@ -1,0 +1,3 @@
+export function AdaptersRoute() {
+  return null;
+}

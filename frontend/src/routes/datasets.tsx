@@ -1,0 +1,6 @@
+export function DatasetsRoute() {
+  return null;
+}
+export function DatasetRoute() {
+  return null;
+}

@@ -1,0 +1,5 @@
+import { JobList } from "@/features/jobs/JobList";
+
+export function JobsRoute() {
+  return <JobList />;
+}

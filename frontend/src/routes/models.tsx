@@ -1,0 +1,3 @@
+export function ModelsRoute() {
+  return null;
+}

@@ -1,0 +1,3 @@
+export function NewJobRoute() {
+  return null;
+}

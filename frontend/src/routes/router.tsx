@@ -1,0 +1,162 @@
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from "@tanstack/react-router";
+import { ApiError } from "@/api/client";
+import { meQuery } from "@/api/session";
+import { Shell } from "@/features/shell/Shell";
+import { NotFound, RouteFailure, Waiting } from "./states";
+
+const root = createRootRouteWithContext<{ client: QueryClient }>()({
+  component: Outlet,
+  notFoundComponent: NotFound,
+});
+
+const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
+const whole = (value: unknown) =>
+  Number.isInteger(Number(value)) && Number(value) >= 0 ? Number(value) : undefined;
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: "/sign-in",
+  validateSearch: (search: Record<string, unknown>): { token?: string; next?: string } => ({
+    token: text(search.token),
+    next: text(search.next),
+  }),
+  component: lazyRouteComponent(() => import("./sign-in"), "SignInRoute"),
+});
+
+/** Everything behind the session. */
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  id: "signed-in",
+  component: Shell,
+  beforeLoad: async ({ context, location }) => {
+    try {
+      await context.client.ensureQueryData(meQuery);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) {
+        throw redirect({ to: "/sign-in", search: { next: location.href } });
+      }
+      throw error;
+    }
+  },
+  errorComponent: RouteFailure,
+  pendingComponent: Waiting,
+});
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: "/",
+  beforeLoad: () => {
+    throw redirect({ to: "/jobs" });
+  },
+});
+
+const jobs = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/jobs",
+  component: lazyRouteComponent(() => import("./jobs"), "JobsRoute"),
+});
+
+const newJob = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/jobs/new",
+  validateSearch: (search: Record<string, unknown>): { dataset?: string; reward?: string } => ({
+    dataset: text(search.dataset),
+    reward: text(search.reward),
+  }),
+  component: lazyRouteComponent(() => import("./new-job"), "NewJobRoute"),
+});
+
+const TABS = ["overview", "completions", "checkpoints", "logs", "config"] as const;
+export type JobTab = (typeof TABS)[number];
+
+const job = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/jobs/$id",
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { tab?: JobTab; step?: number; split?: "held_out"; prompt?: number } => ({
+    tab: TABS.find((tab) => tab === search.tab),
+    step: whole(search.step),
+    split: search.split === "held_out" ? "held_out" : undefined,
+    prompt: whole(search.prompt),
+  }),
+  component: lazyRouteComponent(() => import("./job"), "JobRoute"),
+});
+
+const datasets = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/datasets",
+  component: lazyRouteComponent(() => import("./datasets"), "DatasetsRoute"),
+});
+
+const dataset = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/datasets/$id",
+  validateSearch: (search: Record<string, unknown>): { offset?: number } => ({
+    offset: whole(search.offset),
+  }),
+  component: lazyRouteComponent(() => import("./datasets"), "DatasetRoute"),
+});
+
+const rewards = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/rewards",
+  component: lazyRouteComponent(() => import("./rewards"), "RewardsRoute"),
+});
+
+const newReward = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/rewards/new",
+  component: lazyRouteComponent(() => import("./rewards"), "NewRewardRoute"),
+});
+
+const reward = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/rewards/$id",
+  validateSearch: (search: Record<string, unknown>): { revision?: number } => ({
+    revision: whole(search.revision),
+  }),
+  component: lazyRouteComponent(() => import("./rewards"), "RewardRoute"),
+});
+
+const models = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/models",
+  component: lazyRouteComponent(() => import("./models"), "ModelsRoute"),
+});
+
+const adapters = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/adapters",
+  component: lazyRouteComponent(() => import("./adapters"), "AdaptersRoute"),
+});
+
+const tree = root.addChildren([
+  home,
+  signIn,
+  signedIn.addChildren([jobs, newJob, job, datasets, dataset, rewards, newReward, reward, models, adapters]),
+]);
+
+export function createAppRouter(client: QueryClient) {
+  return createRouter({
+    routeTree: tree,
+    context: { client },
+    defaultPreload: "intent",
+    defaultErrorComponent: RouteFailure,
+    scrollRestoration: true,
+  });
+}
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof createAppRouter>;
+  }
+}

@@ -1,0 +1,28 @@
+import { fileURLToPath } from "node:url";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+/** Where `npm run dev` finds the API; a built page is served by the API itself. */
+const api = process.env.REINFORGE_URL ?? "http://127.0.0.1:8321";
+
+export default defineConfig({
+  plugins: [react()],
+  resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  build: {
+    outDir: "../backend/static",
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    rollupOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: "react", test: /node_modules\/(react|react-dom|scheduler)\// },
+            { name: "mantine", test: /node_modules\/(@mantine|@floating-ui)\// },
+          ],
+        },
+      },
+    },
+  },
+  server: { host: "127.0.0.1", proxy: { "/api": { target: api }, "/healthz": { target: api } } },
+  test: { environment: "node", include: ["src/**/*.test.ts"] },
+});
