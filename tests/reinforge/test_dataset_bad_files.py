@@ -4,6 +4,7 @@ import codecs
 import gzip
 import io
 import json
+import random
 import zipfile
 from pathlib import Path
 
@@ -184,3 +185,40 @@ def test_rows_before_the_fault_are_read(tmp_path: Path) -> None:
     with pytest.raises(DatasetError) as caught:
         next(rows)
     assert caught.value.line == 3
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_any_damage_is_one_error_with_a_place_inside_the_file(tmp_path: Path, name: str) -> None:
+    whole = 'prompt,answer\r\n"say ""é"",\nnow",1\nb,😀\n'.encode() * 2
+    if name == "a.jsonl":
+        whole = '{"prompt": "é \\ud83d\\ude00", "x": [1, 2e3, {"y": null}], "z": true}\r\n'.encode() * 3
+    pieces = [bytes([byte]) for byte in range(256)]
+    pieces += [
+        b'"',
+        b"\\",
+        b"{",
+        b"}",
+        b",",
+        b"\n",
+        b"\\ud800",
+        b"NaN",
+        b'"prompt": 1, ',
+        b"9" * 30,
+        b"",
+    ] * 10
+    generator = random.Random(0)
+    path = tmp_path / name
+    refused = 0
+    for _ in range(500):
+        at, length = generator.randrange(len(whole)), generator.randrange(5)
+        damaged = whole[:at] + generator.choice(pieces) + whole[at + length :]
+        path.write_bytes(damaged)
+        try:
+            inspect(path)
+        except DatasetError as error:
+            refused += 1
+            lines = damaged.decode(errors="surrogateescape").split("\n")
+            assert error.line is not None and error.column is not None
+            assert 1 <= error.line <= len(lines)
+            assert 1 <= error.column <= len(lines[error.line - 1]) + 1
+    assert refused > 200
