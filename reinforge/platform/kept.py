@@ -1,6 +1,5 @@
 """A command under a keeper, seen from the process that started it."""
 
-import os
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -67,12 +66,3 @@ class KeptProcess:
             keeper.end_leftovers(Path(self._plan.pid_file))
         assert self._keeper.stdin is not None
         self._keeper.stdin.close()
-
-
-def interpreter_env() -> dict[str, str]:
-    """Our environment for a Python child: output at once, and no proxy between processes of one machine."""
-    local = "127.0.0.1,localhost,::1"
-    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    for name in ("NO_PROXY", "no_proxy"):
-        env[name] = f"{env[name]},{local}" if env.get(name) else local
-    return env

@@ -117,7 +117,9 @@ class FolderLock:
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
-        """Raises StateConflict, naming the process that holds the lock."""
+        """Take the lock; keeps it when it is ours. Raises StateConflict, naming the process that holds it."""
+        if self._descriptor is not None:
+            return
         make_private(self._path.parent)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -138,7 +140,3 @@ class FolderLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
-
-    @property
-    def held(self) -> bool:
-        return self._descriptor is not None

@@ -67,6 +67,7 @@ class EmbeddedPostgres:
         self._lock = FolderLock(self.home / "postgres" / "lock", "the database of")
         self._cluster: Cluster | None = None
         self._sockets: Path | None = None
+        self._programs = Path()
         self._process: KeptProcess | None = None
 
     @property
@@ -85,6 +86,25 @@ class EmbeddedPostgres:
         host = quote(str(self._sockets), safe="/")
         return f"postgresql://{ROLE}:{self._cluster.password}@/{database}?host={host}&port={_PORT}"
 
+    def prepare(self) -> str:
+        """Make the files of a first start without starting; returns what `url` will say.
+
+        Raises StateConflict (`already_running`) when another process owns this home's database, Unavailable
+        when its files cannot be made here.
+        """
+        self._lock.acquire()
+        try:
+            programs = reachable_programs()
+            self._cluster = open_cluster(self.home, programs, durable=self._durable)
+            self._sockets = socket_folder(
+                self._cluster.folder, f"{_SOCKET}.lock", SERVER_UID if as_root() else None
+            )
+        except BaseException:
+            self._lock.release()
+            raise
+        self._programs = programs
+        return self.url()
+
     def start(self) -> None:
         """Start the server and wait until it takes connections; does nothing when it runs already.
 
@@ -94,16 +114,11 @@ class EmbeddedPostgres:
         """
         if self.running:
             return
-        if not self._lock.held:
-            self._lock.acquire()
+        self.prepare()
         try:
-            programs = reachable_programs()
-            self._cluster = open_cluster(self.home, programs, durable=self._durable)
-            self._sockets = socket_folder(
-                self._cluster.folder, f"{_SOCKET}.lock", SERVER_UID if as_root() else None
-            )
+            assert self._cluster is not None
             self._end_leftovers(self._cluster)
-            self._process = self._spawn(programs, self._cluster)
+            self._process = self._spawn(self._cluster)
             self._await_ready(self._cluster)
         except BaseException:
             self.stop()
@@ -183,11 +198,11 @@ class EmbeddedPostgres:
         ):
             path.unlink(missing_ok=True)
 
-    def _spawn(self, programs: Path, cluster: Cluster) -> KeptProcess:
+    def _spawn(self, cluster: Cluster) -> KeptProcess:
         settings = {**self._settings, "port": str(_PORT), "unix_socket_directories": str(self._sockets)}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         plan = keeper.Plan(
-            command=[str(programs / "bin/postgres"), "-D", str(cluster.data), *options],
+            command=[str(self._programs / "bin/postgres"), "-D", str(cluster.data), *options],
             pid_file=str(self._pid_file),
             grace=_STOP_GRACE,
             stop_signal=signal.SIGINT,  # "fast": end the sessions, write a checkpoint, leave

@@ -7,7 +7,7 @@ child is watched by a thread of its own, so one that is slow to come back holds 
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -91,15 +91,36 @@ class Service:
         return None if process is None else process.status
 
     def start(self) -> None:
-        keeper.end_leftovers(self.pid_file)
-        plan = keeper.Plan([*self.command], pid_file=str(self.pid_file), grace=self.grace)
-        self._process = KeptProcess(plan, self.log_file, self.env)
+        self._process = process = self._spawn()
         try:
-            self._await_ready(self._process)
+            self._await_ready(process)
         except BaseException:
             self.ask_stop()
             self.stop()
             raise
+
+    def run_to_end(self, within: float) -> None:
+        """Run a command that ends by itself. Raises Unavailable unless it succeeds within so many seconds."""
+        process = self._spawn()
+        try:
+            ended = process.wait(within)
+        finally:
+            process.ask_stop()
+            process.stop()
+        if not ended or process.status != 0:
+            raise self._failure(f"ended with status {process.status}" if ended else "did not end in time")
+
+    def _spawn(self) -> KeptProcess:
+        keeper.end_leftovers(self.pid_file)
+        plan = keeper.Plan([*self.command], pid_file=str(self.pid_file), grace=self.grace)
+        return KeptProcess(plan, self.log_file, self.env)
+
+    def _failure(self, what: str) -> Unavailable:
+        return Unavailable(
+            f"{self.name} {what}:\n{last_lines(self.log_file)}",
+            code=f"{self.name}_start_failed",
+            hint=f"Read {self.log_file}.",
+        )
 
     def _await_ready(self, process: KeptProcess) -> None:
         deadline = time.monotonic() + self.ready_within
@@ -107,12 +128,8 @@ class Service:
             if process.running and not self._stop_asked.is_set() and time.monotonic() < deadline:
                 time.sleep(_POLL)
                 continue
-            ended = "did not become ready" if process.running else f"ended with status {process.status}"
-            raise Unavailable(
-                f"{self.name} {ended}:\n{last_lines(self.log_file)}",
-                code=f"{self.name}_start_failed",
-                hint=f"Read {self.log_file}.",
-            )
+            ended = f"ended with status {process.status}"
+            raise self._failure("did not become ready" if process.running else ended)
 
     def ask_stop(self) -> None:
         self._stop_asked.set()
@@ -141,20 +158,20 @@ class Supervisor:
         self._groups: list[list[_Watched]] = []
         self._stopping = threading.Event()
 
-    def start(self, *group: Child, optional: bool = False) -> None:
+    def start(self, *group: Child, optional: Collection[str] = ()) -> None:
         """Start the children of one group together; returns when all are ready.
 
         The first failure is raised once each of the group has had its turn; `stop` is still to be called.
-        An `optional` group reports failures instead, and goes on trying in the background.
+        Of children named in `optional` it is only reported, and they are tried again in the background.
         """
-        watched = [_Watched(child, optional, self._stopping, self._report) for child in group]
+        watched = [_Watched(child, child.name in optional, self._stopping, self._report) for child in group]
         self._groups.append(watched)
         for each in watched:
             each.thread.start()
         for each in watched:
             each.first_turn.wait()
         for each in watched:
-            if each.failure is not None and not optional:
+            if each.failure is not None and each.child.name not in optional:
                 raise each.failure
 
     def stop(self) -> None:

@@ -108,7 +108,7 @@ def test_a_child_that_ends_before_it_is_ready_is_an_error_with_its_last_words(
 def test_an_optional_child_is_tried_again_without_holding_up_the_start(tmp_path: Path) -> None:
     events: list[Event] = []
     supervisor = Supervisor(events.append)
-    supervisor.start(toy("fragile", tmp_path, ready=lambda: False), optional=True)
+    supervisor.start(toy("fragile", tmp_path, ready=lambda: False), optional={"fragile"})
     try:
         eventually(lambda: len((tmp_path / "starts").read_text()) >= 2, what="a second try")
     finally:

@@ -1,0 +1,74 @@
+"""What each process of the platform is told by its environment, and what it is not told."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from reinforge.platform.places import keep_secret
+
+_BACKEND_ONLY = (
+    "DATABASE_URL",
+    "STORAGE_URL",
+    "S3_ENDPOINT_URL",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "REINFORGE_BOOTSTRAP_API_KEY",
+)
+"""Workers hold no credentials but their token; they stand next to untrusted reward code."""
+_NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "REINFORGE_WORKER_TOKEN", "REDIS_URL")
+_LOOPBACK = "127.0.0.1,localhost,::1"
+
+
+class Environment:
+    """The environments of one platform, made from ours; a variable that is set and empty counts as unset.
+
+    backend   everything
+    worker    without the credentials of database and object store; reaches the backend at `local_url`
+    sandbox   additionally without the worker's token
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        local_url: str,
+        database_url: str,
+        sandbox_socket: Path,
+        bootstrap_api_key: str | None = None,
+        given: Mapping[str, str] | None = None,
+    ) -> None:
+        given = os.environ if given is None else given
+        self._local_url = local_url
+        self._all = {name: value for name, value in given.items() if value}
+        self._all.setdefault("REINFORGE_URL", local_url)
+        self._all.setdefault("STORAGE_URL", (home / "objects").as_uri())
+        self._all.setdefault("SANDBOX_SOCKET", str(sandbox_socket))
+        if "REINFORGE_WORKER_TOKEN" not in self._all:
+            self._all["REINFORGE_WORKER_TOKEN"] = keep_secret(home / "worker-token")
+        if bootstrap_api_key:
+            self._all["REINFORGE_BOOTSTRAP_API_KEY"] = bootstrap_api_key
+        self._all |= {
+            "REINFORGE_HOME": str(home),
+            "DATABASE_URL": database_url,
+            "PYTHONUNBUFFERED": "1",
+            "NO_PROXY": _join(self._all.get("NO_PROXY")),
+            "no_proxy": _join(self._all.get("no_proxy")),
+        }
+
+    def backend(self) -> dict[str, str]:
+        return dict(self._all)
+
+    def worker(self) -> dict[str, str]:
+        return {**_without(self._all, _BACKEND_ONLY), "REINFORGE_URL": self._local_url}
+
+    def sandbox(self) -> dict[str, str]:
+        return _without(self._all, _NOT_FOR_THE_SANDBOX)
+
+
+def _without(env: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name not in names}
+
+
+def _join(hosts: str | None) -> str:
+    """Processes of one machine do not talk through a proxy."""
+    return f"{hosts},{_LOOPBACK}" if hosts else _LOOPBACK

@@ -1,0 +1,226 @@
+"""The whole platform on one machine: which processes it has, and in which order they start.
+
+    PostgreSQL (unless DATABASE_URL), sandboxd (unless SANDBOX_SOCKET)
+    → migrations → backend api → backend background, worker, worker calls
+
+They stop in the reverse order, and none outlives this process.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+import httpx
+
+from reinforge.errors import StateConflict, Unavailable
+from reinforge.platform.environment import Environment
+from reinforge.platform.places import FolderLock, default_home, make_private, socket_folder
+from reinforge.platform.postgres import EmbeddedPostgres
+from reinforge.platform.supervisor import Child, Event, Service, Supervisor, rotate
+
+_READY_WITHIN = 60.0
+_WORKERS_WITHIN = 30.0
+_SOCKET = "sandboxd.sock"
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+
+
+class Platform:
+    """A running platform with its data in `home`.
+
+        with Platform(home, port=0) as platform:
+            print(platform.url)
+            platform.wait()
+
+    Entering returns once requests are answered. `say` gets sentences for people. Raises StateConflict
+    (`already_running`, `port_in_use`) or Unavailable; nothing is left running then.
+    """
+
+    def __init__(
+        self,
+        home: Path | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8321,
+        bootstrap_api_key: str | None = None,
+        say: Callable[[str], object] = lambda sentence: None,
+    ) -> None:
+        self.home = (home or default_home()).resolve()
+        self.host = host
+        self.port = port
+        self._bootstrap_api_key = bootstrap_api_key
+        self._say = say
+        self._lock = FolderLock(self.home / "lock", "the home")
+        self._supervisor = Supervisor(self._report)
+
+    @property
+    def url(self) -> str:
+        """Where this machine reaches the platform; the port is known once it has started."""
+        host = _EVERYWHERE.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def sign_in_url(self) -> str | None:
+        """The one-time address that the backend made at this start, if any."""
+        with contextlib.suppress(FileNotFoundError):
+            return self._sign_in_file.read_text().strip() or None
+        return None
+
+    @property
+    def _sign_in_file(self) -> Path:
+        return self.home / "sign-in-url"
+
+    def start(self) -> None:
+        """Start everything; returns when requests are answered."""
+        make_private(self.home)
+        self._lock.acquire()
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def wait(self) -> None:
+        """Block until a signal handler raises, as Ctrl-C does."""
+        threading.Event().wait()
+
+    def stop(self) -> None:
+        """Stop everything; returns when no process is left. A Ctrl-C meanwhile ends all grace."""
+        with _on_signals(self._supervisor.hurry):
+            self._supervisor.stop()
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _start(self) -> None:
+        self.port = _free_port(self.host, self.port)
+        self._sign_in_file.unlink(missing_ok=True)
+        for log in (self.home / "logs").glob("*.log"):
+            rotate(log)
+        sandbox_socket = socket_folder(self.home, _SOCKET) / _SOCKET
+        given_database = os.environ.get("DATABASE_URL")
+        postgres = EmbeddedPostgres(self.home)
+        database_url = given_database or postgres.prepare()
+        env = Environment(self.home, self.url, database_url, sandbox_socket, self._bootstrap_api_key)
+
+        foundation: list[Child] = [] if given_database else [postgres]
+        if not os.environ.get("SANDBOX_SOCKET"):
+            foundation.append(self._sandbox(sandbox_socket, env))
+        self._supervisor.start(*foundation, optional={"sandbox"})
+        self._service("migrate", "backend", "migrate", env=env.backend()).run_to_end(within=600)
+        self._supervisor.start(self._api(env))
+        self._supervisor.start(
+            self._service("background", "backend", "background", env=env.backend()),
+            self._service("worker", "worker", env=env.worker(), grace=20),
+            self._service("calls", "worker", "calls", env=env.worker()),
+        )
+        self._await_ready()
+
+    def _service(self, name: str, *module: str, env: dict[str, str], **options: Any) -> Service:
+        # -P: a folder `backend` or `worker` in the working directory is not ours.
+        return Service(name, [sys.executable, "-P", "-m", *module], self.home, env, **options)
+
+    def _sandbox(self, path: Path, env: Environment) -> Service:
+        command = ("worker.sandbox", "--socket", str(path))
+        return self._service("sandbox", *command, env=env.sandbox(), ready=lambda: _accepts(path))
+
+    def _api(self, env: Environment) -> Service:
+        command = ("backend", "api", "--host", self.host, "--port", str(self.port))
+        return self._service("api", *command, env=env.backend(), ready=lambda: self._answers("/healthz"))
+
+    def _answers(self, path: str) -> bool:
+        response = self._get(path)
+        return response is not None and response.status_code == 200
+
+    def _get(self, path: str) -> httpx.Response | None:
+        try:
+            return httpx.get(self.url + path, timeout=10, trust_env=False)
+        except httpx.TransportError:
+            return None
+
+    def _await_ready(self) -> None:
+        """Wait for /readyz, then a while for the workers to report in: without them no job runs."""
+        begin = time.monotonic()
+        while True:
+            response = self._get("/readyz")
+            ready = response is not None and response.status_code == 200
+            parts = response.json().get("parts", {}) if response is not None else {}
+            away = [name for name in ("worker", "calls") if not parts.get(name, {}).get("ready")]
+            waited = time.monotonic() - begin
+            if ready and not away:
+                return
+            if ready and waited > _WORKERS_WITHIN:
+                logs = self.home / "logs"
+                self._say(f"Serving, but not heard of yet: {', '.join(away)}. Their logs are in {logs}.")
+                return
+            if waited > _READY_WITHIN:
+                reasons = [part["message"] for part in parts.values() if part.get("message")]
+                raise Unavailable(
+                    "the platform does not become ready: "
+                    + "; ".join(reasons or ["/readyz gives no answer"]),
+                    code="not_ready",
+                    hint=f"Read the logs in {self.home / 'logs'}.",
+                )
+            time.sleep(0.1)
+
+    def _report(self, event: Event) -> None:
+        if event.kind in ("ready", "restarting", "failed"):
+            self._say(event.message)
+
+
+def _free_port(host: str, port: int) -> int:
+    """`port`, or one that is free when it is 0. Raises StateConflict when another program listens there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise StateConflict(
+                f"cannot listen on {host}:{port}: {error.strerror or error}",
+                code="port_in_use",
+                hint="Choose another with --port, or --port 0 for any free one.",
+            ) from error
+        return int(probe.getsockname()[1])
+
+
+def _accepts(path: Path) -> bool:
+    """Whether somebody listens on a Unix socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+@contextlib.contextmanager
+def _on_signals(act: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM call `act` instead of raising; only the main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        act()
+
+    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
