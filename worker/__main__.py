@@ -42,6 +42,7 @@ def _run_jobs() -> None:
     # a trainer with the thread that started it.
     app.worker_main(
         [
+            "--quiet",
             "worker",
             "--pool=solo",
             "--concurrency=1",

@@ -17,7 +17,7 @@ def broker_configuration(settings: WorkerSettings) -> dict[str, Any]:
         return {"broker_url": settings.redis_url}
     messages, control = settings.folder("broker", "queue"), settings.folder("broker", "control")
     return {
-        "broker_url": "filesystem://",
+        "broker_url": "filesystem://localhost",
         "broker_transport": "worker.folder_broker:Transport",
         "broker_transport_options": {
             "data_folder_in": str(messages),

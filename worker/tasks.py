@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,12 @@ from worker.presence import Presence
 from worker.settings import WorkerSettings
 from worker.slots import Slot, end_leftover, take_slot
 from worker.supervisor import Supervisor
+from worker.trainer_process import TRAINER
 
 log = logging.getLogger(__name__)
+
+trainer_command: Sequence[str] = TRAINER
+"""What is started for a job."""
 
 
 @dataclass
@@ -43,6 +48,7 @@ class TrainerWorker:
             models=ModelStore(settings.folder("models")),
             sandbox_socket=settings.sandbox_socket,
             stop=threading.Event(),
+            command=trainer_command,
         )
         presence = Presence(
             door, slot.worker_id, "trainer", settings.hostname, lambda: jail_status(settings.sandbox_socket)
@@ -76,26 +82,30 @@ class TrainerWorker:
 _worker: TrainerWorker | None = None
 
 
-@shared_task(name="worker.tasks.wake", ignore_result=True)
-def wake(job_id: str) -> None:
+def _wake(job_id: str) -> None:
     if _worker is None:
         raise RuntimeError("start the worker with `python -m worker`: it runs tasks in its own process")
     _worker.wake(job_id)
 
 
-@signals.worker_init.connect
+wake: Any = shared_task(_wake, name="worker.tasks.wake", ignore_result=True)
+
+
 def _start(**_: Any) -> None:
     global _worker
     _worker = TrainerWorker.start(WorkerSettings())
 
 
-@signals.worker_shutting_down.connect
 def _shut_down(**_: Any) -> None:
     if _worker is not None:
         _worker.shut_down()
 
 
-@signals.worker_shutdown.connect
 def _close(**_: Any) -> None:
     if _worker is not None:
         _worker.close()
+
+
+signals.worker_init.connect(_start)
+signals.worker_shutting_down.connect(_shut_down)
+signals.worker_shutdown.connect(_close)

@@ -26,17 +26,9 @@ _REASONING = ("reasoning_content", "thinking", "reasoning")
 
 
 class PromptRenderer:
-    """Template and tokenizer of one model. Raises InvalidInput (param `model`) when the folder lacks either."""
+    """Template and tokenizer of one model. Raises InvalidInput (param `model`) when they cannot be used."""
 
     def __init__(self, folder: Path) -> None:
-        template = chat_template(folder)
-        if template is None:
-            raise InvalidInput(
-                "The model has no chat template, so it is not known how it reads a prompt.",
-                code="no_chat_template",
-                hint="Use an instruction-tuned model, or put a chat_template.jinja beside its config.json.",
-                param="model",
-            )
         if not (folder / "tokenizer.json").is_file():
             raise InvalidInput(
                 "The model has no tokenizer.json.",
@@ -44,29 +36,32 @@ class PromptRenderer:
                 hint="Load its tokenizer with transformers and save_pretrained() it into the folder.",
                 param="model",
             )
+        self._tokenizer = _load_tokenizer(folder / "tokenizer.json")
         self._specials = special_tokens(folder)
+        found = chat_template(folder)
         try:
-            self._template = _environment().from_string(template.text)
+            self._template = _environment().from_string(found.text) if found else None
         except TemplateError as error:
             raise InvalidInput(
-                f"The model's chat template ({template.source}) does not parse: {error}",
+                f"The model's chat template does not parse: {error}",
                 code="invalid_chat_template",
                 param="model",
             ) from error
-        self._tokenizer = _load_tokenizer(folder / "tokenizer.json")
 
     def render(self, messages: list[Message]) -> str:
-        """The prompt of one conversation, up to where the assistant begins.
+        """The prompt of one conversation, up to where the assistant begins; without a template, the bare texts.
 
         Raises InvalidInput `prompt_not_renderable` when the template refuses the messages.
         """
         if not messages:
             raise _unrenderable("There are no messages.")
-        plain = [
-            _aliased({key: value for key, value in message.items() if value is not None})
-            for message in messages
-        ]
         try:
+            if self._template is None:
+                return "\n\n".join(message["content"] for message in messages)
+            plain = [
+                _aliased({key: value for key, value in message.items() if value is not None})
+                for message in messages
+            ]
             return self._template.render(
                 messages=plain, tools=None, documents=None, add_generation_prompt=True, **self._specials
             )
@@ -74,10 +69,9 @@ class PromptRenderer:
             raise _unrenderable(f"{type(error).__name__}: {error}") from error
 
     def count(self, texts: list[str]) -> list[int]:
-        """Tokens of each rendered prompt."""
-        return [
-            len(encoding.ids) for encoding in self._tokenizer.encode_batch(texts, add_special_tokens=False)
-        ]
+        """Tokens of each rendered prompt. A template writes its own special tokens; bare texts get the usual ones."""
+        encodings = self._tokenizer.encode_batch(texts, add_special_tokens=self._template is None)
+        return [len(encoding.ids) for encoding in encodings]
 
 
 def renderer(folder: Path) -> PromptRenderer:

@@ -23,7 +23,7 @@ def inspect_model(source: str, store: ModelStore) -> dict[str, Any]:
     return {
         "architecture": _architecture(config),
         "parameters": sum(tensor.size for tensor in tensors),
-        "context_length": _number(config, _CONTEXT_KEYS),
+        "context_length": context_length(config),
         "has_chat_template": template is not None,
         "chat_template_source": template.source if template else None,
         "vocabulary": _number(config, ("vocab_size",)),
@@ -64,6 +64,11 @@ def linear_layers(tensors: list[Tensor]) -> list[str]:
         if not any(part in path[-2] for part in _NOT_LINEAR):
             names.add(path[-2])
     return sorted(names)
+
+
+def context_length(config: dict[str, Any]) -> int | None:
+    """Tokens that the model was made for."""
+    return _number(config, _CONTEXT_KEYS)
 
 
 def _architecture(config: dict[str, Any]) -> str | None:

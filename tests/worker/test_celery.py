@@ -1,0 +1,127 @@
+"""The Celery process: a wake-up in the folder broker runs a job; going down leaves nothing behind."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from celery import Celery
+
+from tests.support.worker_door import TOKEN, DoorServer
+from tests.worker.test_supervisor import DATASET, TOY, is_running, wait_for
+from worker.app import broker_configuration
+from worker.folder_broker import Channel
+from worker.settings import WorkerSettings
+
+_PROGRAM = f"""
+import sys
+from worker import tasks
+from worker.__main__ import main
+tasks.trainer_command = {TOY!r}
+sys.exit(main([]))
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[DoorServer]:
+    server = DoorServer()
+    server.state.blobs[hashlib.sha256(DATASET).hexdigest()] = DATASET
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def settings(tmp_path: Path, server: DoorServer) -> WorkerSettings:
+    return WorkerSettings(home=tmp_path / "home", backend_url=server.url, worker_token=TOKEN)
+
+
+@pytest.fixture
+def worker(settings: WorkerSettings, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    environment = os.environ | {
+        "REINFORGE_HOME": str(settings.home),
+        "REINFORGE_URL": settings.backend_url,
+        "REINFORGE_WORKER_TOKEN": TOKEN,
+        "SANDBOX_SOCKET": str(tmp_path / "no.sock"),
+    }
+    with (tmp_path / "worker.log").open("wb") as log:
+        process = subprocess.Popen([sys.executable, "-c", _PROGRAM], env=environment, stdout=log, stderr=log)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def queue_job(server: DoorServer, model: Path, job: str, script: str) -> None:
+    model.mkdir(exist_ok=True)
+    (model / "config.json").write_text("{}")
+    (model / "model.safetensors").write_bytes(b"weights")
+    server.state.queued[job] = {
+        "job": job,
+        "attempt": 1,
+        "job_token": "job-token",
+        "spec": {"metadata": {"script": script}},
+        "model_source": str(model),
+        "model_sha256": None,
+        "dataset": {"sha256": hashlib.sha256(DATASET).hexdigest(), "bytes": len(DATASET)},
+        "dataset_format": "jsonl",
+        "rewards": [],
+    }
+
+
+def wake(settings: WorkerSettings, job: str) -> None:
+    producer = Celery("producer", set_as_current=False)
+    producer.conf.update(broker_configuration(settings))
+    producer.send_task("worker.tasks.wake", args=[job], queue="jobs", ignore_result=True)
+    producer.close()
+
+
+def test_a_wake_up_runs_the_job_and_others_do_nothing(
+    server: DoorServer, settings: WorkerSettings, worker: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    queue_job(server, tmp_path / "model", "ftjob-1", "metrics:2 end")
+    for job in ("ftjob-unknown", "ftjob-1", "ftjob-1"):
+        wake(settings, job)
+    wait_for(lambda: server.state.acknowledged == 3, 30)
+    wait_for(lambda: not list(settings.folder("broker", "queue").iterdir()))
+    assert worker.poll() is None
+    assert server.state.workers[0]["kind"] == "trainer"
+    assert server.state.workers[0]["jail"] is None
+    assert "no.sock" in server.state.workers[0]["jail_reasons"][0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_told_to_leave_takes_its_trainer_along(
+    number: signal.Signals,
+    server: DoorServer,
+    settings: WorkerSettings,
+    worker: subprocess.Popen[bytes],
+    tmp_path: Path,
+) -> None:
+    queue_job(server, tmp_path / "model", "ftjob-1", "ignore metrics:1 sleep")
+    wake(settings, "ftjob-1")
+    wait_for(lambda: server.state.acknowledged == 1, 30)
+    trainer = int((settings.home / "runs" / "ftjob-1" / "1" / "pid").read_text())
+    worker.send_signal(number)
+    assert worker.wait(15) == 0
+    assert not is_running(trainer)
+    assert [record["kind"] for record in server.state.records] == ["step_metrics"]
+
+
+def test_a_message_still_being_written_is_left_for_the_next_look(settings: WorkerSettings) -> None:
+    options = broker_configuration(settings)["broker_transport_options"]
+    wake(settings, "ftjob-1")
+    queue = settings.folder("broker", "queue")
+    (queue / "0_first.jobs.msg").write_text('{"body": "cut o')
+    (queue / "0_other.else.msg").write_text("{}")
+
+    app = Celery("reader", set_as_current=False)
+    app.conf.update(broker_configuration(settings))
+    with app.connection() as connection:
+        channel = connection.channel()
+        assert isinstance(channel, Channel)
+        assert channel._get("jobs")["headers"]["argsrepr"] == "['ftjob-1']"
+    assert sorted(path.name for path in queue.iterdir()) == ["0_first.jobs.msg", "0_other.else.msg"]
+    assert options["polling_interval"] == 0.1

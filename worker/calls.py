@@ -1,0 +1,143 @@
+"""Answers the calls lane: what the backend needs from a worker now, while somebody waits for it.
+
+    validate        load reward sources in the sandbox and list their functions
+    score           score given completions in the sandbox
+    render          prompts through a model's chat template, and their lengths
+    inspect_model   what a base model is, from its files
+
+Several threads ask for calls at the same time, so that a long one (a download) does not hold up the others.
+Nothing here loads torch.
+"""
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from reinforge.errors import InvalidInput, ReinforgeError
+from reinforge.schemas.worker_door import CALL_POLL_SECONDS, CallAnswer, CallKind, CallMessage
+from worker.call_rewards import score, validate
+from worker.door import BackendAway, Door, DoorRefused
+from worker.jail_status import jail_status
+from worker.models.chat import renderer
+from worker.models.inspect import context_length, inspect_model
+from worker.models.sources import ModelStore
+from worker.models.tokenizer_files import read_json
+from worker.presence import Presence
+from worker.sandbox.client import SandboxClient
+from worker.settings import WorkerSettings
+from worker.slots import take_slot
+
+log = logging.getLogger(__name__)
+
+QUICK: list[CallKind] = ["validate", "score", "render"]
+ALL: list[CallKind] = [*QUICK, "inspect_model"]
+_AWAY_SECONDS = 1.0
+_ANSWER_TRIES = 5
+
+Answer = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class CallWorker:
+    """Takes calls one after another and answers them; every thread runs `loop`."""
+
+    def __init__(self, door: Door, worker_id: str, models: ModelStore, sandbox: Path | None) -> None:
+        self._door, self._id, self._models = door, worker_id, models
+        self._sandbox = SandboxClient(sandbox) if sandbox is not None else None
+        self.stop = threading.Event()
+        self._answers: dict[str, Answer] = {
+            "validate": lambda payload: validate(self._sandbox, payload),
+            "score": lambda payload: score(self._sandbox, payload),
+            "render": self._render,
+            "inspect_model": lambda payload: inspect_model(str(payload["source"]), self._models),
+        }
+
+    def loop(self, kinds: list[CallKind], wait_seconds: float = CALL_POLL_SECONDS) -> None:
+        while not self.stop.is_set():
+            try:
+                call = self._door.next_call(self._id, kinds, wait_seconds)
+            except (BackendAway, DoorRefused) as error:
+                log.info("no calls: %s", error.message)
+                self.stop.wait(_AWAY_SECONDS)
+                continue
+            if call is not None:
+                self._deliver(call, self.answer(call))
+
+    def answer(self, call: CallMessage) -> CallAnswer:
+        """What the call comes to; every failure is an answer too."""
+        began = time.monotonic()
+        try:
+            answer = CallAnswer(result=self._answers[call.kind](call.payload))
+        except ReinforgeError as error:
+            answer = CallAnswer(error=error.envelope()["error"])
+        except Exception as error:
+            log.exception("call %s (%s) failed", call.id, call.kind)
+            message = f"The worker failed at {call.kind}: {type(error).__name__}: {error}"
+            hint = "The log of `python -m worker calls` has the details."
+            answer = CallAnswer(error=ReinforgeError(message[:2000], hint=hint).envelope()["error"])
+        log.info(
+            "%s in %.0f ms%s",
+            call.kind,
+            1000 * (time.monotonic() - began),
+            "" if answer.result else ", refused",
+        )
+        return answer
+
+    def _deliver(self, call: CallMessage, answer: CallAnswer) -> None:
+        for _ in range(_ANSWER_TRIES):
+            try:
+                self._door.answer_call(call.id, answer)
+                return
+            except DoorRefused as error:
+                log.info("nobody waits for %s any more: %s", call.id, error.message)
+                return
+            except BackendAway:
+                if self.stop.wait(_AWAY_SECONDS):
+                    return
+
+    def _render(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """{model_source, rows: [messages]} → {prompts: [{text, tokens}], longest: {index, tokens}, context_length}."""
+        folder = self._models.resolve(str(payload["model_source"]))
+        prompts = renderer(folder)
+        texts = []
+        for index, messages in enumerate(payload["rows"]):
+            try:
+                texts.append(prompts.render(messages))
+            except InvalidInput as error:
+                error.errors = [{"code": error.code, "message": error.message, "row": index}]
+                raise
+        tokens = prompts.count(texts)
+        longest = max(range(len(tokens)), key=tokens.__getitem__, default=None)
+        return {
+            "prompts": [{"text": text, "tokens": count} for text, count in zip(texts, tokens, strict=True)],
+            "longest": None if longest is None else {"index": longest, "tokens": tokens[longest]},
+            "context_length": context_length(read_json(folder / "config.json")),
+        }
+
+
+def serve(settings: WorkerSettings) -> None:
+    """Answer calls until SIGTERM or SIGINT."""
+    slot = take_slot(settings.folder("workers"), "calls", settings.hostname)
+    door = Door(settings.backend_url, settings.required_token())
+    worker = CallWorker(door, slot.worker_id, ModelStore(settings.folder("models")), settings.sandbox_socket)
+
+    def leave(_number: int, _frame: FrameType | None) -> None:
+        worker.stop.set()
+
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGINT, leave)
+    presence = Presence(
+        door, slot.worker_id, "calls", settings.hostname, lambda: jail_status(settings.sandbox_socket)
+    )
+    presence.start()
+    # One thread never looks at models, so that downloads cannot fill the lane.
+    kinds = [QUICK, *[ALL] * (settings.call_threads - 1)]
+    for number, each in enumerate(kinds):
+        threading.Thread(target=worker.loop, args=(each,), name=f"calls-{number}", daemon=True).start()
+    log.info("%s answers calls of %s", slot.worker_id, settings.backend_url)
+    while not worker.stop.wait(1.0):
+        pass
