@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 
 log = logging.getLogger(__name__)
 
-AfterCommit = Callable[[], Awaitable[None]]
+AfterCommit = Callable[[], Awaitable[object]]
 _AFTER_COMMIT = "after_commit"
 
 

@@ -133,6 +133,12 @@ class RequestIds:
         given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
         request_id = given if REQUEST_ID.match(given) else "req_" + secrets.token_hex(12)
         scope.setdefault("state", {})["request_id"] = request_id
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            error = InvalidInput("The address contains a NUL character.", code="nul_character")
+            response = error_response(error, request_id)
+            response.headers["x-request-id"] = request_id
+            await response(scope, receive, send)
+            return
         started = False
 
         async def send_with_id(message: Message) -> None:
@@ -148,11 +154,11 @@ class RequestIds:
             log.exception("request %s failed: %s %s", request_id, scope["method"], scope["path"])
             if started:
                 raise
-            error = ReinforgeError(
+            unexpected = ReinforgeError(
                 "Something went wrong in the backend.",
                 hint=f"The backend's log has the details under {request_id}.",
             )
-            await error_response(error, request_id)(scope, receive, send_with_id)
+            await error_response(unexpected, request_id)(scope, receive, send_with_id)
 
 
 def install(app: FastAPI) -> None:

@@ -10,8 +10,10 @@ import contextlib
 import logging
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Annotated
 
 import psycopg
+from fastapi import Depends, Request
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -102,3 +104,11 @@ class Hub:
             async for message in connection.notifies():
                 for subscription in self._topics.get(message.payload, ()):
                     subscription.set()
+
+
+def get_hub(request: Request) -> Hub:
+    hub: Hub = request.app.state.hub
+    return hub
+
+
+HubDep = Annotated[Hub, Depends(get_hub)]

@@ -11,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from backend import errors, health
 from backend.adapters.endpoints import router as adapters
+from backend.base_models import service as base_models_service
 from backend.base_models.endpoints import router as base_models
 from backend.calls import Calls
 from backend.database import Database
@@ -69,7 +70,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await _await_migrated(database)
         await _seed(database, settings)
         await hub.start()
-        yield
+        seeding = asyncio.create_task(base_models_service.seed_builtin(database, app.state.calls))
+        try:
+            yield
+        finally:
+            seeding.cancel()
+            await asyncio.gather(seeding, return_exceptions=True)
     finally:
         await hub.stop()
         app.state.wake_ups.close()

@@ -1,5 +1,85 @@
-"""Endpoints."""
+"""POST, GET /api/v1/jobs · GET /jobs/{id} · POST /jobs/{id}/cancel."""
 
-from fastapi import APIRouter
+from typing import Annotated, Any
 
-router = APIRouter(prefix="/api/v1")
+from fastapi import APIRouter, Body, Query, Request, Response
+
+from backend.auth import Reader, SettingsDep, Writer
+from backend.calls import CallsDep
+from backend.cursors import cut, encode_cursor
+from backend.database import DatabaseDep, Session
+from backend.idempotency import Once, fingerprint
+from backend.jobs import plan as plans
+from backend.jobs import repository, service
+from backend.jobs.ask import ask_workers
+from backend.jobs.view import job_detail, job_view
+from backend.jobs.watch_endpoints import router as watching
+from backend.objects import ObjectsDep
+from backend.strict_json import StrictRoute
+from reinforge.schemas.common import Page
+from reinforge.schemas.jobs import Job, JobDetail
+from reinforge.spec import JobSpec
+from reinforge.states import JobStatus
+
+router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=StrictRoute)
+
+Limit = Annotated[int, Query(ge=1, le=100)]
+
+
+@router.post("/jobs", status_code=201, response_model=JobDetail, operation_id="createJob")
+async def create_job(
+    spec: Annotated[JobSpec, Body()],
+    request: Request,
+    database: DatabaseDep,
+    calls: CallsDep,
+    objects: ObjectsDep,
+    settings: SettingsDep,
+    who: Writer,
+    once: Once,
+) -> Response:
+    """Validate a job, with a worker's help, and queue it. Nothing is stored when it is refused.
+
+    Answers 422 with `param` for what is wrong with it, 503 `no_worker` when no worker can check it.
+    """
+    asked = fingerprint(await request.body())
+    async with database.transaction() as session:
+        if (stored := await once.peek(session, asked)) is not None:
+            return stored
+        plan = await plans.look_up(session, who.project_id, spec)
+    await ask_workers(plan, calls, objects, service.dataset_cache(settings))
+    given: dict[str, Any] = await request.json()
+    async with database.transaction() as session:
+        if (stored := await once.begin(session, asked)) is not None:
+            return stored
+        await plans.look_up(session, who.project_id, spec)  # again, since it may have been deleted meanwhile
+        job = await service.create(session, who.project_id, plan, given, who.name, request.app.state.wake_ups)
+        return await once.finish(session, 201, job_detail(job))
+
+
+@router.get("/jobs", operation_id="listJobs")
+async def list_jobs(
+    session: Session,
+    who: Reader,
+    limit: Limit = 20,
+    after: str | None = None,
+    status: Annotated[list[JobStatus] | None, Query()] = None,
+) -> Page[Job]:
+    """Newest first; `status` may be given several times."""
+    found = await repository.page(session, who.project_id, limit=limit, after=after, statuses=status or [])
+    jobs, has_more = cut(found, limit)
+    cursor = encode_cursor(jobs[-1].created_at, jobs[-1].id) if has_more else None
+    return Page(data=[job_view(job) for job in jobs], has_more=has_more, next_cursor=cursor)
+
+
+@router.get("/jobs/{id}", operation_id="getJob")
+async def get_job(id: str, session: Session, who: Reader) -> JobDetail:
+    return job_detail(await repository.find(session, who.project_id, id))
+
+
+@router.post("/jobs/{id}/cancel", operation_id="cancelJob")
+async def cancel_job(id: str, session: Session, who: Writer) -> JobDetail:
+    """At once when no worker has the job; else it is `cancelling` until its worker has stopped."""
+    return job_detail(await service.cancel(session, who.project_id, id))
+
+
+router.include_router(watching)

@@ -1,15 +1,16 @@
-"""GET /me · POST /sign-in · POST /sign-out."""
+"""GET /me · POST /sign-in · POST /sign-in-links · POST /sign-out."""
 
 from fastapi import APIRouter, Request, Response
 
-from backend.auth import COOKIE, SESSION_LIFETIME, Principal, Reader, check_same_origin
+from backend.auth import COOKIE, SESSION_LIFETIME, Principal, Reader, SettingsDep, check_same_origin
 from backend.database import Session
 from backend.keys import service
 from backend.models import Project
+from backend.strict_json import StrictRoute
 from reinforge import __version__
 from reinforge.schemas.resources import Me, SignIn
 
-router = APIRouter(prefix="/api/v1", tags=["sign-in"])
+router = APIRouter(prefix="/api/v1", tags=["sign-in"], route_class=StrictRoute)
 
 
 async def _me(session: Session, who: Principal) -> Me:
@@ -44,6 +45,13 @@ async def sign_in(body: SignIn, request: Request, response: Response, session: S
         secure=request.url.scheme == "https",
     )
     return await _me(session, who)
+
+
+@router.post("/sign-in-links", operation_id="createSignInLink")
+async def create_sign_in_link(session: Session, settings: SettingsDep, who: Reader) -> dict[str, str]:
+    """An address that signs one browser in with this key's role; it works once, for ten minutes."""
+    url = service.new_sign_in_url(session, settings.url, who.project_id, who.role, service.LINK_LIFETIME)
+    return {"object": "sign_in_link", "url": url}
 
 
 @router.post("/sign-out", status_code=204, operation_id="signOut")

@@ -16,6 +16,7 @@ from reinforge.platform.places import write_private
 
 DEFAULT_PROJECT = "default"
 TOKEN_LIFETIME = timedelta(hours=24)
+LINK_LIFETIME = timedelta(minutes=10)
 
 
 async def default_project(session: AsyncSession) -> Project:
@@ -53,17 +54,21 @@ async def write_sign_in_url(session: AsyncSession, base_url: str, path: Path) ->
     Earlier unused ones stop working.
     """
     project = await default_project(session)
-    token = secrets.token_urlsafe(30)
     await session.execute(delete(SignInToken).where(SignInToken.project_id == project.id))
-    session.add(
-        SignInToken(
-            sha256=digest(token), project_id=project.id, role="owner", expires_at=now() + TOKEN_LIFETIME
-        )
-    )
-    url = f"{base_url.rstrip('/')}/sign-in?token={token}"
+    url = new_sign_in_url(session, base_url, project.id, "owner", TOKEN_LIFETIME)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_private(path, url + "\n")
     return url
+
+
+def new_sign_in_url(
+    session: AsyncSession, base_url: str, project_id: str, role: str, lifetime: timedelta
+) -> str:
+    """An address that signs one browser in, once."""
+    token = secrets.token_urlsafe(30)
+    expires = now() + lifetime
+    session.add(SignInToken(sha256=digest(token), project_id=project_id, role=role, expires_at=expires))
+    return f"{base_url.rstrip('/')}/sign-in?token={token}"
 
 
 async def open_browser_session(session: AsyncSession, token: str) -> tuple[str, Principal]:

@@ -56,6 +56,8 @@ class Job(Created, Base):
     held_out_reward_before: Mapped[float | None]
     held_out_reward: Mapped[float | None]
     best_step: Mapped[int | None]
+    adapter_id: Mapped[str | None]
+    """Set when it succeeds; without a foreign key, which would go round in a circle."""
 
     seq: Mapped[int] = mapped_column(default=0)
     """Number of the newest event; taken under the row lock, so readers see events in order."""

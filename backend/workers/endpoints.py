@@ -1,5 +1,116 @@
-"""Endpoints."""
+"""The worker door, /worker/v1, and GET /api/v1/workers. Shapes: `reinforge.schemas.worker_door`."""
 
-from fastapi import APIRouter
+from typing import Annotated, Any
 
-router = APIRouter(prefix="/api/v1")
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from backend.auth import Reader, SettingsDep, bearer, worker_door
+from backend.calls import CallsDep
+from backend.database import Session
+from backend.objects import ObjectsDep, find_stored
+from backend.strict_json import WorkerRoute
+from backend.workers import blobs, heartbeat, records, service
+from backend.workers.claim import claim
+from reinforge.schemas.common import Page
+from reinforge.schemas.resources import WorkerInfo
+from reinforge.schemas.worker_door import (
+    CallAnswer,
+    CallMessage,
+    Claim,
+    Claimed,
+    Heartbeat,
+    HeartbeatReply,
+    NextCall,
+    RecordBatch,
+    RecordReply,
+    Register,
+)
+
+router = APIRouter()
+door = APIRouter(
+    prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute, dependencies=[Depends(worker_door)]
+)
+jobs_door = APIRouter(prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute)
+"""Requests about a claimed job: the job token takes the place of the worker token."""
+
+Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
+NO_CONTENT: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing to do."}}
+
+
+async def job_token(request: Request) -> str | None:
+    return bearer(request)
+
+
+JobToken = Annotated[str | None, Depends(job_token)]
+
+
+@router.get("/api/v1/workers", tags=["workers"], operation_id="listWorkers")
+async def list_workers(session: Session, who: Reader) -> Page[WorkerInfo]:
+    return Page(data=await service.list_workers(session))
+
+
+@door.post("/workers", status_code=204, operation_id="registerWorker")
+async def register(body: Register, session: Session) -> None:
+    """Say that a worker is there; repeated every 10 s as its keep-alive."""
+    await service.register(session, body)
+
+
+@door.post("/jobs/claim", responses=NO_CONTENT, response_model=Claimed, operation_id="claimJob")
+async def claim_job(body: Claim, session: Session) -> Claimed | Response:
+    return await claim(session, body) or Response(status_code=204)
+
+
+@jobs_door.post("/jobs/{id}/heartbeat", operation_id="heartbeat")
+async def beat(id: str, body: Heartbeat, session: Session, token: JobToken) -> HeartbeatReply:
+    return await heartbeat.beat(session, id, token, body)
+
+
+@jobs_door.post("/jobs/{id}/records", operation_id="storeRecords")
+async def store_records(id: str, body: RecordBatch, session: Session, token: JobToken) -> RecordReply:
+    return await records.store(session, id, token, body)
+
+
+@door.put("/blobs/{sha256}", status_code=201, operation_id="putBlob")
+async def put_blob(
+    sha256: Sha256,
+    request: Request,
+    objects: ObjectsDep,
+    settings: SettingsDep,
+    kind: Annotated[str, Query(pattern=r"^[a-z_]{1,40}$")] = "blob",
+) -> Response:
+    """201 once stored, 200 when it was there already."""
+    stored = await blobs.receive(
+        objects,
+        request.stream(),
+        sha256=sha256,
+        kind=kind,
+        folder=settings.home_folder / "uploads",
+        limit=settings.blob_limit_bytes,
+    )
+    return Response(status_code=201 if stored else 200)
+
+
+@door.get("/blobs/{sha256}", response_class=StreamingResponse, operation_id="getBlob")
+async def get_blob(sha256: Sha256, session: Session, objects: ObjectsDep) -> StreamingResponse:
+    row = await find_stored(session, sha256)
+    headers = {"content-length": str(row.bytes), "etag": f'"{sha256}"'}
+    return StreamingResponse(objects.stream(sha256), headers=headers, media_type="application/octet-stream")
+
+
+@door.post("/calls/next", responses=NO_CONTENT, response_model=CallMessage, operation_id="nextCall")
+async def next_call(body: NextCall, request: Request, calls: CallsDep) -> CallMessage | Response:
+    """Long poll: the next call of these kinds, or 204 after `wait_seconds`."""
+    message = await calls.take(
+        body.worker, body.kinds, wait_seconds=body.wait_seconds, gone=request.is_disconnected
+    )
+    return message or Response(status_code=204)
+
+
+@door.post("/calls/{id}/answer", status_code=204, operation_id="answerCall")
+async def answer_call(id: str, body: CallAnswer, calls: CallsDep) -> None:
+    await calls.answer(id, body.result, body.error)
+
+
+router.include_router(door)
+router.include_router(jobs_door)

@@ -196,6 +196,7 @@ def upgrade() -> None:
     sa.Column('held_out_reward_before', sa.Double(), nullable=True),
     sa.Column('held_out_reward', sa.Double(), nullable=True),
     sa.Column('best_step', sa.BigInteger(), nullable=True),
+    sa.Column('adapter_id', sa.Text(), nullable=True),
     sa.Column('seq', sa.BigInteger(), nullable=False),
     sa.Column('attempt', sa.BigInteger(), nullable=False),
     sa.Column('lost_attempts', sa.BigInteger(), nullable=False),

@@ -1,0 +1,142 @@
+"""`python -m backend background`: what has to happen without a request. Several may run; one of them leads.
+
+The leader holds an advisory lock on a connection of its own. Every few seconds it takes away leases that have run
+out and announces queued jobs again; every few minutes it deletes calls, sessions and objects that nobody needs.
+It runs no user code and loads no model.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from sqlalchemy.exc import SQLAlchemyError
+
+from backend import idempotency
+from backend.calls import Calls
+from backend.database import Database
+from backend.events import Hub
+from backend.jobs.leases import expire_leases, wake_queued
+from backend.keys import service as keys
+from backend.objects import Objects
+from backend.queue import WakeUps
+from backend.settings import Settings
+from reinforge.errors import ReinforgeError
+from reinforge.schemas.worker_door import LEASE_SECONDS
+from reinforge.storage import open_store
+
+log = logging.getLogger(__name__)
+
+LEADER_LOCK = 0x72656C656164  # "relead"
+RETRY_SECONDS = 2.0
+
+
+@dataclass
+class Duty:
+    """Something the leader does again and again."""
+
+    name: str
+    every: float
+    """Seconds."""
+    action: Callable[[], Awaitable[Any]]
+    first_after: float = 0.0
+    due: float = field(default=0.0, init=False)
+
+
+class Leader:
+    """The duties of the one process that leads."""
+
+    def __init__(self, database: Database, objects: Objects, wake_ups: WakeUps) -> None:
+        self.database, self.objects, self.wake_ups = database, objects, wake_ups
+        self.calls = Calls(database, Hub(database.conninfo))
+        # Workers could not renew their leases while the platform was down: they get a whole lease's time first.
+        self.duties = [
+            Duty("leases", 2.0, self.leases, first_after=LEASE_SECONDS),
+            Duty("wake-ups", 5.0, self.wake_ups_again),
+            Duty("calls", 60.0, self.calls.clean_up),
+            Duty("sessions", 600.0, self.forget),
+            Duty("objects", 600.0, self.objects_sweep),
+        ]
+
+    async def leases(self) -> None:
+        for job in await expire_leases(self.database, self.wake_ups):
+            log.warning("the worker of %s was lost", job)
+
+    async def wake_ups_again(self) -> None:
+        for job in await wake_queued(self.database, self.wake_ups):
+            log.info("announced %s again", job)
+
+    async def forget(self) -> None:
+        async with self.database.transaction() as session:
+            await keys.forget_expired(session)
+            await idempotency.forget_old(session)
+
+    async def objects_sweep(self) -> None:
+        if gone := await self.objects.sweep_orphans():
+            log.info("deleted %d objects that nothing refers to", gone)
+
+    async def lead(self, still_leading: Callable[[], Awaitable[None]]) -> None:
+        """Do the duties until `still_leading` raises. A duty that fails is logged and tried again in its turn."""
+        clock = asyncio.get_running_loop().time
+        for duty in self.duties:
+            duty.due = clock() + duty.first_after
+        while True:
+            await still_leading()
+            for duty in self.duties:
+                if clock() < duty.due:
+                    continue
+                try:
+                    await duty.action()
+                except (SQLAlchemyError, ReinforgeError, OSError):
+                    log.exception("%s failed", duty.name)
+                duty.due = clock() + duty.every
+            await asyncio.sleep(max(0.05, min(duty.due for duty in self.duties) - clock()))
+
+
+async def run(settings: Settings) -> None:
+    """Lead, or wait to lead, until SIGINT or SIGTERM."""
+    database = Database(settings.required_database_url(), pool_size=2)
+    wake_ups = WakeUps(settings)
+    objects = Objects(database, await asyncio.to_thread(open_store, settings.storage))
+    task = asyncio.create_task(_lead_forever(database, Leader(database, objects, wake_ups)))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        log.info("stopped")
+    finally:
+        wake_ups.close()
+        await database.close()
+
+
+async def _lead_forever(database: Database, leader: Leader) -> None:
+    """Whoever loses the connection with the lock stops leading at once and stands again."""
+    while True:
+        try:
+            connection = await psycopg.AsyncConnection.connect(database.conninfo, autocommit=True)
+            async with connection:
+                await _win(connection)
+                log.info("leading")
+
+                async def still_leading(held: "psycopg.AsyncConnection[Any]" = connection) -> None:
+                    await held.execute("SELECT 1")
+
+                await leader.lead(still_leading)
+        except psycopg.OperationalError as error:
+            log.warning("not leading, the database does not answer: %s", str(error).strip())
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _win(connection: "psycopg.AsyncConnection[Any]") -> None:
+    """Wait for the lock of the leader."""
+    while True:
+        cursor = await connection.execute("SELECT pg_try_advisory_lock(%s)", (LEADER_LOCK,))
+        row = await cursor.fetchone()
+        if row is not None and row[0]:
+            return
+        await asyncio.sleep(RETRY_SECONDS)

@@ -1,0 +1,181 @@
+"""Validation of a job, part 2: what only a worker can tell. Rewards load in a jail; prompts fit the model."""
+
+import asyncio
+import heapq
+from pathlib import Path
+from typing import Any
+
+import anyio.to_process
+import anyio.to_thread
+
+from backend.calls import Calls
+from backend.datasets import service as datasets
+from backend.jobs.plan import PinnedReward, Plan
+from backend.models import Dataset
+from backend.objects import Objects
+from backend.rewards import service as rewards
+from reinforge.dataset import DatasetError, iter_prompts
+from reinforge.errors import InvalidInput, Unavailable
+from reinforge.spec import DataSpec
+
+WAIT_SECONDS = 20.0
+"""A client waits this long for the answer to its POST."""
+LONGEST_ROWS = 2000
+_MOST_CHARACTERS = 4_000_000
+_SMALL_FILE_BYTES = 4 * 1024 * 1024
+"""A larger file is read in a process of its own, so that other requests go on."""
+
+Rows = list[tuple[int, list[dict[str, Any]]]]
+
+
+async def ask_workers(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> None:
+    """Have workers check rewards and prompts; fills in entries, jail and warnings.
+
+    Raises InvalidInput with `param`, Unavailable (`no_worker`, `call_timeout`, `sandbox_unavailable`).
+    """
+    await _check_rewards(plan, calls)
+    checks = [(plan.dataset, "data.dataset")]
+    if plan.held_out is not None:
+        checks.append((plan.held_out, "data.held_out"))
+    for dataset, param in checks:
+        path = await datasets.local_file(objects, dataset, cache)
+        rows = await _longest(path, dataset, plan.spec.data, param)
+        await _check_prompts(plan, calls, rows, param)
+
+
+async def _check_rewards(plan: Plan, calls: Calls) -> None:
+    sources = [
+        rewards.Source(each.name, each.source, each.entry, f"rewards[{index}].{_origin(each)}")
+        for index, each in enumerate(plan.rewards)
+    ]
+    found, plan.jail = await rewards.validate(calls, sources)
+    if plan.jail is None:
+        raise Unavailable(
+            "The worker has no sandbox in which rewards could run.",
+            code="sandbox_unavailable",
+            hint="`python -m worker.sandbox probe` on the worker tells what is missing.",
+        )
+    for index, (reward, entries) in enumerate(zip(plan.rewards, found, strict=True)):
+        reward.entry = _entry(reward, [entry["name"] for entry in entries], f"rewards[{index}]")
+
+
+def _origin(reward: PinnedReward) -> str:
+    return "source" if reward.reward_id is None else "reward"
+
+
+def _entry(reward: PinnedReward, names: list[str], param: str) -> str:
+    """The function to call: the named one, the only one, or `grade`. Raises InvalidInput."""
+    if reward.entry is not None:
+        if reward.entry not in names:
+            raise InvalidInput(
+                f"The reward {reward.name!r} defines no function {reward.entry!r}.",
+                code="unknown_entry",
+                param=f"{param}.entry",
+                hint=f"It defines: {', '.join(names)}.",
+            )
+        return reward.entry
+    if len(names) == 1:
+        return names[0]
+    if "grade" in names:
+        return "grade"
+    if not names:
+        raise InvalidInput(
+            f"The reward {reward.name!r} defines no reward function.",
+            code="invalid_reward",
+            param=f"{param}.{_origin(reward)}",
+            hint="Define grade(sample, item), reward_fn(prompt, completion, example) or f(prompts, completions, …).",
+        )
+    raise InvalidInput(
+        f"The reward {reward.name!r} defines several functions.",
+        code="ambiguous_entry",
+        param=f"{param}.entry",
+        hint=f"Name one of {', '.join(names)} as `entry`.",
+    )
+
+
+async def _longest(path: Path, dataset: Dataset, data: DataSpec, param: str) -> Rows:
+    """The rows with the longest prompts, and proof that every row has one. Raises InvalidInput."""
+    arguments = (str(path), dataset.format, data.model_dump_json())
+    try:
+        if dataset.bytes <= _SMALL_FILE_BYTES:
+            return await anyio.to_thread.run_sync(longest_prompts, *arguments)
+        async with asyncio.timeout(WAIT_SECONDS):
+            found, failure = await anyio.to_process.run_sync(_in_child, *arguments, cancellable=True)
+    except DatasetError as error:
+        error.param = error.param or ("data.prompt_template" if data.prompt_template else param)
+        raise
+    except TimeoutError as error:
+        raise Unavailable(
+            "Reading the dataset takes too long.", code="call_timeout", hint="Try again in a moment."
+        ) from error
+    if failure is not None:
+        raise InvalidInput(**failure | {"param": failure["param"] or param})
+    return found
+
+
+def _in_child(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any] | None]:
+    """`longest_prompts` for another process, whose errors travel as plain values."""
+    try:
+        return longest_prompts(path, format, data), None
+    except DatasetError as error:
+        fields = {"message": str(error), "code": error.code, "hint": error.hint}
+        return [], fields | {"param": error.param, "errors": error.errors}
+
+
+def longest_prompts(path: str, format: str, data: str) -> Rows:
+    """(row index, messages) of at most `LONGEST_ROWS` rows, longest text first. Raises DatasetError."""
+    spec = DataSpec.model_validate_json(data)
+    heap: list[tuple[int, int, list[dict[str, Any]]]] = []
+    rows = iter_prompts(
+        path,
+        format,  # type: ignore[arg-type]
+        roles=spec.columns,
+        template=spec.prompt_template,
+        system_prompt=spec.system_prompt,
+    )
+    for row in rows:
+        messages = [dict(message) for message in row.messages]
+        item = (sum(len(str(message["content"])) for message in messages), -row.index, messages)
+        if len(heap) < LONGEST_ROWS:
+            heapq.heappush(heap, item)
+        elif item > heap[0]:
+            heapq.heapreplace(heap, item)
+    chosen: Rows = []
+    characters = 0
+    for size, negative, messages in sorted(heap, reverse=True, key=lambda entry: entry[:2]):
+        characters += size
+        if chosen and characters > _MOST_CHARACTERS:
+            break
+        chosen.append((-negative, messages))
+    return chosen
+
+
+async def _check_prompts(plan: Plan, calls: Calls, rows: Rows, param: str) -> None:
+    payload = {
+        "model_source": plan.model.source,
+        "rows": [messages for _, messages in rows],
+        "max_prompt_tokens": plan.prompt_limit,
+    }
+    try:
+        answer = await calls.ask("render", payload, timeout=WAIT_SECONDS)
+    except InvalidInput as error:
+        error.param = param
+        raise
+    longest, limit = answer["longest"], plan.prompt_limit
+    context = answer.get("context_length")
+    if limit is None and context is not None:
+        limit = context - plan.spec.rollout.max_completion_tokens
+    if limit is not None and longest["tokens"] > limit:
+        explicit = plan.spec.rollout.max_prompt_tokens is not None
+        raise InvalidInput(
+            f"The prompt of row {rows[longest['index']][0] + 1} has {longest['tokens']} tokens; at most {limit} fit.",
+            code="prompt_too_long",
+            param="rollout.max_prompt_tokens" if explicit else param,
+            hint="Shorten the prompts"
+            + (
+                ", or raise rollout.max_prompt_tokens."
+                if explicit
+                else f", or lower rollout.max_completion_tokens ({plan.spec.rollout.max_completion_tokens}): "
+                f"both share the model's context of {context or plan.model.context_length}."
+            ),
+        )

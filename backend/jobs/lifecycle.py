@@ -1,0 +1,126 @@
+"""The one place where a job's state changes and its events are numbered, always under the job's row lock.
+
+`seq` is taken while the lock is held until commit, so events become visible in their order: a reader that has
+seen number n will never later find a smaller one that it has not seen.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.database import after_commit
+from backend.events import notify
+from backend.ids import new_id
+from backend.jobs.view import job_view
+from backend.models import Attempt, Event, Job, JobCommand, now
+from backend.queue import WakeUps
+from reinforge.errors import NotFound, StateConflict
+from reinforge.schemas.worker_door import LEASE_SECONDS
+from reinforge.states import CANCELLABLE, FINAL, JobStatus, check_transition
+
+MAX_LOST_ATTEMPTS = 5
+_WITHOUT_WORKER = frozenset({JobStatus.VALIDATING, JobStatus.QUEUED, JobStatus.PAUSED})
+
+
+async def lock_job(session: AsyncSession, job_id: str, project_id: str | None = None) -> Job:
+    """The job, locked until the transaction ends. Raises NotFound."""
+    query = select(Job).where(Job.id == job_id).with_for_update()
+    if project_id is not None:
+        query = query.where(Job.project_id == project_id)
+    job = await session.scalar(query.execution_options(populate_existing=True))
+    if job is None:
+        raise job_not_found(job_id)
+    return job
+
+
+def job_not_found(job_id: str) -> NotFound:
+    return NotFound(f"There is no job {job_id}.", code="job_not_found", param="id")
+
+
+async def append_event(
+    session: AsyncSession, job: Job, type: str, data: dict[str, Any], *, step: int | None = None
+) -> int:
+    """Add an event to a locked job and wake its watchers; returns its number.
+
+    `step` is given for what a resume from an earlier step undoes.
+    """
+    job.seq += 1
+    session.add(Event(job_id=job.id, seq=job.seq, type=type, data=data, step=step))
+    if session.info.get("notified") != (job.id, session.get_transaction()):
+        session.info["notified"] = (job.id, session.get_transaction())
+        await notify(session, f"job:{job.id}")
+    return job.seq
+
+
+async def change_status(
+    session: AsyncSession,
+    job: Job,
+    status: JobStatus,
+    *,
+    reason: str | None = None,
+    error: dict[str, Any] | None = None,
+) -> None:
+    """Move a locked job along the table of transitions. Raises StateConflict when the table forbids it."""
+    check_transition(JobStatus(job.status), status)
+    job.status, job.reason, job.error = status, reason, error
+    moment = now()
+    if status in FINAL:
+        job.finished_at = moment
+    if status is JobStatus.QUEUED:
+        job.queued_at = moment
+    if status is JobStatus.RUNNING and job.started_at is None:
+        job.started_at = moment
+    if status in FINAL or status in _WITHOUT_WORKER:
+        job.lease_until = None
+        job.phase = job.phase_step = job.phase_done = job.phase_total = None
+    await append_event(session, job, "status", job_view(job).model_dump(mode="json"))
+
+
+async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:
+    """Put a locked job in the queue and wake the workers once that is stored."""
+    await change_status(session, job, JobStatus.QUEUED, reason=reason)
+    job.woken_at = now()
+    after_commit(session, lambda: wake_ups.send(job.id))
+
+
+async def cancel(session: AsyncSession, job: Job) -> None:
+    """Cancel a locked job: at once when no worker has it, else by asking the worker.
+
+    Raises StateConflict (`job_not_cancellable`).
+    """
+    status = JobStatus(job.status)
+    if status not in CANCELLABLE:
+        raise StateConflict(
+            f"The job is {status} and cannot be cancelled.",
+            code="job_not_cancellable",
+            hint="It is being cancelled already." if status is JobStatus.CANCELLING else "It has ended.",
+        )
+    if status in _WITHOUT_WORKER:
+        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+        return
+    session.add(JobCommand(id=new_id("cmd_"), job_id=job.id, kind="cancel"))
+    await change_status(session, job, JobStatus.CANCELLING, reason="requested")
+
+
+async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
+    """The lease of a locked job has run out: queue it again, end what was being cancelled, give up in the end."""
+    attempt = await session.get_one(Attempt, (job.id, job.attempt))
+    attempt.ended_at, attempt.outcome = now(), "lost"
+    job.lost_attempts += 1
+    if job.status == JobStatus.CANCELLING:
+        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+    elif job.lost_attempts >= MAX_LOST_ATTEMPTS:
+        error = {
+            "code": "worker_lost",
+            "message": f"The worker was lost {job.lost_attempts} times without a checkpoint in between.",
+            "hint": "Look at the log of the worker; it may have run out of memory. Then start the job again.",
+        }
+        await change_status(session, job, JobStatus.FAILED, reason="worker_lost", error=error)
+    else:
+        await enqueue(session, job, wake_ups, reason="lease_lost")
+
+
+def lease_end() -> datetime:
+    return now() + timedelta(seconds=LEASE_SECONDS)

@@ -1,0 +1,89 @@
+"""Creating, finding and cancelling jobs."""
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.ids import new_id
+from backend.jobs import lifecycle
+from backend.jobs.plan import Plan
+from backend.models import Job, JobReward, now
+from backend.queue import WakeUps
+from backend.settings import Settings
+from reinforge.spec import JobSpec
+from reinforge.states import JobStatus
+
+
+def dataset_cache(settings: Settings) -> Path:
+    return settings.home_folder / "cache" / "datasets"
+
+
+async def create(
+    session: AsyncSession,
+    project_id: str,
+    plan: Plan,
+    given: dict[str, Any],
+    created_by: str,
+    wake_ups: WakeUps,
+) -> Job:
+    """Store a validated job and queue it. `given` is the specification as it was sent."""
+    spec = plan.spec
+    resolved = resolve(plan)
+    job = Job(
+        id=new_id("ftjob-"),
+        project_id=project_id,
+        name=spec.name or f"{plan.model.id} on {plan.dataset.name}",
+        status=JobStatus.VALIDATING,
+        spec=given,
+        resolved_spec=resolved.model_dump(mode="json"),
+        model_id=plan.model.id,
+        model_sha256=plan.model.sha256,
+        dataset_id=plan.dataset.id,
+        held_out_dataset_id=plan.held_out.id if plan.held_out else None,
+        warnings=plan.warnings,
+        facts={},
+        jail=plan.jail,
+        created_by=created_by,
+        created_at=now(),
+        step=0,
+        steps=spec.limits.steps,
+        recent_step_seconds=[],
+        seq=0,
+        attempt=0,
+        lost_attempts=0,
+    )
+    session.add(job)
+    await session.flush()
+    for position, reward in enumerate(plan.rewards):
+        session.add(
+            JobReward(
+                job_id=job.id,
+                position=position,
+                name=reward.name,
+                reward_id=reward.reward_id,
+                revision=reward.revision,
+                source=None if reward.reward_id else reward.source,
+                sha256=reward.sha256,
+            )
+        )
+    await lifecycle.enqueue(session, job, wake_ups)
+    await session.flush()
+    return job
+
+
+def resolve(plan: Plan) -> JobSpec:
+    """The specification with nothing left open: revisions, entries and the prompt limit as validated."""
+    spec = plan.spec.resolved().model_dump()
+    spec["rollout"]["max_prompt_tokens"] = plan.prompt_limit
+    for reward, pinned in zip(spec["rewards"], plan.rewards, strict=True):
+        reward["entry"] = pinned.entry
+        reward["revision"] = pinned.revision
+    return JobSpec.model_validate(spec)
+
+
+async def cancel(session: AsyncSession, project_id: str, job_id: str) -> Job:
+    """Raises NotFound, StateConflict (`job_not_cancellable`)."""
+    job = await lifecycle.lock_job(session, job_id, project_id)
+    await lifecycle.cancel(session, job)
+    return job

@@ -1,0 +1,84 @@
+"""A job as the API shows it: progress and remaining time from the row alone, without further queries."""
+
+from statistics import median, quantiles
+
+from backend.models import Checkpoint as CheckpointRow
+from backend.models import Job as JobRow
+from reinforge.schemas.jobs import Checkpoint, Job, JobDetail, JobError, Progress
+from reinforge.states import FINAL, LEASED, JobStatus
+
+RECENT_STEPS = 20
+"""Steps that the estimate of the remaining time looks at."""
+
+
+def progress(job: JobRow) -> Progress:
+    """Where the job is. The remaining time is steps left × median recent step time, with the 10th and 90th
+    percentile as bounds; None unless a worker is at it and has finished a step."""
+    status = JobStatus(job.status)
+    percent = 100.0 if status is JobStatus.SUCCEEDED else 100.0 * job.step / max(job.steps, 1)
+    view = Progress(step=job.step, steps=job.steps, percent=min(percent, 100.0))
+    if status in LEASED:
+        view.phase = job.phase
+        times = job.recent_step_seconds
+        if times:
+            left = max(job.steps - job.step, 0)
+            view.eta_seconds = left * median(times)
+            tenths = quantiles(times, n=10, method="inclusive") if len(times) > 1 else [times[0]]
+            view.eta_low_seconds, view.eta_high_seconds = left * tenths[0], left * tenths[-1]
+    return view
+
+
+def _fields(job: JobRow) -> dict[str, object]:
+    return {
+        "id": job.id,
+        "name": job.name,
+        "project": job.project_id,
+        "status": job.status,
+        "reason": job.reason,
+        "error": JobError.model_validate(job.error) if job.error else None,
+        "progress": progress(job),
+        "attempt": job.attempt,
+        "model": job.model_id,
+        "dataset": job.dataset_id,
+        "reward_names": [reward["name"] for reward in job.resolved_spec["rewards"]],
+        "held_out_reward_before": job.held_out_reward_before,
+        "held_out_reward": job.held_out_reward,
+        "best_step": job.best_step,
+        "adapter": job.adapter_id,
+        "jail": job.jail,
+        "created_at": job.created_at,
+        "started_at": job.started_at,
+        "finished_at": job.finished_at,
+        "created_by": job.created_by,
+    }
+
+
+def job_view(job: JobRow) -> Job:
+    return Job.model_validate(_fields(job))
+
+
+def job_detail(job: JobRow) -> JobDetail:
+    return JobDetail.model_validate(
+        _fields(job)
+        | {
+            "spec": job.spec,
+            "resolved_spec": job.resolved_spec,
+            "facts": job.facts,
+            "warnings": job.warnings,
+        }
+    )
+
+
+def checkpoint_view(checkpoint: CheckpointRow, job: JobRow) -> Checkpoint:
+    """The final checkpoint of a succeeded job names its adapter."""
+    return Checkpoint(
+        id=checkpoint.id,
+        job=checkpoint.job_id,
+        step=checkpoint.step,
+        bytes=checkpoint.bytes,
+        held_out_reward=checkpoint.held_out_reward,
+        best=checkpoint.best,
+        final=checkpoint.final,
+        adapter=job.adapter_id if checkpoint.final and job.status in FINAL else None,
+        created_at=checkpoint.created_at,
+    )

@@ -1,0 +1,143 @@
+"""What is recorded of a job: metrics, completions, checkpoints, logs, findings, events and the live stream."""
+
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi.responses import StreamingResponse
+
+from backend.auth import Reader
+from backend.database import DatabaseDep, Session
+from backend.events import HubDep
+from backend.jobs import completions, metrics, repository, stream
+from backend.jobs.object_cache import ObjectCacheDep
+from backend.jobs.view import checkpoint_view
+from backend.strict_json import StrictRoute
+from reinforge.schemas.common import Page
+from reinforge.schemas.jobs import (
+    Checkpoint,
+    Completion,
+    CompletionPage,
+    FindingEntry,
+    JobEvent,
+    LogEntry,
+    Metrics,
+)
+from reinforge.states import FINAL
+
+router = APIRouter(tags=["jobs"], route_class=StrictRoute)
+
+LARGEST = 2**53
+Number = Annotated[int, Path(ge=0, le=LARGEST)]
+After = Annotated[int, Query(ge=0, le=LARGEST)]
+Many = Annotated[int, Query(ge=1, le=1000)]
+
+
+@router.get("/jobs/{id}/metrics", response_model=Metrics, operation_id="getJobMetrics")
+async def get_metrics(id: str, session: Session, who: Reader) -> Response:
+    """Every series, columnar; `seq` is where a stream that continues these points starts."""
+    await repository.find(session, who.project_id, id)
+    return Response(orjson.dumps(await metrics.columns(session, id)), media_type="application/json")
+
+
+@router.get("/jobs/{id}/completions", operation_id="listCompletions")
+async def list_completions(
+    id: str,
+    session: Session,
+    who: Reader,
+    step: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    split: completions.Split = "train",
+    prompt_no: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    sort: completions.Sort | None = None,
+    limit: Many = 128,
+    offset: After = 0,
+) -> CompletionPage:
+    """Completions of one step: whole groups by prompt, or one by one with `sort`."""
+    await repository.find(session, who.project_id, id)
+    return await completions.list_rows(
+        session, id, split=split, step=step, prompt_no=prompt_no, sort=sort, limit=limit, offset=offset
+    )
+
+
+@router.get("/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}", operation_id="getCompletion")
+async def get_completion(
+    id: str,
+    split: completions.Split,
+    step: Number,
+    prompt_no: Number,
+    sample_no: Number,
+    session: Session,
+    cache: ObjectCacheDep,
+    who: Reader,
+) -> Completion:
+    """One completion with prompt, row, tokens, log-probabilities, entropies and what each reward said."""
+    await repository.find(session, who.project_id, id)
+    return await completions.full(
+        session, cache, id, split=split, step=step, prompt_no=prompt_no, sample_no=sample_no
+    )
+
+
+@router.get("/jobs/{id}/checkpoints", operation_id="listCheckpoints")
+async def list_checkpoints(id: str, session: Session, who: Reader) -> Page[Checkpoint]:
+    """The best three by held-out reward and the last, highest step first."""
+    job = await repository.find(session, who.project_id, id)
+    return Page(data=[checkpoint_view(each, job) for each in await repository.checkpoints(session, id)])
+
+
+@router.get("/jobs/{id}/logs", operation_id="listJobLogs")
+async def list_logs(
+    id: str, session: Session, who: Reader, after: After = 0, limit: Many = 200
+) -> Page[LogEntry]:
+    """In order; `after` is the `seq` of the last line already seen."""
+    await repository.find(session, who.project_id, id)
+    found = await repository.log_lines(session, id, after=after, limit=limit + 1)
+    data = [LogEntry.model_validate(line) for line in found[:limit]]
+    more = len(found) > limit
+    return Page(data=data, has_more=more, next_cursor=str(data[-1].seq) if more else None)
+
+
+@router.get("/jobs/{id}/findings", operation_id="listFindings")
+async def list_findings(id: str, session: Session, who: Reader) -> Page[FindingEntry]:
+    await repository.find(session, who.project_id, id)
+    found = await repository.findings(session, id)
+    return Page(data=[FindingEntry.model_validate(each) for each in found])
+
+
+@router.get("/jobs/{id}/events", operation_id="listEvents")
+async def list_events(
+    id: str, session: Session, who: Reader, after: After = 0, limit: Many = 200
+) -> Page[JobEvent]:
+    """In order; `after` is the `seq` of the last event already seen."""
+    await repository.find(session, who.project_id, id)
+    found = await repository.events(session, id, after=after, limit=limit + 1)
+    data = [JobEvent.model_validate(stream.event_view(event)) for event in found[:limit]]
+    more = len(found) > limit
+    return Page(data=data, has_more=more, next_cursor=str(data[-1].seq) if more else None)
+
+
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+    204: {"description": "The job has ended and nothing follows the cursor: do not reconnect."},
+}
+
+
+@router.get(
+    "/jobs/{id}/stream", response_class=StreamingResponse, responses=STREAMED, operation_id="streamJob"
+)
+async def stream_job(
+    id: str,
+    database: DatabaseDep,
+    hub: HubDep,
+    who: Reader,
+    after: After = 0,
+    last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
+) -> Response:
+    """Live events (server-sent): frames of event `batch` with `{seq, events}`, their id being `ftjob-…:SEQ`."""
+    position = stream.cursor(id, last_event_id, after)
+    async with database.transaction() as session:
+        job = await repository.find(session, who.project_id, id)
+    if job.status in FINAL and position >= job.seq:
+        return Response(status_code=204, media_type="text/event-stream")
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    body = stream.frames(database, hub, id, position)
+    return StreamingResponse(body, headers=headers, media_type="text/event-stream")

@@ -1,0 +1,63 @@
+"""Request bodies as strict JSON: no NaN or Infinity, no lone surrogates, and no NUL, which PostgreSQL cannot keep.
+
+A router with `route_class=StrictRoute` answers 422 to them. On the worker door (`WorkerRoute`) NUL characters
+become U+FFFD instead: a completion is data, and a model may well produce one.
+"""
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import orjson
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+_ESCAPED_NUL = b"\\u0000"
+
+
+class _Strict(Request):
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            self._json = self.checked(await self.body())
+        return self._json
+
+    def checked(self, body: bytes) -> Any:
+        value = orjson.loads(body)
+        if _ESCAPED_NUL in body and replace_nul(value) != value:
+            raise json.JSONDecodeError(
+                "NUL characters cannot be stored", body.decode(), body.index(_ESCAPED_NUL)
+            )
+        return value
+
+
+class _Lenient(_Strict):
+    def checked(self, body: bytes) -> Any:
+        value = orjson.loads(body)
+        return replace_nul(value) if _ESCAPED_NUL in body else value
+
+
+def replace_nul(value: Any) -> Any:
+    """The same JSON value with every NUL character replaced by U+FFFD."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, list):
+        return [replace_nul(each) for each in value]
+    if isinstance(value, dict):
+        return {replace_nul(key): replace_nul(each) for key, each in value.items()}
+    return value
+
+
+class StrictRoute(APIRoute):
+    request_class: type[_Strict] = _Strict
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            return await handler(self.request_class(request.scope, request.receive))
+
+        return strict
+
+
+class WorkerRoute(StrictRoute):
+    request_class = _Lenient

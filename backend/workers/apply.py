@@ -1,0 +1,186 @@
+"""What each kind of record changes. Called with the job's row locked; the caller checks fence and sequence."""
+
+import functools
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.ids import new_id
+from backend.jobs.lifecycle import append_event, change_status
+from backend.jobs.ranking import rank_checkpoints
+from backend.jobs.view import RECENT_STEPS, checkpoint_view
+from backend.models import (
+    Attempt,
+    Checkpoint,
+    Completion,
+    FindingRow,
+    Job,
+    LogLineRow,
+    ResumeState,
+    StepRollouts,
+)
+from backend.objects import require_stored
+from backend.workers.claim import HELD_OUT_REWARD
+from backend.workers.ending import end_attempt
+from backend.workers.points import store_points
+from reinforge.records import (
+    CheckpointSaved,
+    Ended,
+    Evaluated,
+    Finding,
+    LogLine,
+    Phase,
+    Record,
+    ResumeStateSaved,
+    Rollouts,
+    Started,
+    StepMetrics,
+)
+from reinforge.states import JobStatus
+
+KEPT_RESUME_STATES = 2
+
+
+class Applier:
+    """Applies the records of one batch to a locked job."""
+
+    def __init__(self, session: AsyncSession, job: Job, attempt: Attempt) -> None:
+        self.session, self.job, self.attempt = session, job, attempt
+        self._emit = functools.partial(append_event, session, job)
+
+    async def apply(self, record: Record) -> None:
+        match record:
+            case Phase():
+                await self._phase(record)
+            case Started():
+                await self._started(record)
+            case StepMetrics():
+                await self._step_metrics(record)
+            case Rollouts():
+                await self._rollouts(record)
+            case Evaluated():
+                await self._evaluated(record)
+            case CheckpointSaved():
+                await self._checkpoint(record)
+            case ResumeStateSaved():
+                await self._resume_state(record)
+            case LogLine():
+                await self._log(record)
+            case Finding():
+                await self._finding(record)
+            case Ended():
+                await end_attempt(self.session, self.job, self.attempt, record)
+
+    async def _phase(self, record: Phase) -> None:
+        job = self.job
+        job.phase, job.phase_step = record.phase, record.step
+        job.phase_done, job.phase_total = record.done, record.total
+        data = record.model_dump(include={"phase", "step", "done", "total"})
+        await self._emit("phase", data, step=record.step)
+
+    async def _started(self, record: Started) -> None:
+        job = self.job
+        job.step, job.steps, job.facts = record.step, record.steps, record.facts
+        job.jail = record.facts.get("jail") or job.jail
+        if job.status == JobStatus.STARTING:
+            await change_status(self.session, job, JobStatus.RUNNING)
+
+    async def _step_metrics(self, record: StepMetrics) -> None:
+        job = self.job
+        job.step = record.step
+        if (seconds := record.values.get("time/step")) is not None:
+            job.recent_step_seconds = [*job.recent_step_seconds, seconds][-RECENT_STEPS:]
+        await self._points("train", record)
+
+    async def _points(self, kind: str, record: StepMetrics | Evaluated) -> None:
+        await store_points(self.session, self.job.id, kind, record.step, record.ts, record.values)
+        data = {"step": record.step, "kind": kind, "values": record.values, "ts": record.ts}
+        await self._emit("metrics", data, step=record.step)
+
+    async def _rollouts(self, record: Rollouts) -> None:
+        job = self.job
+        await require_stored(self.session, record.blob.sha256)
+        where = {"job_id": job.id, "split": record.split, "step": record.step}
+        await self.session.execute(delete(StepRollouts).filter_by(**where))
+        await self.session.execute(
+            insert(StepRollouts).values(
+                **where,
+                attempt=self.attempt.number,
+                sha256=record.blob.sha256,
+                count=len(record.rows),
+                revisions=record.revisions,
+            )
+        )
+        if record.rows:
+            rows: list[dict[str, Any]] = [where | row.model_dump() for row in record.rows]
+            await self.session.execute(insert(Completion), rows)
+        data = {"step": record.step, "split": record.split, "count": len(record.rows)}
+        await self._emit("completions", data, step=record.step)
+
+    async def _evaluated(self, record: Evaluated) -> None:
+        job = self.job
+        reward = record.values.get(HELD_OUT_REWARD)
+        await self._points("held_out", record)
+        if record.step == 0:
+            job.held_out_reward_before = reward
+        job.held_out_reward = reward
+        query = select(Checkpoint).where(Checkpoint.job_id == job.id, Checkpoint.step == record.step)
+        checkpoint = await self.session.scalar(query)
+        if checkpoint is not None and checkpoint.held_out_reward is None:
+            checkpoint.held_out_reward = reward
+            await rank_checkpoints(self.session, job)
+
+    async def _checkpoint(self, record: CheckpointSaved) -> None:
+        job = self.job
+        await require_stored(self.session, record.blob.sha256)
+        query = select(Checkpoint).where(Checkpoint.job_id == job.id, Checkpoint.step == record.step)
+        checkpoint = await self.session.scalar(query)
+        if checkpoint is None:
+            checkpoint = Checkpoint(id=new_id("ftckpt_"), job_id=job.id, step=record.step, best=False)
+            self.session.add(checkpoint)
+        checkpoint.attempt = self.attempt.number
+        checkpoint.sha256, checkpoint.bytes = record.blob.sha256, record.blob.bytes
+        checkpoint.held_out_reward = (
+            checkpoint.held_out_reward if record.held_out_reward is None else record.held_out_reward
+        )
+        checkpoint.final = record.final
+        await rank_checkpoints(self.session, job)
+        data = checkpoint_view(checkpoint, job).model_dump(mode="json")
+        await self._emit("checkpoint", data, step=record.step)
+
+    async def _resume_state(self, record: ResumeStateSaved) -> None:
+        job = self.job
+        await require_stored(self.session, record.blob.sha256)
+        await self.session.merge(
+            ResumeState(
+                job_id=job.id,
+                step=record.step,
+                attempt=self.attempt.number,
+                sha256=record.blob.sha256,
+                bytes=record.blob.bytes,
+            )
+        )
+        await self.session.flush()
+        mine = select(ResumeState.step).where(ResumeState.job_id == job.id)
+        newest = mine.order_by(ResumeState.step.desc()).limit(KEPT_RESUME_STATES)
+        await self.session.execute(
+            delete(ResumeState).where(ResumeState.job_id == job.id, ResumeState.step.not_in(newest))
+        )
+        job.lost_attempts = 0
+
+    async def _log(self, record: LogLine) -> None:
+        fields = {
+            "ts": record.ts,
+            "level": record.level,
+            "message": record.message,
+            "step": record.step,
+            "attempt": self.attempt.number,
+        }
+        seq = await self._emit("log", {"seq": self.job.seq + 1, **fields})
+        self.session.add(LogLineRow(job_id=self.job.id, seq=seq, **fields))
+
+    async def _finding(self, record: Finding) -> None:
+        fields = record.model_dump(include={"code", "severity", "step", "message", "hint", "evidence"})
+        seq = await self._emit("finding", fields, step=record.step)
+        self.session.add(FindingRow(job_id=self.job.id, seq=seq, ts=record.ts, **fields))

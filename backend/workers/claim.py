@@ -1,0 +1,135 @@
+"""Claiming a job: the row lock decides who runs it, the attempt number fences off everyone else.
+
+The transaction that starts an attempt also removes what the attempt before did after the state from which this
+one resumes, so that one history survives.
+"""
+
+import secrets
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.auth import digest
+from backend.jobs.lifecycle import append_event, change_status, lease_end
+from backend.jobs.ranking import rank_checkpoints
+from backend.models import (
+    Attempt,
+    BaseModel,
+    Checkpoint,
+    Dataset,
+    Event,
+    FindingRow,
+    Job,
+    JobReward,
+    MetricPoint,
+    MetricSeries,
+    ResumeState,
+    RewardRevision,
+    StepRollouts,
+)
+from reinforge.records import Blob
+from reinforge.schemas.worker_door import Claim, Claimed, ClaimedReward
+from reinforge.states import JobStatus
+
+HELD_OUT_REWARD = "held_out/reward_mean"
+
+
+async def claim(session: AsyncSession, body: Claim) -> Claimed | None:
+    """Give the named job, or the oldest queued one, to a worker; None when there is none or another was faster."""
+    query = select(Job).where(Job.status == JobStatus.QUEUED).order_by(Job.queued_at, Job.id).limit(1)
+    if body.job is not None:
+        query = query.where(Job.id == body.job)
+    job = await session.scalar(query.with_for_update(skip_locked=True))
+    if job is None:
+        return None
+    resume = await session.scalar(
+        select(ResumeState).where(ResumeState.job_id == job.id).order_by(ResumeState.step.desc()).limit(1)
+    )
+    step = resume.step if resume else 0
+    if job.attempt > 0:
+        await _rewind(session, job, step)
+    token = secrets.token_urlsafe(32)
+    job.attempt += 1
+    job.lease_until = lease_end()
+    session.add(
+        Attempt(
+            job_id=job.id,
+            number=job.attempt,
+            worker_id=body.worker,
+            token_sha256=digest(token),
+            resume_step=step,
+        )
+    )
+    await change_status(session, job, JobStatus.STARTING)
+    return await _claimed(session, job, token, resume)
+
+
+async def _claimed(session: AsyncSession, job: Job, token: str, resume: ResumeState | None) -> Claimed:
+    model = await session.get_one(BaseModel, job.model_id)
+    dataset = await session.get_one(Dataset, job.dataset_id)
+    held_out = await session.get_one(Dataset, job.held_out_dataset_id) if job.held_out_dataset_id else None
+    return Claimed(
+        job=job.id,
+        attempt=job.attempt,
+        job_token=token,
+        spec=job.resolved_spec,
+        model_source=model.source,
+        model_sha256=job.model_sha256,
+        dataset=Blob(sha256=dataset.sha256, bytes=dataset.bytes),
+        dataset_format=dataset.format,
+        held_out=Blob(sha256=held_out.sha256, bytes=held_out.bytes) if held_out else None,
+        held_out_format=held_out.format if held_out else None,
+        rewards=await _rewards(session, job),
+        resume=Blob(sha256=resume.sha256, bytes=resume.bytes) if resume else None,
+        resume_step=resume.step if resume else 0,
+    )
+
+
+async def _rewards(session: AsyncSession, job: Job) -> list[ClaimedReward]:
+    """The job's rewards with the source of the revision that was pinned at creation."""
+    rows = await session.execute(
+        select(JobReward, RewardRevision.source)
+        .outerjoin(
+            RewardRevision,
+            (RewardRevision.reward_id == JobReward.reward_id)
+            & (RewardRevision.revision == JobReward.revision),
+        )
+        .where(JobReward.job_id == job.id)
+        .order_by(JobReward.position)
+    )
+    return [
+        ClaimedReward(
+            name=reward.name,
+            source=reward.source if reward.source is not None else stored,
+            revision=f"{reward.reward_id}@{reward.revision}"
+            if reward.reward_id
+            else f"sha256:{reward.sha256}",
+        )
+        for reward, stored in rows
+    ]
+
+
+async def _rewind(session: AsyncSession, job: Job, step: int) -> None:
+    """Remove what lies after `step` and tell the watchers; log lines and status events stay, as history."""
+    series = select(MetricSeries.id).where(MetricSeries.job_id == job.id)
+    await session.execute(
+        delete(MetricPoint).where(MetricPoint.series_id.in_(series), MetricPoint.step > step)
+    )
+    for table in (StepRollouts, Checkpoint, FindingRow, ResumeState):
+        await session.execute(delete(table).where(table.job_id == job.id, table.step > step))
+    await session.execute(delete(Event).where(Event.job_id == job.id, Event.step > step))
+    job.step = step
+    newest = (
+        select(MetricPoint.value)
+        .join(MetricSeries, MetricSeries.id == MetricPoint.series_id)
+        .where(
+            MetricSeries.job_id == job.id,
+            MetricSeries.kind == "held_out",
+            MetricSeries.key == HELD_OUT_REWARD,
+        )
+        .order_by(MetricPoint.step.desc())
+        .limit(1)
+    )
+    job.held_out_reward = await session.scalar(newest)
+    await rank_checkpoints(session, job)
+    await append_event(session, job, "rewind", {"to_step": step})

@@ -1,0 +1,40 @@
+"""The fence: only the current attempt, with its token, may speak for a job."""
+
+import hmac
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.auth import digest
+from backend.jobs.lifecycle import lock_job
+from backend.models import Attempt, Job
+from reinforge.errors import LeaseLost, NotFound
+from reinforge.states import LEASED
+
+
+async def lock_attempt(
+    session: AsyncSession, job_id: str, number: int, token: str | None
+) -> tuple[Job, Attempt]:
+    """The job (locked) and its current attempt. Raises LeaseLost for anyone but its owner.
+
+    The attempt may have ended: what it reported again was stored, which `holds_lease` does not say.
+    """
+    try:
+        job = await lock_job(session, job_id)
+    except NotFound as error:
+        raise _lost(f"There is no job {job_id}.") from error
+    attempt = await session.get(Attempt, (job_id, number)) if number == job.attempt else None
+    if attempt is None:
+        raise _lost(f"Attempt {number} of {job_id} is over: attempt {job.attempt} has taken its place.")
+    if token is None or not hmac.compare_digest(digest(token), attempt.token_sha256):
+        raise _lost(f"The job token does not belong to attempt {number} of {job_id}.")
+    return job, attempt
+
+
+def require_lease(job: Job, attempt: Attempt) -> None:
+    """Raises LeaseLost when the attempt has ended or its lease has been taken away."""
+    if attempt.ended_at is not None or job.status not in LEASED or job.lease_until is None:
+        raise _lost(f"{job.id} is {job.status}: attempt {attempt.number} no longer holds it.")
+
+
+def _lost(message: str) -> LeaseLost:
+    return LeaseLost(message, hint="Stop the trainer; the platform decides what becomes of the job.")

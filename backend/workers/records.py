@@ -1,0 +1,41 @@
+"""Records of a trainer, applied once each: in order, in one transaction, under the job's row lock."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.models import Attempt
+from backend.workers.apply import Applier
+from backend.workers.fence import lock_attempt, require_lease
+from reinforge.errors import InvalidInput
+from reinforge.records import Record
+from reinforge.schemas.worker_door import RecordBatch, RecordReply
+
+
+async def store(session: AsyncSession, job_id: str, token: str | None, body: RecordBatch) -> RecordReply:
+    """Apply the records that are not stored yet; the rest of the batch was, and is acknowledged again.
+
+    Raises LeaseLost, or InvalidInput (`sequence_gap`, `blob_missing`), and then nothing of the batch is stored.
+    """
+    job, attempt = await lock_attempt(session, job_id, body.attempt, token)
+    fresh = [record for record in body.records if record.sequence > attempt.last_sequence]
+    if fresh:
+        require_lease(job, attempt)
+        _check_sequence(attempt, fresh)
+        applier = Applier(session, job, attempt)
+        for record in fresh:
+            require_lease(job, attempt)
+            await applier.apply(record)
+            attempt.last_sequence = record.sequence
+    return RecordReply(acknowledged=attempt.last_sequence)
+
+
+def _check_sequence(attempt: Attempt, records: Sequence[Record]) -> None:
+    for expected, record in enumerate(records, attempt.last_sequence + 1):
+        if record.sequence != expected:
+            raise InvalidInput(
+                f"Record {record.sequence} came where {expected} was expected.",
+                code="sequence_gap",
+                param="records",
+                hint=f"Send the records from {attempt.last_sequence + 1} on, in order.",
+            )

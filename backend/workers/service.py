@@ -1,0 +1,55 @@
+"""Workers that are or were there."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.calls import ONLINE_SECONDS
+from backend.models import Attempt, Job, Worker, now
+from reinforge.schemas.resources import WorkerInfo
+from reinforge.schemas.worker_door import Register
+from reinforge.states import LEASED
+
+_LISTED = timedelta(days=7)
+"""Workers that have been away for longer are not listed."""
+
+
+async def register(session: AsyncSession, body: Register) -> None:
+    """Note a worker, or that it is still there."""
+    values = body.model_dump() | {"last_seen_at": now()}
+    await session.execute(
+        insert(Worker)
+        .values(**values, registered_at=now())
+        .on_conflict_do_update(index_elements=["id"], set_=values)
+    )
+
+
+async def list_workers(session: AsyncSession) -> list[WorkerInfo]:
+    """Workers seen in the last week, newest first, with the job that each one runs."""
+    seen = select(Worker).where(Worker.last_seen_at > now() - _LISTED).order_by(Worker.last_seen_at.desc())
+    workers: Sequence[Worker] = (await session.scalars(seen)).all()
+    running = await session.execute(
+        select(Attempt.worker_id, Job.id)
+        .join(Job, (Job.id == Attempt.job_id) & (Job.attempt == Attempt.number))
+        .where(Job.status.in_(LEASED), Job.lease_until.is_not(None))
+    )
+    jobs = dict(row._tuple() for row in running)
+    online_since = now() - timedelta(seconds=ONLINE_SECONDS)
+    return [
+        WorkerInfo(
+            id=worker.id,
+            kind=worker.kind,
+            hostname=worker.hostname,
+            online=worker.last_seen_at > online_since,
+            jail=worker.jail,
+            jail_reasons=worker.jail_reasons,
+            device=worker.device,
+            version=worker.version,
+            last_seen_at=worker.last_seen_at,
+            job=jobs.get(worker.id),
+        )
+        for worker in workers
+    ]
