@@ -1,0 +1,49 @@
+"""Chromium for tests: the one from npm, else one on PATH."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.e2e.conftest import ROOT
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run",
+]  # fmt: skip
+
+
+def chromium() -> str:
+    """Path of an executable. Raises when there is none: the browser tests never skip."""
+    script = "import('@sparticuz/chromium').then(async m => console.log(await m.default.executablePath()))"
+    node = shutil.which("node") or str(ROOT / ".venv" / "bin" / "node")
+    done = subprocess.run(
+        [node, "--input-type=module", "-e", script],
+        cwd=ROOT / "frontend",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    path = done.stdout.strip()
+    if done.returncode == 0 and os.access(path, os.X_OK):
+        return path
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None:
+        raise RuntimeError(f"no Chromium: run `make setup`. {done.stderr[-500:]}")
+    return found
+
+
+@contextmanager
+def browser_page(width: int = 1440, height: int = 1200) -> Iterator[Page]:
+    """A page in a fresh profile; fails at the end if the page logged an error."""
+    errors: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page(viewport={"width": width, "height": height}, locale="en-US")
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        yield page
+        browser.close()
+    assert errors == []

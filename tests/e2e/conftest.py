@@ -1,0 +1,102 @@
+"""The whole platform, as people run it. These tests run one after another (`make e2e`)."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reinforge.client import Reinforge
+from reinforge.platform.up import Platform
+from tests.support.processes import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO_JOB = ROOT / "examples" / "arithmetic" / "job.yaml"
+KEY = "rf-e2e-owner-key-0123456789abcdef"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(str(item.path)).is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.timeout(900))
+
+
+@dataclass
+class Demo:
+    home: Path
+    cwd: Path
+    status: int
+    output: str
+    seconds: float
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        return dict(json.loads((self.cwd / "demo-summary.json").read_text()))
+
+
+def demo_command(home: Path, *options: str) -> list[str]:
+    return [
+        sys.executable, "-m", "reinforge.cli.main", "demo", "--home", str(home), "--port", "0",
+        "--file", str(DEMO_JOB), *options,
+    ]  # fmt: skip
+
+
+def run_demo(home: Path, cwd: Path, *options: str) -> Demo:
+    begin = time.monotonic()
+    done = subprocess.run(
+        demo_command(home, "--exit", *options),
+        cwd=cwd,
+        env=os.environ | {"NO_COLOR": "1", "COLUMNS": "160"},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=850,
+    )
+    return Demo(home, cwd, done.returncode, done.stdout, time.monotonic() - begin)
+
+
+def processes_of(home: Path) -> list[str]:
+    """Command lines of running processes that know this home: from their environment or arguments."""
+    found = []
+    needle = os.fsencode(str(home))
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            command, environment = (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
+        except OSError:  # it has just ended, or is a stranger's
+            continue
+        if command and (needle in command or b"REINFORGE_HOME=" + needle in environment):
+            found.append(command.replace(b"\0", b" ").decode(errors="replace").strip())
+    return found
+
+
+def assert_nothing_left(home: Path) -> None:
+    eventually(lambda: not processes_of(home), within=20, what=f"the end of {processes_of(home)}")
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The demo, run once from nothing to its end."""
+    folder = tmp_path_factory.mktemp("demo")
+    return run_demo(folder / "home", folder)
+
+
+@pytest.fixture(scope="session")
+def platform(demo: Demo) -> Iterator[Platform]:
+    """The demo's platform, serving again, with its finished job."""
+    with Platform(demo.home, port=0, bootstrap_api_key=KEY) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def client(platform: Platform) -> Iterator[Reinforge]:
+    with Reinforge(platform.url, KEY) as one:
+        yield one

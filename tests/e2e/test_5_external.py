@@ -1,0 +1,211 @@
+"""The main job on Redis, S3 over HTTP and an external PostgreSQL, by the very commands of docker-compose.yml."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+import httpx
+import pytest
+import yaml
+
+from reinforge.platform.postgres import EmbeddedPostgres
+from tests.e2e.conftest import DEMO_JOB, ROOT
+from tests.support.processes import eventually
+
+KEY = "rf-external-owner-key-0123456789"
+REDIS = shutil.which("redis-server")
+if REDIS is None and os.environ.get("REINFORGE_REQUIRE_EXTERNAL"):
+    raise RuntimeError("REINFORGE_REQUIRE_EXTERNAL is set and there is no redis-server on PATH")
+pytestmark = pytest.mark.skipif(
+    REDIS is None, reason="no redis-server on PATH: install it to run the second stack"
+)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def interpolate(text: str, given: dict[str, str]) -> str:
+    """`${NAME:-default}` as Compose reads it."""
+    return re.sub(r"\$\{(\w+)(?::-([^}]*))?\}", lambda m: given.get(m[1]) or m[2] or "", text)
+
+
+@dataclass
+class Stack:
+    """Compose services run as plain processes: same commands, same variables, addresses of this machine."""
+
+    folder: Path
+    runtime: Path
+    api: str
+    given: dict[str, str]
+    addresses: dict[str, str]
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        text = (ROOT / "docker-compose.yml").read_text()
+        self.services: dict[str, dict[str, Any]] = yaml.safe_load(interpolate(text, self.given))["services"]
+
+    def local(self, value: str) -> str:
+        for there, here in self.addresses.items():
+            value = value.replace(there, here)
+        return value
+
+    def environment(self, name: str) -> dict[str, str]:
+        given = {
+            key: self.local(str(value)) for key, value in self.services[name].get("environment", {}).items()
+        }
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        home = self.folder / name
+        home.mkdir(exist_ok=True)
+        keep = {key: os.environ[key] for key in ("HOME", "LANG", "REINFORGE_PREFIX") if key in os.environ}
+        return keep | given | {"PATH": path, "REINFORGE_HOME": str(home)}
+
+    def start(self, name: str) -> subprocess.Popen[bytes]:
+        command = [self.local(part) for part in self.services[name]["command"]]
+        log = (self.folder / f"{name}.log").open("wb")
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=self.environment(name), stdout=log, stderr=log, start_new_session=True
+        )
+        self.running[name] = process
+        return process
+
+    def run(self, command: list[str], name: str = "api") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.local(part) for part in command], cwd=ROOT, env=self.environment(name), capture_output=True, text=True,
+            timeout=120,
+        )  # fmt: skip
+
+    def stop(self) -> None:
+        for process in reversed(self.running.values()):
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def logs(self) -> str:
+        return "\n".join(f"--- {p.name}\n{p.read_text()[-3000:]}" for p in sorted(self.folder.glob("*.log")))
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    assert REDIS is not None
+    folder = tmp_path_factory.mktemp("external")
+    runtime = Path(tempfile.mkdtemp(prefix="rf-"))
+    redis_port, s3_port, api_port = free_port(), free_port(), free_port()
+    postgres = EmbeddedPostgres(folder / "postgres")
+    others = [
+        subprocess.Popen([REDIS, "--port", str(redis_port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
+                         stdout=subprocess.DEVNULL, cwd=folder),
+        subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(s3_port)],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
+    ]  # fmt: skip
+    (folder / "postgres").mkdir(mode=0o700)
+    postgres.start()
+    database_url = postgres.url()
+    one = Stack(
+        folder, runtime, f"http://127.0.0.1:{api_port}",
+        {"REINFORGE_BIND": "127.0.0.1", "REINFORGE_PORT": str(api_port), "REINFORGE_API_KEY": KEY, "MINIO_PASSWORD": "secret-enough"},
+        {
+            "postgresql://reinforge:change-me@postgres:5432/reinforge": database_url,
+            "redis:6379": f"127.0.0.1:{redis_port}", "minio:9000": f"127.0.0.1:{s3_port}",
+            "http://api:8321": f"http://127.0.0.1:{api_port}", "/run/reinforge": str(runtime),
+        },
+    )  # fmt: skip
+    try:
+        make_bucket(f"http://127.0.0.1:{s3_port}")
+        yield one
+    finally:
+        one.stop()
+        for process in others:
+            process.terminate()
+            process.wait(20)
+        postgres.stop()
+        shutil.rmtree(runtime, ignore_errors=True)
+
+
+def make_bucket(endpoint: str) -> None:
+    """What the minio service's entry point does with `mkdir /data/reinforge`."""
+    s3 = boto3.client(
+        "s3", endpoint_url=endpoint, aws_access_key_id="a", aws_secret_access_key="b", region_name="us-east-1"
+    )
+
+    def made() -> bool:
+        try:
+            s3.create_bucket(Bucket="reinforge")
+        except Exception:
+            return False
+        return True
+
+    eventually(made, within=30, what="a bucket on the S3 server")
+
+
+def test_the_main_job_by_the_commands_of_the_compose_file(stack: Stack, tmp_path: Path) -> None:
+    migrated = stack.run(stack.services["migrate"]["command"])
+    assert migrated.returncode == 0, migrated.stderr
+    for name in ("sandbox", "api", "background", "worker", "calls"):
+        stack.start(name)
+
+    def ready() -> bool:
+        assert all(p.poll() is None for p in stack.running.values()), stack.logs()
+        try:
+            parts = httpx.get(f"{stack.api}/readyz", timeout=5).json()["parts"]
+        except (httpx.TransportError, ValueError, KeyError):
+            return False
+        return bool(parts["worker"]["ready"] and parts["calls"]["ready"])
+
+    eventually(ready, within=90, what="readiness")
+    health = stack.run(stack.services["api"]["healthcheck"]["test"][1:])
+    assert health.returncode == 0, health.stderr
+
+    job_file = yaml.safe_load(DEMO_JOB.read_text())
+    job_file["limits"] = {"steps": 6, "checkpoint_every": 3}
+    job_file["evaluation"] = {"every_steps": 0, "rows": 8, "samples_per_row": 1}
+    for name in ("additions.jsonl", "heldout.jsonl", "reward.py"):
+        shutil.copy(DEMO_JOB.parent / name, tmp_path / name)
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(job_file))
+    environment = stack.environment("api") | {"REINFORGE_URL": stack.api, "REINFORGE_API_KEY": KEY}
+    cli = [sys.executable, "-m", "reinforge.cli.main"]
+    create = [*cli, "job", "create", "-f", "job.yaml", "--wait", "--json"]
+    done = subprocess.run(create, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr + stack.logs()
+    job = json.loads(done.stdout)
+    assert job["status"] == "succeeded" and job["progress"]["step"] == 6
+    download = [*cli, "adapter", "download", job["id"], "--to", "adapter"]
+    fetched = subprocess.run(
+        download, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert fetched.returncode == 0, fetched.stderr
+    assert (Path(fetched.stdout.strip()) / "adapter_model.safetensors").stat().st_size > 10_000
+
+
+def test_every_service_of_ours_is_run_here(stack: Stack) -> None:
+    """A new service in the compose file must join the test above."""
+    strangers = {"postgres", "redis", "minio"}
+    assert set(stack.services) - strangers == {"migrate", "sandbox", "api", "background", "worker", "calls"}
+
+
+def test_the_images_start_the_same_commands() -> None:
+    """The Dockerfile's default commands are those of the compose file."""
+    text = (ROOT / "Dockerfile").read_text()
+    stages = dict(re.findall(r"FROM \S+ AS (\w+)\n(.*?)(?=\nFROM |\Z)", text, re.DOTALL))
+    services = yaml.safe_load(interpolate((ROOT / "docker-compose.yml").read_text(), {}))["services"]
+    for stage, service in {"backend": "api", "worker": "worker", "sandbox": "sandbox"}.items():
+        command = json.loads(re.findall(r"^CMD (\[.*\])$", stages[stage], re.MULTILINE)[-1])
+        assert command == services[service]["command"]
+        for copied in re.findall(r"^COPY (?!--from)(.+) \S+$", stages[stage], re.MULTILINE):
+            for source in copied.split():
+                assert (ROOT / source).exists(), f"{stage} copies {source}"
