@@ -1,0 +1,144 @@
+"""A whole job in this process: a tiny model, rewards as plain functions instead of a sandbox."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from reinforge.records import RECORD, Record
+from reinforge.spec import JobSpec
+from worker.environment.single_turn import SingleTurn
+from worker.policy.host import LocalHost
+from worker.policy.load import load_base_model
+from worker.policy.lora import LoraPolicy
+from worker.reporter import LocalReporter
+from worker.rewards.sandboxed import CodeReward, SandboxedScorer
+from worker.rollout.text import Text
+from worker.rollout.transformers_engine import TransformersEngine
+from worker.sandbox.outcome import CallOutcome, RewardRow, RowResult
+from worker.training.data import ChatRenderer, load_prompts
+from worker.training.journal import Journal
+from worker.training.loop import Outcome, train
+from worker.training.position import Position, unpack_resume_state
+
+Grade = Callable[[RewardRow], RowResult | float]
+
+
+def share_of_low_letters(row: RewardRow) -> float:
+    """A reward that a tiny model can learn: the share of characters before 'n'."""
+    return sum(character < "n" for character in row.completion) / max(1, len(row.completion))
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def small_spec(**changes: Any) -> JobSpec:
+    spec: dict[str, Any] = {
+        "model": "tiny",
+        "data": {"dataset": "rows.jsonl", "held_out_rows": 3},
+        "rewards": [{"type": "python", "name": "low", "source": "def grade(sample, item): ..."}],
+        "rollout": {"prompts_per_step": 3, "completions_per_prompt": 4, "max_completion_tokens": 10},
+        "adapter": {"rank": 4},
+        "optimizer": {"learning_rate": 0.01},
+        "evaluation": {"every_steps": 2, "rows": 3, "samples_per_row": 2},
+        "limits": {"steps": 4, "checkpoint_every": 2},
+        "seed": 5,
+    }
+    for path, value in changes.items():
+        part = spec
+        *parents, last = path.split("__")
+        for parent in parents:
+            part = part.setdefault(parent, {})
+        part[last] = value
+    return JobSpec.model_validate(spec).resolved()
+
+
+class SmallJob:
+    """Everything `train` needs, over a folder with a tiny model."""
+
+    def __init__(
+        self,
+        folder: Path,
+        model: Path,
+        spec: JobSpec,
+        *,
+        rows: list[dict[str, Any]] | None = None,
+        grade: Grade = share_of_low_letters,
+        resume: bytes | None = None,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.spec, self.position = folder, spec, Position()
+        self.base = load_base_model(model)
+        self.host = LocalHost(self.base)
+        adapter = spec.adapter
+        self.policy: LoraPolicy = self.host.create_policy(
+            "policy", rank=adapter.rank, alpha=adapter.alpha or 8, targets=adapter.targets, seed=spec.seed
+        )
+        if resume is not None:
+            self.position, state = unpack_resume_state(resume)
+            self.policy.load_state(state)
+        self.engine = TransformersEngine(self.base.model, self.base.tokenizer, self.host.activate)
+        self.reporter = LocalReporter(folder)
+        self.reporter.rewind(self.position.step)
+        self.text = Text(self.base.tokenizer)
+        self.scorer = SandboxedScorer([_reward(reward) for reward in spec.rewards], _call(grade), threads=2)
+        path = write_rows(folder / "rows.jsonl", rows or [{"prompt": f"row {n}"} for n in range(12)])
+        self.prompts = load_prompts(
+            spec.data, path, None, renderer=ChatRenderer(self.base.tokenizer), seed=spec.seed, max_tokens=200
+        )
+
+    def train(self) -> Outcome:
+        journal = Journal(
+            self.reporter, self.text.pieces, model=self.spec.model, revisions=lambda: self.scorer.revisions
+        )
+        return asyncio.run(
+            train(
+                self.spec,
+                policy=self.policy,
+                engine=self.engine,
+                environment=SingleTurn(),
+                scorer=self.scorer,
+                reporter=self.reporter,
+                journal=journal,
+                prompts=self.prompts,
+                decode=self.text.completion,
+                stop_ids=self.base.stop_ids,
+                position=self.position,
+            )
+        )
+
+    def records(self, kind: str | None = None) -> list[Record]:
+        lines = (self.folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
+        found = [RECORD.validate_json(line) for line in lines]
+        return [record for record in found if kind is None or record.kind == kind]
+
+    def blob(self, record: Any) -> bytes:
+        return (self.folder / "blobs" / record.blob.sha256).read_bytes()
+
+    def metrics(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def _reward(reward: Any) -> CodeReward:
+    return CodeReward(
+        name=reward.name,
+        weight=reward.weight,
+        source=reward.source,
+        revision=f"{reward.name}@1",
+        entry=reward.entry,
+        granularity=reward.granularity,
+        isolate=reward.isolate,
+        on_error=reward.on_error,
+        timeout_seconds=reward.timeout_seconds,
+    )
+
+
+def _call(grade: Grade) -> Callable[[CodeReward, list[RewardRow]], CallOutcome]:
+    def call(reward: CodeReward, rows: list[RewardRow]) -> CallOutcome:
+        graded = [grade(row) for row in rows]
+        return CallOutcome("ok", [g if isinstance(g, RowResult) else RowResult("ok", g) for g in graded])
+
+    return call

@@ -1,0 +1,64 @@
+"""Randomly initialised two-layer models with a byte-level tokenizer, small enough to train in a test."""
+
+import json
+from pathlib import Path
+from typing import Literal
+
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen3Config, Qwen3ForCausalLM
+
+SPECIALS = ("<pad>", "<end>", "<user>", "<assistant>")
+TEMPLATE = (
+    "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+def write_tiny_model(
+    folder: Path,
+    architecture: Literal["qwen3", "llama"] = "qwen3",
+    *,
+    seed: int = 0,
+    chat_template: bool = True,
+    context: int = 256,
+) -> Path:
+    """A folder that `from_pretrained` loads: safetensors, config, tokenizer."""
+    torch.manual_seed(seed)
+    sizes = dict(
+        vocab_size=len(SPECIALS) + 256,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=context,
+        pad_token_id=0,
+        eos_token_id=1,
+        bos_token_id=None,
+    )
+    model: PreTrainedModel
+    if architecture == "qwen3":
+        model = Qwen3ForCausalLM(Qwen3Config(**sizes, head_dim=8, tie_word_embeddings=True))
+    else:
+        model = LlamaForCausalLM(LlamaConfig(**sizes, tie_word_embeddings=False))
+    with torch.no_grad():
+        # Freshly initialised models are almost uniform; wider embeddings give them opinions worth comparing.
+        model.get_input_embeddings().weight.mul_(20)
+    model.save_pretrained(folder)
+    write_tokenizer(folder, chat_template=chat_template)
+    return folder
+
+
+def write_tokenizer(folder: Path, *, chat_template: bool) -> None:
+    symbols = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {token: index for index, token in enumerate((*SPECIALS, *symbols))}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIALS])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "<pad>", "eos_token": "<end>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    if chat_template:
+        (folder / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")

@@ -1,0 +1,38 @@
+"""The protocol between the collector and whatever answers the policy."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One row of a dataset, ready to be sampled from."""
+
+    row_index: int
+    """Index of the row in its dataset."""
+    item: dict[str, Any]
+    """The whole row: what a reward sees as `item`."""
+    messages: list[dict[str, Any]]
+    text: str
+    """The rendered prompt, special tokens included."""
+    token_ids: tuple[int, ...]
+    prompt_hash: str
+    """SHA-256 (hex) of the messages: equal prompts are equal across jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of tokens by one author. The action mask follows from `by`: only the policy's tokens are trained on."""
+
+    token_ids: tuple[int, ...]
+    by: Literal["policy", "environment"]
+    sampler_logprobs: tuple[float, ...] = field(default=())
+    """One per token of a policy segment: log-probability under logits / temperature when it was sampled."""
+
+
+class Environment(Protocol):
+    def start(self, prompt: Prompt) -> tuple[Segment, ...]:
+        """The segments that the policy continues; all by the environment."""
+
+    def step(self, prompt: Prompt, segments: tuple[Segment, ...]) -> tuple[Segment, ...] | None:
+        """The environment's answer to all segments so far, or None when the rollout is done."""

@@ -1,0 +1,258 @@
+"""The trainer process: `python -m worker.main --run DIR [--offline]`.
+
+Reads `DIR/run.json` (`reinforge.records.RunManifest`) and is the only place that chooses the engine, the rewards
+and the reporter. It exits with 0 after an `ended` record, whatever the outcome.
+"""
+
+import argparse
+import asyncio
+import dataclasses
+import importlib.metadata
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from reinforge.errors import JobFailure
+from reinforge.records import Command, Ended, Phase, RunManifest, Started
+from reinforge.spec import JobSpec
+from worker.environment.single_turn import SingleTurn
+from worker.policy.host import LocalHost
+from worker.policy.load import BaseModel, load_base_model
+from worker.policy.lora import LoraPolicy
+from worker.progress import ProgressDisplay
+from worker.reporter import RECORD_FD, LocalReporter, PipeReporter, RunFolder
+from worker.rewards.sandboxed import CodeReward, SandboxedScorer, sandbox_call
+from worker.rollout.text import Text
+from worker.rollout.transformers_engine import TransformersEngine
+from worker.sandbox.client import SandboxClient
+from worker.training.data import ChatRenderer, Prompts, load_prompts
+from worker.training.ends import End, end_of
+from worker.training.journal import Journal
+from worker.training.loop import Outcome, train
+from worker.training.position import Position, unpack_resume_state
+
+POLICY = "policy"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m worker.main", description="Train one job.")
+    parser.add_argument("--run", type=Path, required=True, help="folder with run.json")
+    parser.add_argument("--offline", action="store_true", help="no supervisor: draw a progress bar")
+    arguments = parser.parse_args()
+    folder: Path = arguments.run
+    manifest = RunManifest.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
+    set_threads()
+    with (
+        offline_reporter(folder, manifest)
+        if arguments.offline
+        else pipe_reporter(folder, manifest) as reporter
+    ):
+        job = Job(manifest, reporter)
+        job.run()
+        if arguments.offline and job.policy is not None and job.position.step > 0:
+            job.policy.export(folder / "adapter", base_model=job.spec.model)
+
+
+class Job:
+    """One attempt at a job, assembled piece by piece, so that whatever fails finds what was there before."""
+
+    def __init__(self, manifest: RunManifest, reporter: RunFolder) -> None:
+        self.manifest = manifest
+        self.reporter = reporter
+        self.spec = JobSpec.model_validate(manifest.spec)
+        self.position = Position()
+        self.policy: LoraPolicy | None = None
+        self.journal: Journal | None = None
+
+    def run(self) -> End:
+        """Train to an end and report it."""
+        try:
+            outcome = self._train()
+            end = End(outcome.outcome, outcome.reason)
+        except Exception as error:  # noqa: BLE001 - the boundary where an error becomes a named end
+            end = end_of(error)
+            if end.outcome == "paused" and self.journal is not None and self.policy is not None:
+                self.journal.resume_state(self.position, self.policy)
+        fields = dataclasses.asdict(end)
+        self.reporter.report(Ended, step=self.position.step, **fields)
+        return end
+
+    def _train(self) -> Outcome:
+        spec, manifest, reporter = self.spec, self.manifest, self.reporter
+        reporter.report(Phase, phase="loading", step=0)
+        base = load_base_model(Path(manifest.model_path))
+        host = LocalHost(base)
+        adapter = spec.adapter
+        alpha = adapter.alpha or 2.0 * adapter.rank
+        policy = host.create_policy(
+            POLICY, rank=adapter.rank, alpha=alpha, targets=adapter.targets, seed=spec.seed
+        )
+        if manifest.resume_path is not None:
+            self.position, state = unpack_resume_state(Path(manifest.resume_path).read_bytes())
+            policy.load_state(state)
+        reporter.rewind(self.position.step)
+        prompts = self._prompts(base)
+        text = Text(base.tokenizer)
+        with SandboxClient(manifest.sandbox_socket) as client:
+            jail = proved_jail(client)
+            scorer = SandboxedScorer(code_rewards(spec, manifest), sandbox_call(client))
+            self.policy = policy
+            self.journal = Journal(
+                reporter, text.pieces, model=spec.model, revisions=lambda: scorer.revisions
+            )
+            facts = host.facts | {"engine": spec.rollout.engine, "jail": jail, "versions": versions()}
+            reporter.report(Started, step=self.position.step, steps=spec.limits.steps, facts=facts)
+            self._introduce(facts, prompts)
+            return asyncio.run(
+                train(
+                    spec,
+                    policy=policy,
+                    engine=TransformersEngine(base.model, base.tokenizer, host.activate),
+                    environment=SingleTurn(),
+                    scorer=scorer,
+                    reporter=reporter,
+                    journal=self.journal,
+                    prompts=prompts,
+                    decode=text.completion,
+                    stop_ids=base.stop_ids,
+                    position=self.position,
+                )
+            )
+
+    def _prompts(self, base: BaseModel) -> Prompts:
+        spec, manifest = self.spec, self.manifest
+        held_out = Path(manifest.held_out_path) if manifest.held_out_path else None
+        prompts = load_prompts(
+            spec.data,
+            Path(manifest.dataset_path),
+            held_out,
+            renderer=ChatRenderer(base.tokenizer),
+            seed=spec.seed,
+            max_tokens=prompt_limit(spec, base.context_length),
+        )
+        prompts.check()
+        return prompts
+
+    def _introduce(self, facts: dict[str, Any], prompts: Prompts) -> None:
+        """The first lines of the log: what runs where, on what."""
+        assert self.journal is not None
+        trainable, whole = facts["trainable_parameters"], facts["parameters"]
+        self.journal.log(
+            "info",
+            f"{self.spec.model}: {facts['architecture']}, {whole:,} parameters and {trainable:,} in the adapter, "
+            f"on {facts['device']} in {facts['precision']} with {facts['torch_threads']} threads; "
+            f"rewards run in jail {facts['jail']}",
+        )
+        for note in prompts.notes:
+            self.journal.log("info", note)
+        if self.position.step:
+            self.journal.log("info", f"Continuing after step {self.position.step}", self.position.step)
+        if self.spec.rollout.top_p < 1:
+            self.journal.log(
+                "warning",
+                "top_p is below 1: completions come from a truncated distribution, the loss is taken under the "
+                "whole one.",
+            )
+
+
+def code_rewards(spec: JobSpec, manifest: RunManifest) -> list[CodeReward]:
+    """The specification's rewards with the code that the manifest has for them."""
+    code = {reward.name: reward for reward in manifest.rewards}
+    return [
+        CodeReward(
+            name=reward.name,
+            weight=reward.weight,
+            source=Path(code[reward.name].path).read_text(encoding="utf-8"),
+            revision=code[reward.name].revision,
+            entry=reward.entry,
+            granularity=reward.granularity,
+            isolate=reward.isolate,
+            on_error=reward.on_error,
+            timeout_seconds=reward.timeout_seconds,
+        )
+        for reward in spec.rewards
+    ]
+
+
+def proved_jail(client: SandboxClient) -> str:
+    """The jail that rewards run in. Raises JobFailure `sandbox_unavailable` (retryable)."""
+    status = client.status()
+    if not status.available or status.jail is None:
+        raise JobFailure(
+            f"Rewards cannot run on this worker: {'; '.join(status.reasons)}",
+            code="sandbox_unavailable",
+            hint="`reinforge doctor` says what the sandbox needs. Then resume the job.",
+            retryable=True,
+        )
+    return status.jail
+
+
+def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
+    """Longest prompt in tokens: what the job allows and the model's context leaves."""
+    rollout = spec.rollout
+    room = (context_length or 2**31) - rollout.max_completion_tokens
+    if room < 1:
+        raise JobFailure(
+            f"The model's context of {context_length} tokens leaves no room for a prompt beside completions of "
+            f"{rollout.max_completion_tokens}.",
+            code="data_error",
+            hint="Lower rollout.max_completion_tokens.",
+        )
+    return min(rollout.max_prompt_tokens or room, room)
+
+
+def versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in ("reinforge", "torch", "transformers", "peft")}
+
+
+def set_threads() -> None:
+    """As many threads as this process has cores, unless OMP_NUM_THREADS says otherwise."""
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(available_cores())
+
+
+def available_cores() -> int:
+    """Cores that this process may use: its affinity, and a container's quota where there is one."""
+    cores = len(os.sched_getaffinity(0))
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return cores
+    return cores if quota == "max" else max(1, min(cores, round(int(quota) / int(period))))
+
+
+@contextmanager
+def pipe_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
+    # A Ctrl-C in the supervisor's terminal reaches this process too; the supervisor decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield PipeReporter(
+        folder,
+        records=int(os.environ.get(RECORD_FD, "3")),
+        commands=sys.stdin.buffer,
+        first_sequence=manifest.first_sequence,
+    )
+
+
+@contextmanager
+def offline_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
+    """A first Ctrl-C or SIGTERM ends the job after the step under way, with a resume state; a second ends it now."""
+    with ProgressDisplay() as display:
+        reporter = LocalReporter(folder, show=display.show, first_sequence=manifest.first_sequence)
+
+        def pause(number: int, _: object) -> None:
+            signal.signal(number, signal.SIG_DFL)
+            reporter.receive(Command(id=f"signal-{number}", kind="pause"))
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, pause)
+        yield reporter
+
+
+if __name__ == "__main__":
+    main()

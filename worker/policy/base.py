@@ -1,0 +1,135 @@
+"""What the training loop knows of a policy. Micro-batching, devices and normalisation over ranks stay behind it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+SumCount = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """N prompts with their completions. Per-token tensors about them are (N, T), T the longest completion, with
+    column t for completion token t."""
+
+    prompts: Sequence[Sequence[int]]
+    completions: Sequence[Sequence[int]]
+    temperature: float
+    """Log-probabilities and entropies are those of logits / temperature."""
+
+    def __len__(self) -> int:
+        return len(self.completions)
+
+    @property
+    def longest(self) -> int:
+        return max((len(ids) for ids in self.completions), default=0)
+
+    def take(self, rows: Sequence[int]) -> "Sequences":
+        return Sequences(
+            [self.prompts[i] for i in rows], [self.completions[i] for i in rows], self.temperature
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScores:
+    logprobs: Tensor
+    """(N, T) float32, 0 where a row has no token."""
+    entropies: Tensor
+    """(N, T) float32, nats over the full vocabulary, 0 where a row has no token. No gradient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One optimizer batch."""
+
+    sequences: Sequences
+    tensors: Mapping[str, Tensor]
+    """Constants of the loss with N rows; those with a second dimension are (N, T)."""
+    needs_gradient: Tensor
+    """(N,) bool. Rows that cannot move the policy (advantage 0, no KL) are only looked at: a third of the cost."""
+    denominator: float
+    """Σ count over the whole batch, by which the sum of losses is divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossValue:
+    total: Tensor
+    """Scalar with gradient, not yet divided."""
+    metrics: dict[str, SumCount]
+
+
+LossFunction = Callable[[TokenScores, Mapping[str, Tensor]], LossValue]
+"""Scores with gradient and the batch's tensors, both for the rows of one micro-batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardBackward:
+    metrics: dict[str, SumCount]
+    scores: TokenScores
+    """Of all N rows under the weights before the update."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyState:
+    """Everything an adapter's training has besides the base: safe to store as plain tensors and JSON."""
+
+    adapter: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Policy(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def log_probs(self, sequences: Sequences) -> TokenScores:
+        """Under the current weights, without gradient."""
+
+    def reference_log_probs(self, sequences: Sequences) -> Tensor:
+        """(N, T) under the base model (the adapter off), without gradient."""
+
+    def forward_backward(self, batch: Batch, loss: LossFunction) -> ForwardBackward:
+        """Add the gradient of Σ total / denominator to the adapter's gradients."""
+
+    def optimizer_step(
+        self,
+        *,
+        learning_rate: float,
+        betas: tuple[float, float],
+        eps: float,
+        weight_decay: float,
+        clip_norm: float,
+    ) -> float:
+        """AdamW on the clipped gradient, then forget the gradient. Returns the norm before clipping; where that is
+        not finite nothing is updated."""
+
+    def state(self) -> PolicyState: ...
+
+    def load_state(self, state: PolicyState) -> None: ...
+
+    def export(self, folder: Path, *, base_model: str) -> None:
+        """Write a PEFT directory that `PeftModel.from_pretrained` loads."""
+
+
+class PolicyHost(Protocol):
+    """One base model on its devices; policies are adapters on it."""
+
+    def create_policy(
+        self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
+    ) -> Policy: ...
+
+    def activate(self, policy: str | None) -> AbstractContextManager[None]:
+        """Compute as this policy, or as the base, inside the context."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Architecture, parameters, device, precision: for the log and the job page."""
+
+
+def empty_scores(rows: int, tokens: int) -> TokenScores:
+    return TokenScores(torch.zeros(rows, tokens), torch.zeros(rows, tokens))

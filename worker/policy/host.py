@@ -1,0 +1,109 @@
+"""A host in this process: one transformers model, LoRA adapters injected by PEFT."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from torch import Tensor
+
+from reinforge.errors import JobFailure
+from worker.policy.load import BaseModel
+from worker.policy.lora import LoraPolicy
+
+MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}
+"""Tokens of one forward and backward pass, padding included. On the CPU more does not run faster: the
+activations leave its caches."""
+
+
+class LocalHost:
+    """`PolicyHost` over one loaded base model."""
+
+    def __init__(self, base: BaseModel) -> None:
+        self.base = base
+        self._peft: PeftModel | None = None
+
+    def create_policy(
+        self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
+    ) -> LoraPolicy:
+        """A fresh adapter: A random by `seed`, B zero, so that it starts as the base.
+
+        Raises JobFailure `invalid_adapter`.
+        """
+        config = LoraConfig(
+            r=rank,
+            lora_alpha=alpha,
+            lora_dropout=0.0,
+            target_modules=targets,
+            bias="none",
+            task_type="CAUSAL_LM",
+        )
+        torch.manual_seed(seed)
+        try:
+            if self._peft is None:
+                self._peft = get_peft_model(self.base.model, config, adapter_name=name)
+            else:
+                self._peft.add_adapter(name, config)
+        except ValueError as error:
+            raise JobFailure(
+                f"LoRA cannot be put on this model: {error}",
+                code="invalid_adapter",
+                hint='Name modules that the model has in adapter.targets, or use "all-linear".',
+            ) from error
+        self._peft.eval()
+        return LoraPolicy(
+            name,
+            self._peft,
+            activate=self.activate,
+            split=self._head(),
+            micro_batch_tokens=MICRO_BATCH_TOKENS[self.base.model.device.type],
+        )
+
+    @contextmanager
+    def activate(self, policy: str | None) -> Iterator[None]:
+        if self._peft is None:
+            if policy is not None:
+                raise KeyError(policy)
+            yield
+        elif policy is None:
+            with self._peft.disable_adapter():
+                yield
+        else:
+            if self._peft.active_adapters != [policy]:
+                self._peft.set_adapter(policy)
+            yield
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        model = self.base.model
+        device = model.device
+        name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+        parameters = list(model.parameters())
+        return {
+            "architecture": model.config.architectures[0]
+            if model.config.architectures
+            else type(model).__name__,
+            "parameters": sum(p.numel() for p in parameters if not p.requires_grad),
+            "trainable_parameters": sum(p.numel() for p in parameters if p.requires_grad),
+            "device": name,
+            "precision": str(model.dtype).removeprefix("torch."),
+            "context_length": self.base.context_length,
+            "torch_threads": torch.get_num_threads(),
+        }
+
+    def _head(self) -> Callable[[Tensor], Tensor] | None:
+        """The output layer, when logits are exactly `head(decoder(ids))`.
+
+        Some architectures scale or cap logits after it; asking the model itself is safer than a list of names.
+        """
+        model = self.base.model
+        head = model.get_output_embeddings()
+        decoder = model.get_decoder()
+        if head is None or decoder is model:
+            return None
+        ids = torch.arange(4, device=model.device)[None, :] % model.config.get_text_config().vocab_size
+        with torch.inference_mode():
+            expected = model(input_ids=ids, use_cache=False).logits
+            actual = head(decoder(input_ids=ids, use_cache=False).last_hidden_state)
+        return head if torch.equal(actual, expected) else None

@@ -1,0 +1,70 @@
+"""Loading a base model and its tokenizer from a folder, or saying in one sentence why that cannot be done."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+
+from reinforge.errors import JobFailure
+
+
+@dataclass(frozen=True, slots=True)
+class BaseModel:
+    model: PreTrainedModel
+    """In evaluation mode, without gradients; float32 on the CPU, bfloat16 on a GPU."""
+    tokenizer: Any
+    stop_ids: tuple[int, ...]
+    """Every id that ends a completion."""
+    context_length: int | None
+
+
+def load_base_model(path: Path) -> BaseModel:
+    """Load safetensors weights and a fast tokenizer. Raises JobFailure `model_load_failed`."""
+    if not (path / "config.json").is_file():
+        raise _failed(path, "it has no config.json")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+        model = AutoModelForCausalLM.from_pretrained(
+            path,
+            dtype=torch.bfloat16 if device.type == "cuda" else torch.float32,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+        ).to(device)
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, json.JSONDecodeError) as error:
+        raise _failed(
+            path, str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+        ) from error
+    model.eval()
+    model.requires_grad_(False)
+    return BaseModel(model, tokenizer, _stop_ids(model, tokenizer), _context_length(model))
+
+
+def _stop_ids(model: PreTrainedModel, tokenizer: Any) -> tuple[int, ...]:
+    found: set[int] = set()
+    generation = getattr(model, "generation_config", None)
+    for value in (
+        tokenizer.eos_token_id,
+        model.config.eos_token_id,
+        getattr(generation, "eos_token_id", None),
+    ):
+        found.update(value if isinstance(value, list | tuple) else [] if value is None else [value])
+    return tuple(sorted(found))
+
+
+def _context_length(model: PreTrainedModel) -> int | None:
+    value = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return int(value) if value else None
+
+
+def _failed(path: Path, why: str) -> JobFailure:
+    return JobFailure(
+        f"The model in {path.name} could not be loaded: {why}",
+        code="model_load_failed",
+        hint="The folder needs config.json, tokenizer.json and *.safetensors of a causal language model that this "
+        "version of transformers knows. `reinforge models add` shows the same error without starting a job.",
+    )

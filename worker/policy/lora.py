@@ -1,0 +1,164 @@
+"""A LoRA adapter with its optimizer: the `Policy` of this process."""
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import torch
+from peft import PeftModel, get_peft_model_state_dict
+from safetensors.torch import save_file
+from torch import Tensor
+
+from worker.policy.base import (
+    Batch,
+    ForwardBackward,
+    LossFunction,
+    LossValue,
+    PolicyState,
+    Sequences,
+    SumCount,
+    TokenScores,
+    empty_scores,
+)
+from worker.policy.packing import plan
+from worker.policy.scoring import score
+
+Activate = Callable[[str | None], AbstractContextManager[None]]
+
+
+class LoraPolicy:
+    """`split` is the model's output layer where logits are exactly `split(decoder(ids))`: it then runs only on the
+    tokens that are scored. None: the whole model's logits are used."""
+
+    def __init__(
+        self,
+        name: str,
+        peft: PeftModel,
+        *,
+        activate: Activate,
+        split: Callable[[Tensor], Tensor] | None,
+        micro_batch_tokens: int,
+    ) -> None:
+        self.name = name
+        self._peft = peft
+        self._model = peft.get_base_model()
+        self._activate = activate
+        self._split = split
+        self._micro_batch_tokens = micro_batch_tokens
+        self._parameters = {
+            key: parameter
+            for key, parameter in peft.named_parameters()
+            if f".{name}." in key and "lora_" in key
+        }
+        self._optimizer = torch.optim.AdamW(self._parameters.values())
+
+    def log_probs(self, sequences: Sequences) -> TokenScores:
+        with self._activate(self.name), torch.no_grad():
+            return self._score_all(sequences, range(len(sequences)))
+
+    def reference_log_probs(self, sequences: Sequences) -> Tensor:
+        with self._activate(None), torch.no_grad():
+            return self._score_all(sequences, range(len(sequences))).logprobs
+
+    def forward_backward(self, batch: Batch, loss: LossFunction) -> ForwardBackward:
+        scores = empty_scores(len(batch.sequences), batch.sequences.longest)
+        metrics: dict[str, SumCount] = {}
+        with self._activate(self.name):
+            for needs_gradient in (True, False):
+                chosen = [
+                    i for i, needs in enumerate(batch.needs_gradient.tolist()) if needs == needs_gradient
+                ]
+                for rows in self._plan(batch.sequences, chosen):
+                    with torch.set_grad_enabled(needs_gradient):
+                        value = self._micro_batch(batch, rows, loss, scores)
+                        if needs_gradient:
+                            torch.autograd.backward(value.total / batch.denominator)
+                    for key, (total, count) in value.metrics.items():
+                        old_total, old_count = metrics.get(key, (0.0, 0.0))
+                        metrics[key] = (old_total + total, old_count + count)
+        return ForwardBackward(metrics, scores)
+
+    def optimizer_step(
+        self,
+        *,
+        learning_rate: float,
+        betas: tuple[float, float],
+        eps: float,
+        weight_decay: float,
+        clip_norm: float,
+    ) -> float:
+        norm = float(torch.nn.utils.clip_grad_norm_(self._parameters.values(), clip_norm))
+        if torch.isfinite(torch.tensor(norm)):
+            for group in self._optimizer.param_groups:
+                group.update(lr=learning_rate, betas=betas, eps=eps, weight_decay=weight_decay)
+            self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        return norm
+
+    def state(self) -> PolicyState:
+        adapter = {key: parameter.detach().cpu().clone() for key, parameter in self._parameters.items()}
+        optimizer = {}
+        for key, parameter in self._parameters.items():
+            for part, value in self._optimizer.state.get(parameter, {}).items():
+                optimizer[f"{key}|{part}"] = value.detach().cpu().clone()
+        return PolicyState(adapter, optimizer)
+
+    def load_state(self, state: PolicyState) -> None:
+        """Raises KeyError or RuntimeError where the state is of another adapter."""
+        with torch.no_grad():
+            for key, parameter in self._parameters.items():
+                parameter.copy_(state.adapter[key])
+        self._optimizer.state.clear()
+        for name, value in state.optimizer.items():
+            key, part = name.rsplit("|", 1)
+            parameter = self._parameters[key]
+            # AdamW keeps its step count on the CPU, whatever the parameter's device.
+            device = value.device if part == "step" else parameter.device
+            self._optimizer.state[parameter][part] = value.to(device).clone()
+
+    def export(self, folder: Path, *, base_model: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        tensors = get_peft_model_state_dict(self._peft, adapter_name=self.name, save_embedding_layers=False)
+        save_file(
+            {key: tensor.detach().cpu().contiguous() for key, tensor in sorted(tensors.items())},
+            folder / "adapter_model.safetensors",
+            metadata={"format": "pt"},
+        )
+        config = self._peft.peft_config[self.name].to_dict()
+        config |= {"base_model_name_or_path": base_model, "inference_mode": True}
+        if isinstance(config["target_modules"], set):
+            config["target_modules"] = sorted(config["target_modules"])
+        text = json.dumps(config, indent=2, sort_keys=True, default=str)
+        (folder / "adapter_config.json").write_text(text + "\n", encoding="utf-8")
+
+    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[list[int]]:
+        lengths = [len(sequences.prompts[i]) + len(sequences.completions[i]) for i in rows]
+        return [[rows[i] for i in batch] for batch in plan(lengths, self._micro_batch_tokens)]
+
+    def _score_all(self, sequences: Sequences, rows: Sequence[int]) -> TokenScores:
+        scores = empty_scores(len(sequences), sequences.longest)
+        for part in self._plan(sequences, rows):
+            _store(scores, part, score(self._model, sequences.take(part), self._split))
+        return scores
+
+    def _micro_batch(
+        self, batch: Batch, rows: list[int], loss: LossFunction, scores: TokenScores
+    ) -> LossValue:
+        sequences = batch.sequences.take(rows)
+        found = score(self._model, sequences, self._split)
+        _store(scores, rows, found)
+        tensors = {key: _rows_of(tensor, rows, sequences.longest) for key, tensor in batch.tensors.items()}
+        device = self._model.device
+        return loss(found, {key: tensor.to(device) for key, tensor in tensors.items()})
+
+
+def _rows_of(tensor: Tensor, rows: list[int], longest: int) -> Tensor:
+    """The micro-batch's rows, per-token tensors cut to its longest completion."""
+    return tensor[rows] if tensor.dim() == 1 else tensor[rows, :longest]
+
+
+def _store(into: TokenScores, rows: Sequence[int], found: TokenScores) -> None:
+    width = found.logprobs.shape[1]
+    into.logprobs[rows, :width] = found.logprobs.detach().float().cpu()
+    into.entropies[rows, :width] = found.entropies.detach().float().cpu()

@@ -1,0 +1,176 @@
+"""How the trainer talks to whoever started it: records and blobs out, commands in.
+
+`PipeReporter` serves a supervisor (file descriptor 3 out, standard input in); `LocalReporter` is its offline twin.
+Both write the run folder: `records.jsonl`, `metrics.jsonl` (the trainer's own truth) and `blobs/<sha256>`.
+"""
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol, TypeVar
+
+from pydantic import ValidationError
+
+from reinforge.records import BaseRecord, Blob, Command, Ended
+
+RECORD_FD = "REINFORGE_RECORD_FD"
+EXIT_ORPHANED = 75
+"""Exit code of a trainer whose supervisor has gone (EX_TEMPFAIL)."""
+
+R = TypeVar("R", bound=BaseRecord)
+CommandKind = Literal["cancel", "pause", "checkpoint"]
+
+
+class Reporter(Protocol):
+    def report(self, record: type[R], **fields: Any) -> R:
+        """Number, stamp and send one record. Raises OSError when it cannot be written."""
+
+    def metrics(self, step: int, kind: Literal["train", "held_out"], values: dict[str, float | None]) -> None:
+        """Append one completed step to `metrics.jsonl`."""
+
+    def blob(self, content: bytes) -> Blob:
+        """Store an immutable file named by its content."""
+
+    def commands(self) -> list[Command]:
+        """Commands that arrived since the last call, oldest first."""
+
+    def on_cancel(self, interrupt: Callable[[], None]) -> None:
+        """Call `interrupt` (from another thread) as soon as a cancel arrives, before the loop asks for it."""
+
+    @property
+    def cancelling(self) -> bool:
+        """A cancel has arrived."""
+
+
+class RunFolder:
+    """What both reporters write on disk."""
+
+    def __init__(self, folder: Path, *, first_sequence: int = 1) -> None:
+        self.folder = folder
+        self._sequence = first_sequence
+        self._records = (folder / "records.jsonl").open("ab")
+        self._metrics = folder / "metrics.jsonl"
+        self._blobs = folder / "blobs"
+        self._blobs.mkdir(exist_ok=True)
+        self._lock = threading.Lock()
+        self._commands: list[Command] = []
+        self._cancel = threading.Event()
+        self._interrupt: Callable[[], None] | None = None
+
+    def report(self, record: type[R], **fields: Any) -> R:
+        with self._lock:
+            made = record(sequence=self._sequence, ts=time.time(), **fields)
+            self._sequence += 1
+            line = made.model_dump_json().encode() + b"\n"
+            try:
+                self._records.write(line)
+                self._records.flush()
+            except OSError:
+                # The last word must get out even when the disk is full: that is what it says.
+                if record is not Ended:
+                    raise
+            self._send(line)
+        return made
+
+    def metrics(self, step: int, kind: Literal["train", "held_out"], values: dict[str, float | None]) -> None:
+        with self._metrics.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step, "kind": kind, "values": values}) + "\n")
+
+    def rewind(self, step: int) -> None:
+        """Drop metrics of steps after `step`, left in the folder by an attempt that did not keep them; all at 0."""
+        if not self._metrics.exists():
+            return
+        lines = self._metrics.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if step and line.endswith("\n") and json.loads(line)["step"] <= step]
+        self._metrics.write_text("".join(kept), encoding="utf-8")
+
+    def blob(self, content: bytes) -> Blob:
+        name = hashlib.sha256(content).hexdigest()
+        path = self._blobs / name
+        if not path.exists():
+            partial = path.with_suffix(f".{os.getpid()}")
+            try:
+                with partial.open("wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                partial.rename(path)
+            finally:
+                partial.unlink(missing_ok=True)
+        return Blob(sha256=name, bytes=len(content))
+
+    def commands(self) -> list[Command]:
+        with self._lock:
+            taken, self._commands = self._commands, []
+        return taken
+
+    def on_cancel(self, interrupt: Callable[[], None]) -> None:
+        self._interrupt = interrupt
+        if self._cancel.is_set():
+            interrupt()
+
+    @property
+    def cancelling(self) -> bool:
+        return self._cancel.is_set()
+
+    def receive(self, command: Command) -> None:
+        """Queue a command for the loop; a cancel also interrupts sampling at once."""
+        with self._lock:
+            self._commands.append(command)
+        if command.kind == "cancel":
+            self._cancel.set()
+            if self._interrupt is not None:
+                self._interrupt()
+
+    def _send(self, line: bytes) -> None:
+        """Where records go besides the file."""
+
+
+class PipeReporter(RunFolder):
+    """Sends each record to the supervisor and takes its commands. The supervisor's end of either pipe closing means
+    that this attempt is over: the process ends at once, without a word."""
+
+    def __init__(self, folder: Path, *, records: int, commands: BinaryIO, first_sequence: int = 1) -> None:
+        super().__init__(folder, first_sequence=first_sequence)
+        self._pipe = records
+        threading.Thread(target=self._listen, args=(commands,), name="commands", daemon=True).start()
+
+    def _send(self, line: bytes) -> None:
+        view = memoryview(line)
+        try:
+            while view:
+                view = view[os.write(self._pipe, view) :]
+        except BrokenPipeError:
+            os._exit(EXIT_ORPHANED)
+
+    def _listen(self, commands: BinaryIO) -> None:
+        for line in commands:
+            try:
+                self.receive(Command.model_validate_json(line))
+            except ValidationError as error:
+                print(f"ignored a command that is none: {error}", flush=True)  # noqa: T201 - the trainer's log
+        os._exit(EXIT_ORPHANED)
+
+
+class LocalReporter(RunFolder):
+    """Offline: the folder, and a display for the person who waits."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        show: Callable[[BaseRecord], None] | None = None,
+        first_sequence: int = 1,
+    ) -> None:
+        super().__init__(folder, first_sequence=first_sequence)
+        self._show = show
+
+    def report(self, record: type[R], **fields: Any) -> R:
+        made = super().report(record, **fields)
+        if self._show is not None:
+            self._show(made)
+        return made

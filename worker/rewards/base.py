@@ -1,0 +1,100 @@
+"""The scorer protocol and what it says about one completion.
+
+Statuses are a closed list; an error is an error and never a value. A row's statuses: `ok, not_applicable,
+exception, bad_value, timeout, cpu_limit, memory, crashed, exited, output_flood, deadline, skipped`; the reward's:
+`load_error`; not the row's fault: `sandbox_error, judge_error, endpoint_error`.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from reinforge.errors import JobFailure
+
+FINE = frozenset({"ok", "not_applicable"})
+"""Every other status is an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scorable:
+    """One completion as a reward sees it."""
+
+    completion: str
+    item: dict[str, Any]
+    prompt: list[dict[str, Any]]
+    """Chat messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewardResult:
+    """What one reward said about one completion."""
+
+    name: str
+    status: str
+    value: float | None
+    parts: dict[str, float] = field(default_factory=dict)
+    steps: list[tuple[float, int]] = field(default_factory=list)
+    """(value, end character in the completion) of each step."""
+    criteria: dict[str, float] = field(default_factory=dict)
+    candidates: list[list[float]] = field(default_factory=list)
+    reason: str | None = None
+    prints: str = ""
+    message: str | None = None
+    """The error, with the traceback where there is one."""
+    wall_ms: float = 0.0
+    cpu_ms: float = 0.0
+    revision: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        return self.status not in FINE
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape of `reinforge.schemas.jobs.RewardResult`."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """All rewards' results for one completion, in the order of the specification."""
+
+    results: tuple[RewardResult, ...]
+    error: str | None
+    """Status of the first reward that failed on it."""
+    dropped: bool
+    """A failure takes the row out of its group's statistics and the loss (`on_error: drop`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Completions of one prompt, or whatever belongs together; `key` comes back with the scores."""
+
+    key: int
+    samples: Sequence[Scorable]
+
+
+class RewardsFailed(JobFailure):
+    """Rewards failed in a way that pauses the job; `traceback` is the most frequent error's."""
+
+    def __init__(self, message: str, *, traceback: str | None, hint: str | None = None) -> None:
+        super().__init__(message, code="reward_errors", hint=hint, retryable=True)
+        self.traceback = traceback
+
+
+class Scorer(Protocol):
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the rewards, in order."""
+
+    @property
+    def weights(self) -> tuple[float, ...]: ...
+
+    @property
+    def revisions(self) -> dict[str, str]:
+        """Reward name → revision that scores now."""
+
+    def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
+        """Scores of each group as it finishes, while later groups are still arriving.
+
+        Raises JobFailure: `reward_errors` where a reward says `on_error: pause`; `sandbox_unavailable` (retryable).
+        """

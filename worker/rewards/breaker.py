@@ -1,0 +1,65 @@
+"""When reward errors stop being the rows' problem and become the job's: the breaker."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from worker.rewards.base import RewardResult, RewardsFailed, Score
+
+WINDOW_STEPS = 3
+HINT = "Read the message beside the completions, mend the reward, test it, then resume the job."
+
+
+@dataclass(slots=True)
+class Breaker:
+    """Pauses the job when all rows of one step fail, or more than `share` of the rows of `WINDOW_STEPS` steps.
+
+    Rows that count as 0 because a reward says `on_error: zero` are in the first rule only: they were asked for.
+    """
+
+    share: float
+    window: list[tuple[int, int]] = field(default_factory=list)
+    """(dropped, rows) of the newest steps, oldest first; travels in the resume state."""
+
+    def check(self, scores: Sequence[Score]) -> None:
+        """Count one step's rows. Raises RewardsFailed with the most frequent traceback."""
+        refuse_if_all_failed(scores)
+        dropped = sum(score.dropped for score in scores)
+        self.window = [*self.window, (dropped, len(scores))][-WINDOW_STEPS:]
+        errors, rows = (sum(column) for column in zip(*self.window, strict=True))
+        if len(self.window) == WINDOW_STEPS and errors > self.share * rows:
+            results = _failures(scores)
+            raise RewardsFailed(
+                f"{errors} of {rows} completions of the last {WINDOW_STEPS} steps failed to score, more than "
+                f"{self.share:.0%}. {_most(results)}",
+                traceback=top_message(results),
+                hint=HINT,
+            )
+
+
+def refuse_if_all_failed(scores: Sequence[Score]) -> None:
+    """Raises RewardsFailed when no completion at all could be scored without an error."""
+    results = _failures(scores)
+    if scores and all(score.error is not None for score in scores):
+        raise RewardsFailed(
+            f"Every one of {len(scores)} completions failed to score. {_most(results)}",
+            traceback=top_message(results),
+            hint=HINT,
+        )
+
+
+def top_message(results: Iterable[RewardResult]) -> str | None:
+    """The most frequent error message (usually a traceback), the first of equals."""
+    counted = Counter(result.message for result in results if result.message)
+    return counted.most_common(1)[0][0] if counted else None
+
+
+def _failures(scores: Sequence[Score]) -> list[RewardResult]:
+    return [result for score in scores for result in score.results if result.failed]
+
+
+def _most(results: Sequence[RewardResult]) -> str:
+    if not results:
+        return ""
+    (name, status), count = Counter((result.name, result.status) for result in results).most_common(1)[0]
+    return f"Most often: {name} ended with {status} ({count} times)."

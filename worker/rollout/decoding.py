@@ -1,0 +1,171 @@
+"""Decoding one batch of rows together on a transformers model, with a KV cache.
+
+Each prompt is run once and its cache repeated for its samples. Prompts of different lengths are padded on the
+left. Rows that have ended leave the batch in bulk, when enough of them have: a function of the sampled tokens
+alone, so the same requests always form the same forward batches.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from transformers import DynamicCache, PreTrainedModel
+
+from worker.rollout.engine import FinishReason, GenerateRequest, Sample
+from worker.rollout.noise import uniform
+from worker.rollout.sampling import choose
+
+COMPACT_AT = 0.75
+"""Ended rows are dropped from the cache when at most this share of the batch still runs: dropping copies the cache."""
+
+
+REASONS: tuple[FinishReason, ...] = ("stop", "length", "cancelled")
+_RUNNING = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Samples `first … first + count - 1` of one request."""
+
+    request: GenerateRequest
+    first: int
+    count: int
+
+
+class DecodeBatch:
+    """Rows of several parts that share one `Sampling`. Call `advance` until every part has its samples."""
+
+    def __init__(
+        self, model: PreTrainedModel, parts: Sequence[Part], decode: Callable[[Sequence[int]], str]
+    ) -> None:
+        self.parts = parts
+        self.sampling = parts[0].request.sampling
+        self._model = model
+        self._decode = decode
+        self._device = model.device
+        self._bounds = [0, *itertools.accumulate(part.count for part in parts)]
+        rows = self._bounds[-1]
+        self._prompt_of = np.repeat(np.arange(len(parts)), [part.count for part in parts])
+        self._sample_no = np.concatenate([np.arange(part.first, part.first + part.count) for part in parts])
+        self._tokens = np.zeros((rows, self.sampling.max_tokens), np.int64)
+        self._logprobs = np.zeros((rows, self.sampling.max_tokens), np.float32)
+        self._lengths = np.zeros(rows, np.int64)
+        self._reasons = np.full(rows, _RUNNING, np.int8)
+        """Index into `REASONS`, or `_RUNNING`."""
+        self._batch_rows = np.arange(rows)
+        """Row behind each line of the forward batch; ended rows stay until the next compaction."""
+        self._stop_ids = np.array(self.sampling.stop_ids, np.int64)
+        self._cache = DynamicCache(config=model.config)
+        self._mask: Tensor | None = None
+        """(R, columns so far): 0 over the padding on the left; None where no row has any."""
+        self._step = 0
+        self._logits, self._positions = self._prefill()
+
+    def advance(self) -> None:
+        """Sample one token for every running row and, where any still runs, look at it."""
+        rows = self._batch_rows
+        tokens, logprobs = choose(
+            self._logits, self._noise(rows), temperature=self.sampling.temperature, top_p=self.sampling.top_p
+        )
+        self._append(rows, tokens.cpu().numpy(), logprobs.cpu().numpy())
+        self._step += 1
+        keep = self._reasons[rows] == _RUNNING
+        if not keep.any():
+            return
+        if keep.sum() <= COMPACT_AT * len(rows):
+            tokens = self._compact(tokens, keep)
+        if self._mask is not None:
+            self._mask = torch.cat([self._mask, self._mask.new_ones((len(self._batch_rows), 1))], dim=1)
+        self._logits = self._forward(tokens[:, None], self._positions[:, None])
+        self._positions = self._positions + 1
+
+    def end(self, reason: FinishReason) -> None:
+        """End every running row now."""
+        self._reasons[self._reasons == _RUNNING] = REASONS.index(reason)
+
+    def samples(self, part_index: int) -> tuple[Sample, ...] | None:
+        """The part's samples, or None while any of them runs."""
+        start, stop = self._bounds[part_index], self._bounds[part_index + 1]
+        if (self._reasons[start:stop] == _RUNNING).any():
+            return None
+        return tuple(
+            Sample(
+                tuple(self._tokens[row, : self._lengths[row]].tolist()),
+                tuple(self._logprobs[row, : self._lengths[row]].tolist()),
+                REASONS[self._reasons[row]],
+            )
+            for row in range(start, stop)
+        )
+
+    def _prefill(self) -> tuple[Tensor, Tensor]:
+        """Logits (R, V) after the prompts and the next position (R,) of every row."""
+        prompts = [part.request.prompt_ids for part in self.parts]
+        lengths = torch.tensor([len(prompt) for prompt in prompts])
+        longest = int(lengths.max())
+        padded = torch.zeros((len(prompts), longest), dtype=torch.int64)
+        for line, prompt in enumerate(prompts):
+            padded[line, longest - len(prompt) :] = torch.tensor(prompt)
+        columns = torch.arange(longest)[None, :]
+        starts = (longest - lengths)[:, None]
+        if int(lengths.min()) < longest:
+            self._mask = (columns >= starts).long().to(self._device)
+        positions = (columns - starts).clamp(min=0)
+        logits = self._forward(padded.to(self._device), positions.to(self._device))
+        repeat = torch.from_numpy(self._prompt_of).to(self._device)
+        self._cache.batch_select_indices(repeat)
+        self._mask = None if self._mask is None else self._mask[repeat]
+        return logits[repeat], lengths.to(self._device)[repeat]
+
+    def _forward(self, ids: Tensor, positions: Tensor) -> Tensor:
+        """Logits (R, V) after the last column."""
+        output = self._model(
+            input_ids=ids,
+            attention_mask=self._mask,
+            position_ids=positions,
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        logits: Tensor = output.logits[:, -1]
+        return logits
+
+    def _noise(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        key = self.parts[0].request.noise
+        prompt_no = np.array([self.parts[part].request.noise.prompt_no for part in self._prompt_of[rows]])
+        return uniform(key.seed, key.stream, key.step, prompt_no, self._sample_no[rows], self._step)
+
+    def _append(
+        self, rows: npt.NDArray[np.int64], tokens: npt.NDArray[Any], logprobs: npt.NDArray[Any]
+    ) -> None:
+        step = self._step
+        live = self._reasons[rows] == _RUNNING
+        rows, tokens, logprobs = rows[live], tokens[live], logprobs[live]
+        self._tokens[rows, step] = tokens
+        self._logprobs[rows, step] = logprobs
+        self._lengths[rows] = step + 1
+        stopped = np.isin(tokens, self._stop_ids)
+        if self.sampling.stop:
+            stopped |= np.array([self._ends_with_stop_text(row) for row in rows])
+        if step + 1 == self.sampling.max_tokens:
+            self._reasons[rows] = REASONS.index("length")
+        self._reasons[rows[stopped]] = REASONS.index("stop")
+
+    def _ends_with_stop_text(self, row: int) -> bool:
+        # One character is at most four byte tokens, so a stop text of n characters lies within the last 4n tokens.
+        reach = 4 * max(len(text) for text in self.sampling.stop)
+        length = self._lengths[row]
+        tail = self._decode(self._tokens[row, max(0, length - reach) : length].tolist())
+        return any(text in tail for text in self.sampling.stop)
+
+    def _compact(self, tokens: Tensor, keep: npt.NDArray[np.bool_]) -> Tensor:
+        lines = torch.from_numpy(np.flatnonzero(keep)).to(self._device)
+        self._batch_rows = self._batch_rows[keep]
+        self._cache.batch_select_indices(lines)
+        self._positions = self._positions[lines]
+        self._mask = None if self._mask is None else self._mask[lines]
+        return tokens[lines]

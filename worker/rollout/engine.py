@@ -1,0 +1,76 @@
+"""The protocol of rollout engines: token ids in, token ids and log-probabilities out."""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from worker.rollout.noise import Stream
+
+FinishReason = Literal["stop", "length", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    max_tokens: int
+    temperature: float
+    """0 is greedy; log-probabilities are then those at temperature 1."""
+    top_p: float = 1.0
+    stop_ids: tuple[int, ...] = ()
+    """Any of these ends a completion and is its last token."""
+    stop: tuple[str, ...] = ()
+    """Any of these texts ends a completion and stays in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseKey:
+    """Names the noise of one request; the engine adds sample and token numbers."""
+
+    seed: int
+    stream: Stream
+    step: int
+    prompt_no: int
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateRequest:
+    policy: str | None
+    """Name of a published policy; None samples from the base model."""
+    version: int
+    """Step after which the policy was published; an engine refuses a version that it does not hold."""
+    prompt_ids: tuple[int, ...]
+    n: int
+    sampling: Sampling
+    noise: NoiseKey
+    tag: int
+    """The caller's own number for the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    token_ids: tuple[int, ...]
+    """The end token included."""
+    logprobs: tuple[float, ...]
+    """Per token, from log-softmax of logits / temperature over the whole vocabulary (before top-p)."""
+    finish_reason: FinishReason
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    request: GenerateRequest
+    samples: tuple[Sample, ...]
+    """`request.n` of them."""
+
+
+class RolloutEngine(Protocol):
+    def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
+        """Answer requests as they finish, in any order. Which forward batches are formed depends on the requests
+        alone, never on when the caller takes answers."""
+
+    def cancel(self) -> None:
+        """End running requests now; they return what they have as `cancelled`. Callable from any thread."""
+
+    async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
+        """From now on `policy` at `version` can be sampled; `path` is the adapter for engines in other processes."""
+
+    async def close(self) -> None: ...

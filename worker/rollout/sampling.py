@@ -1,0 +1,37 @@
+"""Choosing the next tokens: one uniform number per row through the inverse of the cumulative distribution."""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+
+def choose(
+    logits: Tensor, noise: npt.NDArray[np.float64], *, temperature: float, top_p: float
+) -> tuple[Tensor, Tensor]:
+    """Tokens (R,) int64 and their log-probabilities (R,) float32 for logits (R, V) and noise (R,) in (0, 1).
+
+    The log-probabilities are those under logits / temperature, whatever top-p leaves out; at temperature 0 (greedy)
+    they are those at temperature 1. The cumulative sum is in float64: in float32 it would not reach the tail of a
+    large vocabulary.
+    """
+    scaled = logits.float() / (temperature or 1.0)
+    logprobs = torch.log_softmax(scaled, dim=-1)
+    if temperature == 0:
+        tokens = logprobs.argmax(-1)
+    else:
+        probabilities = logprobs.double().exp()
+        if top_p < 1:
+            probabilities = _nucleus(probabilities, top_p)
+        cumulative = probabilities.cumsum(-1)
+        target = torch.from_numpy(noise).to(logits.device)[:, None] * cumulative[:, -1:]
+        # The first token whose cumulative probability exceeds the target: never one of probability 0.
+        tokens = torch.searchsorted(cumulative, target, right=True)[:, 0].clamp(max=logits.shape[-1] - 1)
+    return tokens, logprobs.gather(-1, tokens[:, None])[:, 0]
+
+
+def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:
+    """Zero all but the smallest set of likeliest tokens that reaches `top_p`."""
+    ordered, index = probabilities.sort(dim=-1, descending=True, stable=True)
+    before = ordered.cumsum(-1) - ordered
+    return torch.zeros_like(probabilities).scatter(-1, index, torch.where(before < top_p, ordered, 0.0))

@@ -1,0 +1,137 @@
+"""The in-process engine: the trainer's own model, with the policy's adapter on or off.
+
+Decoding runs in the caller's thread, one token per turn of the event loop, so finished groups can be scored
+while others are still being generated, and torch keeps one thread pool.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from worker.rollout.decoding import DecodeBatch, Part
+from worker.rollout.engine import Generated, GenerateRequest, Sample
+
+CPU_CACHE_BYTES = 2 * 1024**3
+"""Fixed on the CPU, so that batches do not depend on what else the machine is doing."""
+
+
+class TransformersEngine:
+    """`RolloutEngine` over a loaded model.
+
+    `activate(policy)` is a context in which the model computes as that policy (None: as the base).
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: Any,
+        activate: Callable[[str | None], AbstractContextManager[None]],
+        *,
+        cache_bytes: int | None = None,
+    ) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._activate = activate
+        self._tokens_in_cache = (cache_bytes or _cache_bytes(model)) // cache_bytes_per_token(model)
+        self._versions: dict[str, int] = {}
+        self._cancelled = threading.Event()
+
+    async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
+        collected: dict[int, list[Sample]] = {}
+        try:
+            for parts in plan(requests, self._tokens_in_cache):
+                self._check_version(parts[0].request)
+                async for part, samples in self._run(parts):
+                    request = part.request
+                    mine = collected.setdefault(id(request), [])
+                    mine.extend(samples)
+                    if len(mine) == request.n:
+                        yield Generated(request, tuple(mine))
+        finally:
+            self._cancelled.clear()
+
+    async def _run(self, parts: list[Part]) -> AsyncGenerator[tuple[Part, tuple[Sample, ...]], None]:
+        policy = parts[0].request.policy
+        waiting = dict(enumerate(parts))
+        batch: DecodeBatch | None = None
+        while waiting:
+            # The adapter is switched inside one turn: between turns other code may use the model.
+            with torch.inference_mode(), self._activate(policy):
+                if batch is None:
+                    batch = DecodeBatch(self._model, parts, self._decode)
+                if self._cancelled.is_set():
+                    batch.end("cancelled")
+                else:
+                    batch.advance()
+            for index in list(waiting):
+                if (samples := batch.samples(index)) is not None:
+                    yield waiting.pop(index), samples
+            await asyncio.sleep(0)
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
+        self._versions[policy] = version
+
+    async def close(self) -> None:
+        self._versions.clear()
+
+    def _check_version(self, request: GenerateRequest) -> None:
+        if request.policy is not None and self._versions.get(request.policy) != request.version:
+            held = self._versions.get(request.policy)
+            raise ValueError(f"asked for {request.policy} version {request.version}, the engine holds {held}")
+
+    def _decode(self, token_ids: Sequence[int]) -> str:
+        text: str = self._tokenizer.decode(token_ids, skip_special_tokens=False)
+        return text
+
+
+def plan(requests: Sequence[GenerateRequest], tokens_in_cache: int) -> list[list[Part]]:
+    """Forward batches: requests of one policy and sampling, longest prompts first, within the cache."""
+    batches: list[list[Part]] = []
+    rows = 0
+    order = sorted(requests, key=lambda request: -len(request.prompt_ids))
+    for request in order:
+        per_row = len(request.prompt_ids) + request.sampling.max_tokens
+        first = 0
+        while first < request.n:
+            head = batches[-1][0].request if batches else None
+            same = head is not None and _kind(head) == _kind(request)
+            # The longest prompt comes first, so every row of a batch needs at most what its first row does.
+            widest = len(head.prompt_ids) + head.sampling.max_tokens if same and head else per_row
+            room = tokens_in_cache // widest - rows if same else 0
+            if room < 1:
+                batches.append([])
+                rows, room = 0, max(1, tokens_in_cache // per_row)
+            count = min(request.n - first, room)
+            batches[-1].append(Part(request, first, count))
+            rows += count
+            first += count
+    return batches
+
+
+def cache_bytes_per_token(model: PreTrainedModel) -> int:
+    """Keys and values of one token in all layers."""
+    config = model.config.get_text_config()
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return int(2 * config.num_hidden_layers * heads * head_dim * model.dtype.itemsize)
+
+
+def _kind(request: GenerateRequest) -> tuple[object, ...]:
+    noise = request.noise
+    return request.policy, request.version, request.sampling, noise.seed, noise.stream, noise.step
+
+
+def _cache_bytes(model: PreTrainedModel) -> int:
+    if model.device.type != "cuda":
+        return CPU_CACHE_BYTES
+    free, _ = torch.cuda.mem_get_info(model.device)
+    return int(free * 0.4)

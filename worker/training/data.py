@@ -1,0 +1,138 @@
+"""Prompts of a job: rows rendered by the model's chat template, split, and dealt out by step.
+
+Which prompts a step gets is a function of the seed and the step alone, so there is no position to save.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from reinforge.dataset import DatasetError, PromptRow, iter_prompts, row_hash, split
+from reinforge.errors import JobFailure
+from reinforge.spec import DataSpec
+from worker.environment.base import Prompt
+from worker.rollout.noise import Stream, permutation
+
+
+class Renderer(Protocol):
+    def text(self, messages: list[dict[str, Any]]) -> str:
+        """The prompt as the model reads it, up to where its own message begins. Raises ValueError."""
+
+    def token_ids(self, text: str) -> tuple[int, ...]: ...
+
+
+class ChatRenderer:
+    """Renders with a tokenizer's chat template; plain text, joined by blank lines, when it has none."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self.has_template = bool(tokenizer.chat_template)
+
+    def text(self, messages: list[dict[str, Any]]) -> str:
+        if not self.has_template:
+            return "\n\n".join(message["content"] for message in messages)
+        try:
+            text: str = self._tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+        except Exception as error:  # a template is a program of the model's author
+            raise ValueError(f"the chat template refuses it: {error}") from error
+        return text
+
+    def token_ids(self, text: str) -> tuple[int, ...]:
+        # A template writes its own special tokens; adding others would double the first.
+        return tuple(self._tokenizer(text, add_special_tokens=not self.has_template)["input_ids"])
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The rows of a job; rendering happens when a row's turn comes."""
+
+    train: Sequence[PromptRow]
+    held_out: Sequence[PromptRow]
+    renderer: Renderer
+    seed: int
+    shuffle: bool
+    max_tokens: int
+    notes: list[str] = field(default_factory=list)
+    """What a person should know about the split."""
+
+    def for_step(self, step: int, count: int) -> list[Prompt]:
+        """The `count` prompts of a 1-based step; a new order every epoch when `shuffle`."""
+        rows = len(self.train)
+        first = (step - 1) * count
+        orders: dict[int, Sequence[int]] = {}
+        picked = []
+        for position in range(first, first + count):
+            epoch, place = divmod(position, rows)
+            if epoch not in orders:
+                orders[epoch] = (
+                    permutation(self.seed, Stream.SHUFFLE, epoch, rows) if self.shuffle else range(rows)
+                )
+            picked.append(self.prompt(self.train[orders[epoch][place]]))
+        return picked
+
+    def for_evaluation(self, count: int) -> list[Prompt]:
+        """`count` held-out prompts, evenly spread over the rows; all where there are fewer."""
+        rows = len(self.held_out)
+        if rows <= count:
+            return [self.prompt(row) for row in self.held_out]
+        return [self.prompt(self.held_out[place * rows // count]) for place in range(count)]
+
+    def prompt(self, row: PromptRow) -> Prompt:
+        """Raises JobFailure `data_error` for a row that cannot be rendered or is too long."""
+        try:
+            text = self.renderer.text(row.messages)
+        except ValueError as error:
+            raise JobFailure(
+                f"Row {row.index + 1} cannot be a prompt: {error}",
+                code="data_error",
+                hint="Change the row's messages, or use a model whose chat template accepts them.",
+            ) from error
+        token_ids = self.renderer.token_ids(text)
+        if len(token_ids) > self.max_tokens:
+            raise _too_long(row.index, len(token_ids), self.max_tokens)
+        return Prompt(row.index, row.row, row.messages, text, token_ids, row_hash(row.messages))
+
+    def check(self) -> None:
+        """Render every row once, so that a bad one ends the job before it trains. Raises JobFailure `data_error`."""
+        for row in (*self.train, *self.held_out):
+            self.prompt(row)
+
+
+def load_prompts(
+    data: DataSpec, dataset: Path, held_out: Path | None, *, renderer: Renderer, seed: int, max_tokens: int
+) -> Prompts:
+    """Read and split the rows. Raises JobFailure `data_error`."""
+    try:
+        rows = list(_rows(dataset, data))
+        if held_out is not None:
+            train, kept = rows, list(_rows(held_out, data))
+        else:
+            train_indices, held_indices = split(len(rows), data.held_out_rows, seed)
+            train, kept = [rows[i] for i in train_indices], [rows[i] for i in held_indices]
+    except DatasetError as error:
+        raise JobFailure(str(error), code="data_error", hint=error.hint) from error
+    if not train:
+        raise JobFailure(
+            "The dataset has no rows.", code="data_error", hint="Upload one with at least one row."
+        )
+    notes = [f"{len(train)} rows to train on, {len(kept)} held out"]
+    if not kept:
+        notes.append("No rows are held out, so there is no held-out evaluation.")
+    return Prompts(train, kept, renderer, seed, data.sampling == "shuffle", max_tokens, notes)
+
+
+def _rows(path: Path, data: DataSpec) -> Iterator[PromptRow]:
+    return iter_prompts(
+        path, roles=data.columns, template=data.prompt_template, system_prompt=data.system_prompt
+    )
+
+
+def _too_long(index: int, tokens: int, limit: int) -> JobFailure:
+    return JobFailure(
+        f"The prompt of row {index + 1} has {tokens} tokens; the limit is {limit}.",
+        code="data_error",
+        hint="Shorten or drop the row, raise rollout.max_prompt_tokens, or lower rollout.max_completion_tokens.",
+    )

@@ -1,0 +1,149 @@
+"""Everything the outside sees of a job, written as records: phases, steps, evaluations, checkpoints, log lines."""
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from reinforge.records import (
+    CheckpointSaved,
+    Evaluated,
+    Finding,
+    LogLine,
+    Phase,
+    ResumeStateSaved,
+    Rollouts,
+    RowStatus,
+    StepMetrics,
+)
+from worker.policy.base import Policy, TokenScores
+from worker.reporter import Reporter
+from worker.rollout.collect import Rollout, Tell
+from worker.training.archive import pack_folder
+from worker.training.batch import StepBatch
+from worker.training.evaluate import Evaluation
+from worker.training.metrics import Values
+from worker.training.position import Position, pack_resume_state
+from worker.training.rollout_table import Pieces, row_statuses, to_parquet
+from worker.training.update import Credit, Update
+
+PhaseName = Literal["loading", "evaluating", "generating", "scoring", "updating", "saving"]
+PHASE_SECONDS = 0.5
+"""Progress inside a phase is reported at most this often."""
+
+
+class Journal:
+    def __init__(
+        self,
+        reporter: Reporter,
+        pieces: Pieces,
+        *,
+        model: str,
+        revisions: Callable[[], dict[str, str]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reporter = reporter
+        self._pieces = pieces
+        self._model = model
+        self._revisions = revisions
+        self._clock = clock
+        self._phase: PhaseName | None = None
+        self._told_at = 0.0
+
+    def phase(self, phase: PhaseName, step: int, done: int | None = None, total: int | None = None) -> None:
+        now = self._clock()
+        if phase != self._phase or now - self._told_at >= PHASE_SECONDS:
+            self._phase, self._told_at = phase, now
+            self._reporter.report(Phase, phase=phase, step=step, done=done, total=total)
+
+    def sampling(self, step: int) -> Tell:
+        """Progress of one step's sampling and scoring."""
+
+        def tell(phase: str, done: int, total: int) -> None:
+            # Groups are scored while others are sampled: scoring is the phase only once sampling is over.
+            if phase == "generating" and done < total:
+                self.phase("generating", step, done, total)
+            elif self._phase != "generating" or done == total:
+                self.phase("scoring", step, done, total)
+
+        self.phase("generating", step, 0, None)
+        return tell
+
+    def evaluating(self, step: int) -> Tell:
+        def tell(phase: str, done: int, total: int) -> None:
+            if phase == "generating":
+                self.phase("evaluating", step, done, total)
+
+        self.phase("evaluating", step, 0, None)
+        return tell
+
+    def step(self, step: int, values: Values, batch: StepBatch, credit: Credit, done: Update) -> None:
+        """A completed step. Metrics come last: a step that has them is whole."""
+        self.completions(step, batch, credit, done.scores)
+        if done.skipped:
+            self._gradient_not_finite(step, done.skipped)
+        self._reporter.report(StepMetrics, step=step, values=values)
+        self._reporter.metrics(step, "train", values)
+
+    def completions(self, step: int, batch: StepBatch, credit: Credit, scores: TokenScores | None) -> None:
+        rewards = [None if value != value else value for value in credit.rewards.tolist()]
+        per_row = credit.advantages if credit.advantages.dim() == 1 else credit.advantages.mean(1)
+        advantages = [
+            value if keep else None
+            for value, keep in zip(per_row.tolist(), credit.keep.tolist(), strict=True)
+        ]
+        statuses = row_statuses(batch.rollouts, rewards, advantages)
+        self._rollouts(step, "train", batch.rollouts, statuses, scores)
+
+    def evaluation(self, step: int, evaluation: Evaluation, samples: int) -> None:
+        self._rollouts(step, "held_out", evaluation.collected.rollouts, evaluation.statuses, None)
+        self._reporter.report(
+            Evaluated, step=step, values=evaluation.values, rows=evaluation.rows, samples_per_row=samples
+        )
+        self._reporter.metrics(step, "held_out", evaluation.values)
+        reward = evaluation.reward
+        told = "no completion could be scored" if reward is None else f"reward {reward:.3f}"
+        length = evaluation.values["held_out/length_mean"]
+        self.log("info", f"Held-out after step {step}: {told}, {length:.1f} tokens on average", step)
+
+    def checkpoint(self, position: Position, policy: Policy, *, final: bool) -> None:
+        step = position.step
+        self.phase("saving", step)
+        with tempfile.TemporaryDirectory(prefix="adapter-") as folder:
+            policy.export(Path(folder), base_model=self._model)
+            blob = self._reporter.blob(pack_folder(Path(folder)))
+        reward = position.held_out_reward if position.evaluated_step == step else None
+        self._reporter.report(CheckpointSaved, step=step, blob=blob, held_out_reward=reward, final=final)
+        position.checkpoint_step = step
+
+    def resume_state(self, position: Position, policy: Policy) -> None:
+        blob = self._reporter.blob(pack_resume_state(position, policy.state()))
+        self._reporter.report(ResumeStateSaved, step=position.step, blob=blob)
+
+    def log(self, level: Literal["info", "warning", "error"], message: str, step: int | None = None) -> None:
+        self._reporter.report(LogLine, level=level, message=message, step=step)
+
+    def _gradient_not_finite(self, step: int, skipped: int) -> None:
+        self._reporter.report(
+            Finding,
+            code="gradient_not_finite",
+            severity="warning",
+            step=step,
+            message=f"{skipped} of this step's updates had a gradient that is not finite and were left out.",
+            hint="Once in a while this is harmless. If it repeats, lower optimizer.learning_rate.",
+            evidence={"skipped_updates": skipped},
+        )
+
+    def _rollouts(
+        self,
+        step: int,
+        split: Literal["train", "held_out"],
+        rollouts: list[Rollout],
+        statuses: list[RowStatus],
+        scores: TokenScores | None,
+    ) -> None:
+        blob = self._reporter.blob(to_parquet(rollouts, statuses, scores, self._pieces))
+        self._reporter.report(
+            Rollouts, step=step, split=split, blob=blob, rows=statuses, revisions=self._revisions()
+        )

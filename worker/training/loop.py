@@ -1,0 +1,126 @@
+"""The training loop, on one page, in the order it happens. It knows protocols; `worker.main` names what fills them.
+
+Departures from the papers: log-probabilities are those of logits / temperature; with one update per step the old
+policy is the policy itself and gets no forward pass of its own; a step whose groups are all uniform makes no update.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from reinforge.spec import JobSpec
+from worker.environment.base import Environment
+from worker.policy.base import Policy
+from worker.reporter import Reporter
+from worker.rewards.base import RewardsFailed, Scorer
+from worker.rewards.breaker import Breaker, refuse_if_all_failed
+from worker.rollout.collect import Collector, Decode, Interrupted, Round
+from worker.rollout.engine import RolloutEngine, Sampling
+from worker.rollout.noise import Stream
+from worker.training.batch import assemble
+from worker.training.data import Prompts
+from worker.training.evaluate import evaluate
+from worker.training.journal import Journal
+from worker.training.metrics import StepClock, running_values, step_values
+from worker.training.position import Position, checkpoint_due, evaluation_due
+from worker.training.schedule import learning_rate
+from worker.training.update import assign_credit, reads_old_policy, update
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    outcome: Literal["succeeded", "cancelled", "paused"]
+    reason: str | None = None
+
+
+async def train(
+    spec: JobSpec,
+    *,
+    policy: Policy,
+    engine: RolloutEngine,
+    environment: Environment,
+    scorer: Scorer,
+    reporter: Reporter,
+    journal: Journal,
+    prompts: Prompts,
+    decode: Decode,
+    stop_ids: tuple[int, ...],
+    position: Position,
+) -> Outcome:
+    """Train from `position` (kept up to date in place) to the end of the job, or until a command ends it.
+
+    Raises JobFailure, and whatever the parts raise; `position` and the policy's weights are then those of the last
+    completed step, unless the update itself failed.
+    """
+    limits, rollout = spec.limits, spec.rollout
+    sampling = Sampling(
+        rollout.max_completion_tokens, rollout.temperature, rollout.top_p, stop_ids, tuple(rollout.stop)
+    )
+    collector = Collector(engine, environment, scorer, decode)
+    breaker = Breaker(limits.error_share, list(position.reward_errors))
+    held_out = prompts.for_evaluation(spec.evaluation.rows)
+    deadline = time.monotonic() + (limits.max_seconds or float("inf"))
+    reporter.on_cancel(engine.cancel)
+    await engine.publish(policy.name, position.step)
+    try:
+        while True:
+            # ── Between two steps: look at the policy, keep it, obey ──
+            asked = {command.kind for command in reporter.commands()}
+            if reporter.cancelling:
+                return Outcome("cancelled", "cancel_requested")
+            last = position.step >= limits.steps or time.monotonic() >= deadline
+            if held_out and evaluation_due(spec, position, last=last):
+                found = await evaluate(
+                    spec,
+                    collector,
+                    scorer.weights,
+                    held_out,
+                    policy=policy.name,
+                    version=position.step,
+                    sampling=replace(sampling, temperature=spec.evaluation.temperature),
+                    tell=journal.evaluating(position.step),
+                )
+                journal.evaluation(position.step, found, spec.evaluation.samples_per_row)
+                position.evaluated_step, position.held_out_reward = position.step, found.reward
+                refuse_if_all_failed(found.scores)
+            if checkpoint_due(spec, position, last=last, asked="checkpoint" in asked):
+                journal.checkpoint(position, policy, final=last)
+                if not last:
+                    journal.resume_state(position, policy)
+            if last:
+                return Outcome("succeeded", None if position.step >= limits.steps else "time_limit")
+            if "pause" in asked:
+                journal.resume_state(position, policy)
+                return Outcome("paused", "pause_requested")
+
+            # ── One step: sample and score ──
+            step, started = position.step + 1, time.monotonic()
+            group_size = rollout.completions_per_prompt
+            round = Round(policy.name, position.step, spec.seed, Stream.TRAIN, step, group_size, sampling)
+            chosen = prompts.for_step(step, rollout.prompts_per_step)
+            collected = await collector.collect(chosen, round, journal.sampling(step))
+
+            # ── Shape, select, give credit ──
+            update_started = time.monotonic()
+            journal.phase("updating", step)
+            batch = assemble(collected.groups, scorer.weights, rollout.temperature)
+            old = policy.log_probs(batch.sequences) if reads_old_policy(spec) else None
+            credit = assign_credit(spec, batch, position.algorithm, old)
+            try:
+                breaker.check(batch.scores)
+            except RewardsFailed:
+                journal.completions(step, batch, credit, old)
+                raise
+
+            # ── Update ──
+            rate = learning_rate(spec.optimizer, step, limits.steps)
+            done = update(spec, policy, batch, credit, old, rate)
+            await engine.publish(policy.name, step)
+            position.advance(step, done, algorithm=credit.state, reward_errors=breaker.window)
+
+            # ── Tell ──
+            clock = StepClock(started, update_started, time.monotonic())
+            values = step_values(batch, credit, done) | running_values(position, collected, clock, rate)
+            journal.step(step, values, batch, credit, done)
+    except Interrupted:
+        return Outcome("cancelled", "cancel_requested")

@@ -1,0 +1,135 @@
+"""The metrics of one step, by the names in `reinforge.metrics`. A value that is not defined is None, never NaN."""
+
+import math
+import resource
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.advantages import group_statistics
+from worker.rewards.base import RewardResult
+from worker.rollout.collect import Collected, Rollout
+from worker.training.batch import StepBatch
+from worker.training.position import Position
+from worker.training.update import Credit, Update
+
+Values = dict[str, float | None]
+
+
+def step_values(batch: StepBatch, credit: Credit, update: Update) -> Values:
+    """Everything about a step's completions and update; times and totals are the loop's."""
+    values: Values = {}
+    values |= _rewards(credit.rewards)
+    values |= per_reward(batch.rollouts)
+    values |= _groups(credit, batch.rows.group)
+    values |= _lengths(batch.rows.lengths, batch.rows.truncated)
+    mask = batch.rows.mask
+    values["entropy/mean"] = _mean(update.scores.entropies[mask])
+    gap = (update.scores.logprobs - batch.sampler_logprobs).abs()[mask]
+    values["sampler/gap_mean"] = _mean(gap)
+    values["sampler/gap_max"] = _finite(gap.max()) if len(gap) else None
+    values |= {key: (total / count if count else None) for key, (total, count) in update.metrics.items()}
+    norms = update.grad_norms
+    values["optimizer/grad_norm"] = sum(norms) / len(norms) if norms else None
+    return {key: _finite(value) for key, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class StepClock:
+    """Monotonic seconds."""
+
+    started: float
+    update_started: float
+    finished: float
+
+
+def running_values(
+    position: Position, collected: Collected, clock: StepClock, learning_rate: float
+) -> Values:
+    """Totals since the start and the times of one completed step."""
+    seconds = max(clock.finished - clock.started, 1e-9)
+    rollouts = collected.rollouts
+    tokens = sum(len(rollout.token_ids) for rollout in rollouts)
+    return {
+        "optimizer/learning_rate": learning_rate,
+        "optimizer/updates": float(position.updates),
+        "optimizer/skipped_updates": float(position.skipped_updates),
+        "tokens/trained": float(position.tokens_trained),
+        "throughput/completions_per_second": len(rollouts) / seconds,
+        "throughput/tokens_per_second": tokens / seconds,
+        "time/step": seconds,
+        "time/generate": collected.generate_seconds,
+        "time/score": collected.score_seconds,
+        "time/update": clock.finished - clock.update_started,
+        "memory/peak": peak_memory_gib(),
+    }
+
+
+def per_reward(rollouts: Sequence[Rollout], prefix: str = "reward") -> Values:
+    """`reward/<name>/mean` and `reward/<name>/part/<part>` over the completions where they apply."""
+    found: dict[str, list[float]] = {}
+    for rollout in rollouts:
+        for result in rollout.score.results if rollout.score else ():
+            for key, value in _named(result, prefix):
+                found.setdefault(key, []).append(value)
+    return {key: sum(values) / len(values) for key, values in sorted(found.items())}
+
+
+def peak_memory_gib() -> float:
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**30
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def _named(result: RewardResult, prefix: str) -> list[tuple[str, float]]:
+    if result.value is None:
+        return []
+    parts = [(f"{prefix}/{result.name}/part/{part}", value) for part, value in result.parts.items()]
+    return [(f"{prefix}/{result.name}/mean", result.value), *parts]
+
+
+def _rewards(rewards: Tensor) -> Values:
+    scored = rewards[~rewards.isnan()]
+    values: Values = {"reward/error_share": 1 - len(scored) / max(1, len(rewards))}
+    if not len(scored):
+        return values | dict.fromkeys(("reward/mean", "reward/std", "reward/p10", "reward/p90"))
+    values["reward/mean"] = float(scored.mean())
+    values["reward/std"] = float(scored.std()) if len(scored) > 1 else 0.0
+    values["reward/p10"], values["reward/p90"] = scored.quantile(torch.tensor([0.1, 0.9]).double()).tolist()
+    return values
+
+
+def _groups(credit: Credit, group: Tensor) -> Values:
+    stats = group_statistics(credit.rewards, group, credit.keep)
+    numbers = group[credit.keep]
+    first = {
+        int(number): row for row, number in zip(credit.keep.nonzero()[:, 0].tolist(), numbers, strict=True)
+    }
+    rows = list(first.values())
+    if not rows:
+        names = ("zero_variance_share", "all_right_share", "all_wrong_share")
+        return {f"groups/{name}": None for name in names}
+    uniform, right = stats.uniform[rows], stats.mean[rows] > 0
+    return {
+        "groups/zero_variance_share": float(uniform.double().mean()),
+        "groups/all_right_share": float((uniform & right).double().mean()),
+        "groups/all_wrong_share": float((uniform & ~right).double().mean()),
+    }
+
+
+def _lengths(lengths: Tensor, truncated: Tensor) -> Values:
+    return {
+        "completions/length_mean": float(lengths.double().mean()),
+        "completions/length_p90": float(lengths.double().quantile(0.9)),
+        "completions/truncated_share": float(truncated.double().mean()),
+    }
+
+
+def _mean(values: Tensor) -> float | None:
+    return float(values.double().mean()) if len(values) else None
+
+
+def _finite(value: float | Tensor | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -1,0 +1,97 @@
+"""Where a job stands after a whole step, and the resume state that holds it.
+
+The state is one tar of `position.json` and two safetensors files: loading it runs no code. Sampling noise and the
+order of prompts are functions of seed and step, so neither has a state.
+"""
+
+import dataclasses
+import json
+import tarfile
+from dataclasses import dataclass, field
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from reinforge.errors import JobFailure
+from reinforge.spec import JobSpec
+from worker.policy.base import PolicyState
+from worker.training.archive import pack, unpack
+from worker.training.update import Update
+
+FORMAT = 1
+
+
+@dataclass(slots=True)
+class Position:
+    step: int = 0
+    """Last completed step."""
+    updates: int = 0
+    skipped_updates: int = 0
+    """Updates not made because of a gradient that was not finite."""
+    tokens_trained: int = 0
+    algorithm: dict[str, Any] = field(default_factory=dict)
+    """State of the slots, JSON values."""
+    reward_errors: list[tuple[int, int]] = field(default_factory=list)
+    """The breaker's window."""
+    evaluated_step: int | None = None
+    held_out_reward: float | None = None
+    """At `evaluated_step`."""
+    checkpoint_step: int | None = None
+
+    def advance(
+        self, step: int, done: Update, *, algorithm: dict[str, Any], reward_errors: list[tuple[int, int]]
+    ) -> None:
+        """The step is complete."""
+        self.step = step
+        self.updates += len(done.grad_norms)
+        self.skipped_updates += done.skipped
+        self.tokens_trained += done.tokens
+        self.algorithm = algorithm
+        self.reward_errors = reward_errors
+
+
+def evaluation_due(spec: JobSpec, position: Position, *, last: bool) -> bool:
+    """Before the first step, every `every_steps` and at the end; never twice at one step."""
+    step, every = position.step, spec.evaluation.every_steps
+    regular = step == 0 or last or (every > 0 and step % every == 0)
+    return regular and spec.evaluation.rows > 0 and position.evaluated_step != step
+
+
+def checkpoint_due(spec: JobSpec, position: Position, *, last: bool, asked: bool) -> bool:
+    """Every `checkpoint_every` steps, at the end and on command; never twice at one step."""
+    step = position.step
+    regular = step > 0 and (last or step % spec.limits.checkpoint_every == 0)
+    return (regular or asked) and position.checkpoint_step != step
+
+
+def pack_resume_state(position: Position, policy: PolicyState) -> bytes:
+    body = {"format": FORMAT, "position": dataclasses.asdict(position), "facts": policy.facts}
+    return pack(
+        {
+            "position.json": json.dumps(body, sort_keys=True, indent=1).encode(),
+            "adapter.safetensors": save(policy.adapter),
+            "optimizer.safetensors": save(policy.optimizer),
+        }
+    )
+
+
+def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState]:
+    """Raises JobFailure `resume_state_invalid`."""
+    try:
+        files = unpack(content)
+        body = json.loads(files["position.json"])
+        if body["format"] != FORMAT:
+            raise ValueError(f"format {body['format']} instead of {FORMAT}")
+        fields = body["position"]
+        fields["reward_errors"] = [(failed, rows) for failed, rows in fields["reward_errors"]]
+        state = PolicyState(
+            load(files["adapter.safetensors"]), load(files["optimizer.safetensors"]), body["facts"]
+        )
+        return Position(**fields), state
+    except (tarfile.TarError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise JobFailure(
+            f"The resume state cannot be read: {error}",
+            code="resume_state_invalid",
+            hint="Resume from an older state, or start the job again from its last checkpoint.",
+        ) from error

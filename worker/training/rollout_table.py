@@ -1,0 +1,113 @@
+"""Completions of a step as zstd Parquet: one row group per prompt, so that a group is read on its own.
+
+Columns: prompt_no, sample_no, row_index, prompt_hash, prompt, prompt_messages (JSON), item (JSON), text, token_ids,
+tokens (decoded pieces; joined they are the decoded completion), sampler_logprobs, trainer_logprobs, entropies,
+reward, advantage, length, finish_reason, error, rewards (JSON, `reinforge.schemas.jobs.RewardResult`).
+"""
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from reinforge.records import RowStatus
+from worker.policy.base import TokenScores
+from worker.rollout.collect import Rollout
+
+SCHEMA = pa.schema(
+    [
+        ("prompt_no", pa.int32()),
+        ("sample_no", pa.int32()),
+        ("row_index", pa.int64()),
+        ("prompt_hash", pa.string()),
+        ("prompt", pa.string()),
+        ("prompt_messages", pa.string()),
+        ("item", pa.string()),
+        ("text", pa.string()),
+        ("token_ids", pa.list_(pa.int32())),
+        ("tokens", pa.list_(pa.string())),
+        ("sampler_logprobs", pa.list_(pa.float32())),
+        ("trainer_logprobs", pa.list_(pa.float32())),
+        ("entropies", pa.list_(pa.float32())),
+        ("reward", pa.float64()),
+        ("advantage", pa.float64()),
+        ("length", pa.int32()),
+        ("finish_reason", pa.string()),
+        ("error", pa.string()),
+        ("rewards", pa.string()),
+    ]
+)
+TEXT_IN_ROW = 2000
+"""Characters of a completion that its narrow row carries."""
+
+Pieces = Callable[[Sequence[int]], list[str]]
+
+
+def row_statuses(
+    rollouts: Sequence[Rollout], rewards: Sequence[float | None], advantages: Sequence[float | None]
+) -> list[RowStatus]:
+    return [
+        RowStatus(
+            prompt_no=rollout.prompt_no,
+            sample_no=rollout.sample_no,
+            prompt_hash=rollout.prompt.prompt_hash,
+            row_index=rollout.prompt.row_index,
+            reward=reward,
+            advantage=advantage,
+            length=len(rollout.token_ids),
+            finish_reason=rollout.finish_reason,
+            error=rollout.score.error if rollout.score else None,
+            text=rollout.text[:TEXT_IN_ROW],
+        )
+        for rollout, reward, advantage in zip(rollouts, rewards, advantages, strict=True)
+    ]
+
+
+def to_parquet(
+    rollouts: Sequence[Rollout], statuses: Sequence[RowStatus], scores: TokenScores | None, pieces: Pieces
+) -> bytes:
+    """The table's bytes; `scores` (N, T) of the trainer, or None where it did not look (evaluation)."""
+    lines = [_line(rollout, status, pieces) for rollout, status in zip(rollouts, statuses, strict=True)]
+    if scores is not None:
+        for row, line in enumerate(lines):
+            line["trainer_logprobs"] = scores.logprobs[row, : line["length"]].tolist()
+            line["entropies"] = scores.entropies[row, : line["length"]].tolist()
+    buffer = io.BytesIO()
+    with pq.ParquetWriter(buffer, SCHEMA, compression="zstd") as writer:
+        for _, group in groupby(lines, key=lambda line: line["prompt_no"]):
+            table = pa.Table.from_pylist(list(group), schema=SCHEMA)
+            writer.write_table(table, row_group_size=max(1, table.num_rows))
+    return buffer.getvalue()
+
+
+def _line(rollout: Rollout, status: RowStatus, pieces: Pieces) -> dict[str, Any]:
+    prompt = rollout.prompt
+    return {
+        "prompt_no": rollout.prompt_no,
+        "sample_no": rollout.sample_no,
+        "row_index": prompt.row_index,
+        "prompt_hash": prompt.prompt_hash,
+        "prompt": prompt.text,
+        "prompt_messages": _json(prompt.messages),
+        "item": _json(prompt.item),
+        "text": rollout.text,
+        "token_ids": list(rollout.token_ids),
+        "tokens": pieces(rollout.token_ids),
+        "sampler_logprobs": list(rollout.sampler_logprobs),
+        "trainer_logprobs": None,
+        "entropies": None,
+        "reward": status.reward,
+        "advantage": status.advantage,
+        "length": status.length,
+        "finish_reason": status.finish_reason,
+        "error": status.error,
+        "rewards": _json([result.as_dict() for result in rollout.score.results] if rollout.score else []),
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
