@@ -107,7 +107,7 @@ class Platform:
         self.stop()
 
     def _start(self) -> None:
-        self.port = _free_port(self.host, self.port)
+        self.port = free_port(self.host, self.port)
         self._sign_in_file.unlink(missing_ok=True)
         for log in (self.home / "logs").glob("*.log"):
             rotate(log)
@@ -182,7 +182,7 @@ class Platform:
             self._say(event.message)
 
 
-def _free_port(host: str, port: int) -> int:
+def free_port(host: str, port: int) -> int:
     """`port`, or one that is free when it is 0. Raises StateConflict when another program listens there."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:

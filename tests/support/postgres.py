@@ -100,7 +100,7 @@ def _locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[None]:
 def shared_server(folder: Path) -> Iterator[DatabaseServer]:
     """The server kept in `folder`: started by the first process to come, stopped after the last has left."""
     folder.mkdir(parents=True, exist_ok=True)
-    me = folder / f"user-{os.getpid()}"
+    me = folder / f"user-{os.getpid()}-{secrets.token_hex(4)}"
     with contextlib.ExitStack() as use:
         with _locked(folder / "starting"):
             use.enter_context(_locked(folder / "users", fcntl.LOCK_SH))

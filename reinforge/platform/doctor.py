@@ -1,0 +1,262 @@
+"""What this machine can do for the platform, and what to do about the rest.
+
+    for check in run_checks(home, port=8321):
+        print(check.status, check.name, check.message, check.remedy)
+
+`fail` means that the platform does not work as it stands, `warn` that a part of it does not or that it is slow.
+Rooms are asked as processes, never imported.
+"""
+
+import contextlib
+import ctypes
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import urllib.parse
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from reinforge.errors import ReinforgeError
+from reinforge.platform import cluster
+from reinforge.platform.places import default_home, shared_prefix
+from reinforge.platform.up import free_port
+
+_GIB = 1024**3
+_ASK_WITHIN = 90.0
+_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_CREATE_RULESET_VERSION = 1
+
+Status = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of one check; `remedy` says what to do unless the status is `ok`."""
+
+    name: str
+    status: Status
+    message: str
+    remedy: str | None = None
+
+
+def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int = 8321) -> list[Check]:
+    """All checks, in the order in which a reader would look for causes. Leaves a probe object in the store at most."""
+    home = (home or default_home()).resolve()
+    checks: list[Callable[[], Check]] = [
+        check_python,
+        lambda: check_home(home),
+        lambda: check_disk(home),
+        check_memory,
+        check_database,
+        lambda: check_storage(home),
+        check_broker,
+        check_landlock,
+        check_sandbox,
+        check_torch,
+        check_page,
+        lambda: check_port(host, port),
+    ]
+    with ThreadPoolExecutor(max_workers=4) as pool:  # most of the time is spent waiting for processes
+        return [future.result() for future in [pool.submit(check) for check in checks]]
+
+
+def check_python() -> Check:
+    version = sys.version_info
+    message = f"Python {version.major}.{version.minor}.{version.micro} at {sys.executable}"
+    if (3, 11) <= version[:2] <= (3, 13):
+        return Check("python", "ok", message)
+    return Check("python", "fail", message, "Use Python 3.11, 3.12 or 3.13.")
+
+
+def check_home(home: Path) -> Check:
+    place = _existing(home)
+    remedy = "Set REINFORGE_HOME, or give --home, to a folder that you own."
+    if not os.access(place, os.W_OK | os.X_OK):
+        return Check("home", "fail", f"{place} cannot be written to", remedy)
+    if cluster.as_root():
+        try:
+            prefix = shared_prefix()
+        except ReinforgeError as error:
+            return Check("home", "fail", error.message, error.hint)
+        return Check("home", "ok", f"{home}; started as root, so the database's files lie in {prefix}")
+    return Check("home", "ok", str(home))
+
+
+def check_disk(home: Path) -> Check:
+    free = shutil.disk_usage(_existing(home)).free / _GIB
+    message = f"{free:.1f} GiB free for {home}"
+    if free < 1:
+        return Check("disk", "fail", message, "Free at least 1 GiB; checkpoints of larger models need more.")
+    if free < 10:
+        return Check(
+            "disk", "warn", message, "Checkpoints and completions of larger jobs need 10 GiB or more."
+        )
+    return Check("disk", "ok", message)
+
+
+def check_memory() -> Check:
+    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / _GIB
+    with contextlib.suppress(OSError):  # counts what the kernel would give back, too
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                available = int(line.split()[1]) * 1024 / _GIB
+    message = f"{available:.1f} GiB of memory available, {os.cpu_count()} processors"
+    if available < 2:
+        return Check(
+            "memory", "warn", message, "The starter model's job needs about 2 GiB; end other programs."
+        )
+    return Check("memory", "ok", message)
+
+
+def check_database() -> Check:
+    url = os.environ.get("DATABASE_URL")
+    if url:
+        program = "import psycopg, sys; psycopg.connect(sys.stdin.read(), connect_timeout=5).close()"
+        failure = _ask([sys.executable, "-c", program], given=_without_driver(url)).failure
+        server = urllib.parse.urlsplit(url).hostname or "its socket"
+        if failure is None:
+            return Check("database", "ok", f"DATABASE_URL answers ({server})")
+        message = f"DATABASE_URL does not answer: {failure}"
+        return Check(
+            "database", "fail", message, "Start that server, or unset DATABASE_URL for the embedded one."
+        )
+    try:
+        programs = cluster.reachable_programs()
+    except ReinforgeError as error:
+        return Check("database", "fail", error.message, error.hint)
+    answer = _ask([str(programs / "bin/postgres"), "--version"])
+    if answer.failure is not None:
+        message = f"PostgreSQL's programs do not run: {answer.failure}"
+        return Check("database", "fail", message, "They need glibc 2.27 or newer; or set DATABASE_URL.")
+    return Check("database", "ok", f"embedded: {answer.text}")
+
+
+def check_storage(home: Path) -> Check:
+    from reinforge.storage import open_store  # an S3 store loads its client library
+
+    url = os.environ.get("STORAGE_URL")
+    if not url:
+        return Check("storage", "ok", f"folder {home / 'objects'}")
+    try:
+        store = open_store(url)
+        store.put("probe/doctor", b"ready")
+        store.get("probe/doctor")
+    except (ReinforgeError, OSError, ImportError) as error:
+        remedy = "Check STORAGE_URL, the AWS_* variables and S3_ENDPOINT_URL."
+        return Check("storage", "fail", f"STORAGE_URL cannot be used: {error}", remedy)
+    return Check("storage", "ok", f"{url} takes and gives objects")
+
+
+def check_broker() -> Check:
+    url = os.environ.get("REDIS_URL")
+    if not url:
+        return Check("broker", "ok", "a folder in the home")
+    program = "import redis, sys; redis.Redis.from_url(sys.stdin.read(), socket_connect_timeout=5).ping()"
+    failure = _ask([sys.executable, "-c", program], given=url).failure
+    if failure is None:
+        return Check("broker", "ok", "Redis answers")
+    message = f"REDIS_URL does not answer: {failure}"
+    return Check("broker", "fail", message, "Start Redis, or unset REDIS_URL to use a folder.")
+
+
+def check_landlock() -> Check:
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = libc.syscall(
+        _LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_LANDLOCK_CREATE_RULESET_VERSION)
+    )
+    if version > 0:
+        return Check("landlock", "ok", f"Landlock ABI {version}, kernel {os.uname().release}")
+    reason = os.strerror(ctypes.get_errno())
+    remedy = "Use a kernel with Landlock (5.13 or newer, `lsm=` naming landlock); code rewards are refused without."
+    return Check("landlock", "warn", f"no Landlock in kernel {os.uname().release}: {reason}", remedy)
+
+
+def check_sandbox() -> Check:
+    """Ask `python -m worker.sandbox probe`, which prints `{"jail", "available", "reasons"}`."""
+    remedy = "Code rewards are refused; declarative graders work. See the reasons above."
+    answer = _ask([sys.executable, "-P", "-m", "worker.sandbox", "probe"])
+    try:
+        status = json.loads(answer.text)
+        available, jail, reasons = bool(status["available"]), status["jail"], status["reasons"]
+    except (ValueError, KeyError, TypeError):
+        message = f"the sandbox cannot be asked: {answer.failure or 'no answer'}"
+        return Check("sandbox", "warn", message, "Run `pip install 'reinforge[worker]'`.")
+    if available:
+        return Check("sandbox", "ok", f"jail {jail} proved")
+    return Check("sandbox", "warn", "no jail could be proved: " + "; ".join(reasons), remedy)
+
+
+def check_torch() -> Check:
+    program = (
+        "import json, torch, transformers, peft; cuda = torch.cuda.is_available();"
+        "print(json.dumps([torch.__version__, torch.cuda.get_device_name(0) if cuda else None]))"
+    )
+    answer = _ask([sys.executable, "-P", "-c", program])
+    if answer.failure is not None:
+        message = f"training cannot be loaded: {answer.failure}"
+        return Check("torch", "fail", message, "Run `pip install 'reinforge[train]'`.")
+    version, device = json.loads(answer.text.splitlines()[-1])
+    if device is None:
+        message = f"torch {version}, no GPU"
+        return Check(
+            "torch", "warn", message, "The starter model trains on the CPU; larger models need a GPU."
+        )
+    return Check("torch", "ok", f"torch {version}, {device}")
+
+
+def check_page() -> Check:
+    spec = importlib.util.find_spec("backend")  # finds, does not import
+    if spec is None or not spec.submodule_search_locations:
+        return Check(
+            "page", "fail", "the backend is not installed", "Run `pip install 'reinforge[backend]'`."
+        )
+    if (Path(spec.submodule_search_locations[0]) / "static" / "index.html").is_file():
+        return Check("page", "ok", "the web page is built")
+    return Check("page", "warn", "the web page is not built; API and command line work", "Run `make setup`.")
+
+
+def check_port(host: str, port: int) -> Check:
+    try:
+        free_port(host, port)
+    except ReinforgeError as error:
+        return Check("port", "fail", error.message, error.hint)
+    return Check("port", "ok", f"{host}:{port} is free")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a process printed; `failure` is the last line of its complaint when it did not succeed."""
+
+    text: str
+    failure: str | None
+
+
+def _ask(command: list[str], given: str = "") -> _Answer:
+    """Run a short command; `given` goes to its standard input, because arguments are public."""
+    try:
+        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=_ASK_WITHIN)
+    except subprocess.TimeoutExpired:
+        return _Answer("", f"no answer within {_ASK_WITHIN:.0f} s")
+    except OSError as error:
+        return _Answer("", str(error))
+    if done.returncode == 0:
+        return _Answer(done.stdout.strip(), None)
+    complaint = (done.stderr or done.stdout).strip().splitlines()
+    return _Answer(done.stdout.strip(), complaint[-1] if complaint else f"status {done.returncode}")
+
+
+def _without_driver(url: str) -> str:
+    """`postgresql+psycopg://` is SQLAlchemy's spelling; libpq knows `postgresql://`."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme.partition('+')[0]}://{rest}"
+
+
+def _existing(folder: Path) -> Path:
+    """The folder itself, or its nearest ancestor that exists."""
+    return next(each for each in (folder, *folder.parents) if each.exists())

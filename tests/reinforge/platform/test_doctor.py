@@ -1,0 +1,90 @@
+"""What the doctor says, and that each complaint comes with a remedy and without secrets."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from reinforge.platform import cluster, doctor
+from reinforge.platform.doctor import Check, run_checks
+
+STUBS = Path(__file__).with_name("stubs")
+NAMES = [
+    "python", "home", "disk", "memory", "database", "storage", "broker", "landlock", "sandbox", "torch", "page", "port",
+]  # fmt: skip
+CLOSED = "127.0.0.1:9"  # the discard port; nobody listens there
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DATABASE_URL", "REDIS_URL", "STORAGE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def complaint(check: Check, status: str) -> str:
+    assert check.status == status, check
+    assert check.remedy
+    return check.message
+
+
+def test_every_check_answers_on_this_machine(tmp_path: Path) -> None:
+    checks = run_checks(tmp_path / "home", port=0)
+    assert [check.name for check in checks] == NAMES
+    by_name = {check.name: check for check in checks}
+    for name in ("python", "home", "database", "storage", "broker", "port"):
+        assert by_name[name].status == "ok", by_name[name]
+    assert "PostgreSQL) 18." in by_name["database"].message
+    assert all(check.remedy for check in checks if check.status != "ok")
+    assert not (tmp_path / "home").exists()
+
+
+def test_database_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"postgresql+psycopg://u:hush-hush@{CLOSED}/d")
+    message = complaint(doctor.check_database(), "fail")
+    assert "DATABASE_URL does not answer" in message
+    assert "hush-hush" not in message
+
+
+def test_database_that_answers(monkeypatch: pytest.MonkeyPatch, empty_database_url: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", empty_database_url.replace("postgresql:", "postgresql+psycopg:"))
+    assert doctor.check_database().status == "ok"
+
+
+def test_missing_programs_of_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_WHEEL", "no-such-wheel")
+    assert complaint(doctor.check_database(), "fail") == "PostgreSQL's programs are not installed"
+
+
+def test_redis_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", f"redis://:hush-hush@{CLOSED}/0")
+    assert "hush-hush" not in complaint(doctor.check_broker(), "fail")
+
+
+def test_storage_of_an_unknown_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORAGE_URL", "ftp://files.example.org/x")
+    complaint(doctor.check_storage(tmp_path), "fail")
+    monkeypatch.setenv("STORAGE_URL", (tmp_path / "objects").as_uri())
+    assert doctor.check_storage(tmp_path).status == "ok"
+
+
+def test_home_where_nothing_can_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    complaint(doctor.check_home(tmp_path / "file" / "home"), "fail")
+
+
+def test_port_in_use() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        complaint(doctor.check_port("127.0.0.1", other.getsockname()[1]), "fail")
+
+
+def test_what_the_sandbox_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(STUBS))
+    monkeypatch.setenv("STUB_PROBE", json.dumps({"jail": "L", "available": True, "reasons": []}))
+    assert doctor.check_sandbox() == Check("sandbox", "ok", "jail L proved")
+    monkeypatch.setenv(
+        "STUB_PROBE", json.dumps({"jail": None, "available": False, "reasons": ["no Landlock"]})
+    )
+    assert complaint(doctor.check_sandbox(), "warn") == "no jail could be proved: no Landlock"
+    monkeypatch.setenv("STUB_PROBE", "not JSON")
+    assert "cannot be asked" in complaint(doctor.check_sandbox(), "warn")
