@@ -1,0 +1,3 @@
+"""Fixtures for all rooms."""
+
+pytest_plugins = ["tests.support.postgres"]
