@@ -95,6 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
             state.blobs[sha256] = data
             state.order.append(f"blob {sha256}")
         self._reply(201)
+        return None
 
     def do_GET(self) -> None:
         state = self.server.state
@@ -108,6 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
             state.damage_blobs -= 1
             data = data[:-1] + b"?"
         self._reply(200, data)
+        return None
 
     def do_POST(self) -> None:
         state = self.server.state
@@ -137,6 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._reply(204)
             case _:
                 self._error(404, "unknown_path")
+        return None
 
     def _heartbeat(self, body: dict[str, Any]) -> None:
         state = self.server.state
@@ -147,6 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._error(403, "not_allowed")
         waiting = [each for each in state.commands if each["id"] not in body["applied_commands"]]
         self._reply(200, {"lease_seconds": state.lease_seconds, "commands": waiting})
+        return None
 
     def _records(self, body: dict[str, Any]) -> None:
         state = self.server.state
@@ -168,6 +172,7 @@ class _Handler(BaseHTTPRequestHandler):
             state.forget_acknowledgement -= 1
             return self._error(503, "unavailable")
         self._reply(200, {"acknowledged": state.acknowledged})
+        return None
 
     def _next_call(self, body: dict[str, Any]) -> None:
         state = self.server.state
@@ -178,3 +183,4 @@ class _Handler(BaseHTTPRequestHandler):
                     return self._reply(200, call)
         threading.Event().wait(min(0.05, body["wait_seconds"]))
         self._reply(204)
+        return None

@@ -1,0 +1,156 @@
+"""What is said about a model's files, compared with the model that wrote them."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, PretrainedConfig, Qwen3Config
+
+from reinforge.errors import InvalidInput
+from worker.models.inspect import inspect_model, read_tensors
+from worker.models.licence import find_licence
+from worker.models.sources import ModelStore
+
+_SIZES = {"vocab_size": 96, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+CONFIGURATIONS = [
+    Qwen3Config(
+        **_SIZES, num_key_value_heads=2, head_dim=8, intermediate_size=48, max_position_embeddings=512,
+        tie_word_embeddings=True,
+    ),
+    LlamaConfig(**_SIZES, num_key_value_heads=2, intermediate_size=48, max_position_embeddings=256),
+    GPT2Config(vocab_size=96, n_embd=32, n_layer=2, n_head=4, n_positions=128),
+]  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ModelStore:
+    return ModelStore(tmp_path / "store")
+
+
+@pytest.mark.parametrize("config", CONFIGURATIONS, ids=lambda config: config.model_type)
+@pytest.mark.parametrize("shards", ["1GB", "20KB"])
+def test_the_facts_are_those_of_the_loaded_model(
+    tmp_path: Path, store: ModelStore, config: PretrainedConfig, shards: str
+) -> None:
+    model = AutoModelForCausalLM.from_config(config)
+    folder = tmp_path / "model"
+    model.save_pretrained(folder, max_shard_size=shards)
+    facts = inspect_model(str(folder), store)
+    assert facts["architecture"] == type(model).__name__
+    assert facts["parameters"] == model.num_parameters()
+    assert facts["context_length"] == config.max_position_embeddings
+    assert facts["vocabulary"] == 96
+    assert facts["has_chat_template"] is False
+    assert facts["bytes"] >= 4 * facts["parameters"]
+
+    adapted = get_peft_model(model, LoraConfig(target_modules="all-linear"))
+    theirs = {name.split(".lora_A")[0].split(".")[-1] for name in adapted.state_dict() if ".lora_A" in name}
+    assert facts["lora_targets"] == sorted(theirs)
+
+
+def test_the_hash_follows_the_content(tmp_path: Path, store: ModelStore) -> None:
+    folder = small_model(tmp_path / "a")
+    first = store.content_hash(folder)
+    (folder / "README.md").write_text("a card changes nothing")
+    assert store.content_hash(folder) == first
+    assert store.content_hash(small_model(tmp_path / "b")) == first
+    assert ModelStore(tmp_path / "another").content_hash(folder) == first
+    (folder / "config.json").write_text('{"model_type": "other"}')
+    assert store.content_hash(folder) != first
+
+
+def small_model(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    save_file({"layer.weight": torch.zeros(2, 3)}, folder / "model.safetensors")
+    return folder
+
+
+def refusal(source: object, store: ModelStore) -> InvalidInput:
+    with pytest.raises(InvalidInput) as caught:
+        inspect_model(str(source), store)
+    assert caught.value.param == "source"
+    return caught.value
+
+
+def test_what_is_no_model_is_refused_with_what_to_do(tmp_path: Path, store: ModelStore) -> None:
+    assert refusal("some/relative/folder", store).code == "model_not_found"
+    assert refusal("builtin:other", store).code == "model_not_found"
+    assert refusal("hub:no-slash", store).code == "model_not_found"
+    assert refusal("hub:../../etc@main", store).code == "model_not_found"
+    assert refusal(tmp_path / "missing", store).code == "model_not_found"
+    folder = tmp_path / "model"
+    folder.mkdir()
+    assert refusal(folder, store).code == "not_a_model"
+    (folder / "config.json").write_text("{}")
+    assert refusal(folder, store).code == "not_a_model"
+    (folder / "pytorch_model.bin").write_bytes(b"pickle")
+    error = refusal(folder, store)
+    assert error.code == "unsafe_weights"
+    assert "safetensors" in (error.hint or "")
+
+
+@pytest.mark.parametrize("damage", ["cut", "longer", "no header", "empty", "huge header"])
+def test_damaged_weights_are_noticed(tmp_path: Path, store: ModelStore, damage: str) -> None:
+    folder = small_model(tmp_path / "model")
+    path = folder / "model.safetensors"
+    data = path.read_bytes()
+    path.write_bytes(
+        {
+            "cut": data[:-1],
+            "longer": data + b"\0",
+            "no header": b"\x08\0\0\0\0\0\0\0not json",
+            "empty": b"",
+            "huge header": b"\xff" * 8 + data,
+        }[damage]
+    )
+    assert refusal(folder, store).code == "damaged_weights"
+
+
+def test_a_missing_shard_is_noticed(tmp_path: Path, store: ModelStore) -> None:
+    folder = small_model(tmp_path / "model")
+    index = {"weight_map": {"a": "model.safetensors", "b": "model-00002-of-00002.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert "model-00002-of-00002" in refusal(folder, store).message
+
+
+def test_a_hub_model_is_downloaded_once_by_name_and_revision(tmp_path: Path) -> None:
+    asked = []
+
+    def download(repository: str, revision: str | None, target: Path) -> Path:
+        asked.append((repository, revision))
+        return target if target.exists() else small_model(target)
+
+    (tmp_path / "store").mkdir()
+    store = ModelStore(tmp_path / "store", download=download)
+    folder = store.resolve("hub:org/name@v1.0")
+    assert folder.parent == tmp_path / "store"
+    assert len(read_tensors(folder)) == 1
+    assert store.resolve("hub:org/name@v1.0") == folder
+    assert store.resolve("hub:org/name") != folder
+    assert asked == [("org/name", "v1.0"), ("org/name", "v1.0"), ("org/name", None)]
+
+
+@pytest.mark.parametrize(
+    ("card", "text", "expected"),
+    [
+        ("---\nlicense: apache-2.0\ntags: [a]\n---\n# Name", None, "apache-2.0"),
+        ("---\nlicense: other\nlicense_name: qwen-research\n---\n", None, "qwen-research"),
+        ("---\nlicense: [mit, bsd]\n---\n", None, "mit, bsd"),
+        ("---\n: : :\n---\n", "MIT License\n\nCopyright", "mit"),
+        ("# no front matter", "Apache License\nVersion 2.0", "apache-2.0"),
+        (None, "\nMy own terms\n", "My own terms"),
+        (None, None, None),
+    ],
+)
+def test_the_licence_is_read_from_the_card_or_the_licence_file(
+    tmp_path: Path, card: str | None, text: str | None, expected: str | None
+) -> None:
+    if card is not None:
+        (tmp_path / "README.md").write_text(card)
+    if text is not None:
+        (tmp_path / "LICENSE").write_text(text)
+    assert find_licence(tmp_path) == expected

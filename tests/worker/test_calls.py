@@ -1,0 +1,210 @@
+"""The calls lane from end to end: a real sandbox, a toy backend over HTTP."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from reinforge.schemas.worker_door import CallMessage
+from tests.support.worker_door import TOKEN, DoorServer
+from tests.worker.sandbox.harness import running_daemon
+from tests.worker.test_supervisor import wait_for
+from worker.calls import ALL, QUICK, CallWorker
+from worker.door import Door
+from worker.models.sources import ModelStore
+from worker.presence import Presence
+from worker.starter.tokenizer import write_tokenizer
+
+GRADE = (
+    "def grade(sample, item):\n    print('seen')\n    return float(sample['output_text'] == item['answer'])\n"
+)
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Path]:
+    with running_daemon() as daemon:
+        yield daemon.socket
+
+
+@pytest.fixture
+def server() -> Iterator[DoorServer]:
+    server = DoorServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"architectures": ["Toy"], "max_position_embeddings": 512}')
+    save_file({"model.layers.0.q_proj.weight": torch.zeros(2, 3)}, folder / "model.safetensors")
+    write_tokenizer(folder)
+    return folder
+
+
+@pytest.fixture
+def worker(server: DoorServer, sandbox: Path, tmp_path: Path) -> CallWorker:
+    return CallWorker(Door(server.url, TOKEN), "wrk_1", ModelStore(tmp_path / "models"), sandbox)
+
+
+def ask(worker: CallWorker, kind: Any, payload: dict[str, Any]) -> tuple[Any, Any]:
+    answer = worker.answer(CallMessage(id="call_1", kind=kind, payload=payload, deadline_seconds=10))
+    return answer.result, answer.error
+
+
+def test_validate_lists_the_functions_of_each_reward(worker: CallWorker) -> None:
+    sources = [
+        {"name": "good", "source": GRADE, "entry": None},
+        {"name": "broken", "source": "x = 1\ndef grade(sample, item:\n    return 1\n", "entry": None},
+        {"name": "empty", "source": "x = 1\n", "entry": None},
+        {"name": "named", "source": GRADE, "entry": "other"},
+    ]
+    result, error = ask(worker, "validate", {"rewards": sources})
+    assert error is None
+    assert result["jail"] in ("L", "N")
+    good, broken, empty, named = result["rewards"]
+    assert good == {
+        "name": "good",
+        "entries": [{"name": "grade", "spelling": "openai", "line": None}],
+        "error": None,
+    }
+    assert broken["error"]["line"] == 2
+    assert "grade" in empty["error"]["message"]
+    assert "other" in named["error"]["message"]
+
+
+def test_score_gives_one_result_per_row(worker: CallWorker) -> None:
+    rows = [{"completion": text, "item": {"answer": "2"}, "prompt": "1+1="} for text in ("2", "3")]
+    rows.append({"completion": "2", "item": {}, "prompt": ""})
+    payload = {"source": GRADE, "entry": None, "granularity": "sample", "timeout_seconds": 2.0, "rows": rows}
+    result, error = ask(worker, "score", payload)
+    assert error is None
+    assert [each["value"] for each in result["results"]] == [1.0, 0.0, None]
+    assert [each["status"] for each in result["results"]] == ["ok", "ok", "exception"]
+    assert "seen" in result["results"][0]["prints"]
+    assert "KeyError" in result["results"][2]["message"]
+    assert result["load_error"] is None
+
+
+def test_a_source_that_does_not_load_is_a_result_of_score(worker: CallWorker) -> None:
+    payload = {"source": "import nowhere", "rows": [{"completion": "x"}]}
+    result, error = ask(worker, "score", payload)
+    assert error is None
+    assert result["results"] == []
+    assert "nowhere" in result["load_error"]
+
+
+def test_without_a_sandbox_code_is_refused_with_the_reason(server: DoorServer, tmp_path: Path) -> None:
+    for socket, reason in ((None, "SANDBOX_SOCKET"), (tmp_path / "no.sock", "no.sock")):
+        worker = CallWorker(Door(server.url, TOKEN), "wrk_1", ModelStore(tmp_path), socket)
+        _, error = ask(worker, "validate", {"rewards": [{"name": "a", "source": GRADE}]})
+        assert error["code"] == "sandbox_unavailable"
+        assert reason in error["message"]
+
+
+def test_render_counts_tokens_and_names_the_longest(worker: CallWorker, model: Path) -> None:
+    rows = [[{"role": "user", "content": content}] for content in ("1+1=", "10+10=", "2+2=")]
+    result, error = ask(worker, "render", {"model_source": str(model), "rows": rows, "max_prompt_tokens": 10})
+    assert error is None
+    assert result["prompts"][0]["text"] == "<|user|>1+1=<|assistant|>"
+    assert [prompt["tokens"] for prompt in result["prompts"]] == [6, 8, 6]
+    assert result["longest"] == {"index": 1, "tokens": 8}
+    assert result["context_length"] == 512
+
+
+def test_render_names_the_row_that_the_template_refuses(worker: CallWorker, model: Path) -> None:
+    (model / "chat_template.jinja").write_text("{{ messages[0].content + '' }}")
+    rows = [[{"role": "user", "content": "a"}], [{"role": "user", "content": 5}]]
+    _, error = ask(worker, "render", {"model_source": str(model), "rows": rows, "max_prompt_tokens": 10})
+    assert (error["code"], error["param"], error["errors"][0]["row"]) == (
+        "prompt_not_renderable",
+        "data.dataset",
+        1,
+    )
+
+
+def test_inspect_model_and_what_it_refuses(worker: CallWorker, model: Path) -> None:
+    result, error = ask(worker, "inspect_model", {"source": str(model)})
+    assert error is None
+    assert (result["architecture"], result["parameters"], result["lora_targets"]) == ("Toy", 6, ["q_proj"])
+    assert result["has_chat_template"]
+    _, error = ask(worker, "inspect_model", {"source": "/nowhere"})
+    assert (error["code"], error["param"]) == ("model_not_found", "source")
+
+
+def test_a_call_that_the_worker_cannot_read_is_answered_too(worker: CallWorker) -> None:
+    result, error = ask(worker, "render", {})
+    assert result is None
+    assert error["code"] == "internal_error"
+
+
+def test_calls_come_over_http_and_slow_ones_do_not_hold_up_the_others(
+    worker: CallWorker, server: DoorServer, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+
+    def slow(_source: str, _store: ModelStore) -> dict[str, Any]:
+        release.wait(30)
+        return {"slow": True}
+
+    monkeypatch.setattr("worker.calls.inspect_model", slow)
+    server.state.calls += [
+        {"id": f"call_{n}", "kind": "inspect_model", "payload": {"source": "x"}, "deadline_seconds": 30}
+        for n in range(3)
+    ]
+    threads = [threading.Thread(target=worker.loop, args=(kinds, 0.1)) for kinds in (QUICK, ALL, ALL)]
+    for thread in threads:
+        thread.start()
+    try:
+        payload = {"rewards": [{"name": "a", "source": GRADE}]}
+        server.state.calls.append(
+            {"id": "call_9", "kind": "validate", "payload": payload, "deadline_seconds": 30}
+        )
+        wait_for(lambda: "call_9" in server.state.answers)
+        assert server.state.answers["call_9"]["result"]["rewards"][0]["error"] is None
+        assert set(server.state.answers) == {"call_9"}
+        release.set()
+        wait_for(lambda: len(server.state.answers) == 4)
+        server.state.calls.append(
+            {"id": "call_10", "kind": "validate", "payload": payload, "deadline_seconds": 30}
+        )
+        wait_for(lambda: "call_10" in server.state.answers)
+    finally:
+        release.set()
+        worker.stop.set()
+        for thread in threads:
+            thread.join(10)
+
+
+def test_a_worker_registers_again_when_the_backend_comes_back(
+    server: DoorServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.presence.RETRY_SECONDS", 0.05)
+    server.state.away = True
+    presence = Presence(Door(server.url, TOKEN), "wrk_1", "calls", "host", lambda: ("L", []))
+    presence.start()
+    try:
+        server.state.away = False
+        registered = wait_for(lambda: server.state.workers)[0]
+        assert (registered["id"], registered["kind"], registered["jail"]) == ("wrk_1", "calls", "L")
+    finally:
+        presence.stop()
+        presence.join(5)
+
+
+def test_nothing_on_this_side_loads_the_training_stack() -> None:
+    modules = (
+        "worker.app, worker.tasks, worker.calls, worker.supervisor, worker.models.inspect, worker.__main__"
+    )
+    check = (
+        f"import sys, {modules}; print([m for m in ('torch', 'transformers', 'peft') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
