@@ -35,11 +35,11 @@ def grade(sample, item):
 def random_model(kind: str, folder: Path) -> Path:
     """A two-layer model with the starter's tokenizer, as a person would have it in a folder."""
     tokenizer = AutoTokenizer.from_pretrained(model_folder("starter-arith"))
-    common = dict(
-        vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=2048,
-        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
-    )  # fmt: skip
+    common = {
+        "vocab_size": len(tokenizer), "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 2048,
+        "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id,
+    }  # fmt: skip
     torch.manual_seed(1)
     config: PretrainedConfig
     if kind == "qwen3":

@@ -83,8 +83,8 @@ class Stack:
 
     def run(self, command: list[str], name: str = "api") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [self.local(part) for part in command], cwd=ROOT, env=self.environment(name), capture_output=True, text=True,
-            timeout=120,
+            [self.local(part) for part in command], cwd=ROOT, env=self.environment(name),
+            capture_output=True, text=True, timeout=120,
         )  # fmt: skip
 
     def stop(self) -> None:
@@ -118,7 +118,10 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     database_url = postgres.url()
     one = Stack(
         folder, runtime, f"http://127.0.0.1:{api_port}",
-        {"REINFORGE_BIND": "127.0.0.1", "REINFORGE_PORT": str(api_port), "REINFORGE_API_KEY": KEY, "MINIO_PASSWORD": "secret-enough"},
+        {
+            "REINFORGE_BIND": "127.0.0.1", "REINFORGE_PORT": str(api_port), "REINFORGE_API_KEY": KEY,
+            "MINIO_PASSWORD": "secret-enough",
+        },
         {
             "postgresql://reinforge:change-me@postgres:5432/reinforge": database_url,
             "redis:6379": f"127.0.0.1:{redis_port}", "minio:9000": f"127.0.0.1:{s3_port}",
