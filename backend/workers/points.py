@@ -26,11 +26,11 @@ async def _series(session: AsyncSession, job_id: str, kind: str, keys: list[str]
     mine = select(MetricSeries.key, MetricSeries.id).where(
         MetricSeries.job_id == job_id, MetricSeries.kind == kind
     )
-    known = dict(row._tuple() for row in await session.execute(mine))
+    known = {row.key: row.id for row in await session.execute(mine)}
     missing = [{"job_id": job_id, "kind": kind, "key": key} for key in keys if key not in known]
     if missing:
         added = await session.execute(
             insert(MetricSeries).values(missing).returning(MetricSeries.key, MetricSeries.id)
         )
-        known.update(row._tuple() for row in added)
+        known |= {row.key: row.id for row in added}
     return known

@@ -36,7 +36,7 @@ async def list_workers(session: AsyncSession) -> list[WorkerInfo]:
         .join(Job, (Job.id == Attempt.job_id) & (Job.attempt == Attempt.number))
         .where(Job.status.in_(LEASED), Job.lease_until.is_not(None))
     )
-    jobs = dict(row._tuple() for row in running)
+    jobs = {row.worker_id: row.id for row in running}
     online_since = now() - timedelta(seconds=ONLINE_SECONDS)
     return [
         WorkerInfo(
