@@ -1,3 +1,48 @@
-from fastapi import APIRouter
+"""GET /adapters · GET /adapters/{id} · GET /adapters/{id}/download."""
 
-router = APIRouter(prefix="/api/v1")
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from backend.adapters import service
+from backend.adapters.archive import repack
+from backend.auth import Reader
+from backend.cursors import encode_cursor
+from backend.database import Session
+from backend.downloads import attachment, stream_object
+from backend.objects import ObjectsDep
+from reinforge.schemas.common import Page
+from reinforge.schemas.resources import Adapter
+
+router = APIRouter(prefix="/api/v1", tags=["adapters"])
+
+
+@router.get("/adapters", operation_id="listAdapters")
+async def list_adapters(
+    session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
+) -> Page[Adapter]:
+    """Newest first."""
+    found, more = await service.page(session, who.project_id, limit=limit, after=after)
+    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
+    return Page(data=[service.view(each) for each in found], has_more=more, next_cursor=cursor)
+
+
+@router.get("/adapters/{id}", operation_id="getAdapter")
+async def get(id: str, session: Session, who: Reader) -> Adapter:
+    return service.view(await service.get(session, who.project_id, id))
+
+
+@router.get("/adapters/{id}/download", operation_id="downloadAdapter", response_class=StreamingResponse)
+async def download(id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader) -> Response:
+    """A `.tar.gz` with a standard PEFT directory at its top: unpack it and `PeftModel.from_pretrained` loads it."""
+    found = await service.download(session, who.project_id, id)
+    return stream_object(
+        request,
+        objects,
+        found.sha256,
+        etag=found.etag,
+        media_type="application/gzip",
+        headers=attachment(found.filename),
+        transform=lambda stored: repack(stored, found.card),
+    )

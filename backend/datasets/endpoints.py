@@ -1,3 +1,119 @@
-from fastapi import APIRouter
+"""POST, GET /datasets · GET, DELETE /datasets/{id} · GET /datasets/{id}/rows · GET /datasets/{id}/content."""
 
-router = APIRouter(prefix="/api/v1")
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from backend.auth import Reader, SettingsDep, Writer
+from backend.cursors import encode_cursor
+from backend.database import Session
+from backend.datasets import service
+from backend.datasets.inspection import inspect_file
+from backend.datasets.upload import receive
+from backend.downloads import attachment, stream_object
+from backend.idempotency import Once, fingerprint
+from backend.objects import ObjectsDep
+from reinforge.errors import InvalidInput
+from reinforge.schemas.common import Page
+from reinforge.schemas.resources import Dataset, DatasetRows
+
+router = APIRouter(prefix="/api/v1", tags=["datasets"])
+
+Limit = Annotated[int, Query(ge=1, le=100)]
+_UPLOAD = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {
+                        "file": {"type": "string", "format": "binary"},
+                        "name": {"type": "string"},
+                    },
+                }
+            }
+        },
+    }
+}
+_MEDIA_TYPES = {"jsonl": "application/jsonl", "csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+
+
+@router.post(
+    "/datasets", status_code=201, operation_id="createDataset", response_model=Dataset, openapi_extra=_UPLOAD
+)
+async def create(
+    request: Request, session: Session, settings: SettingsDep, objects: ObjectsDep, once: Once, who: Writer
+) -> Response:
+    """Upload JSONL, CSV or Parquet: accepted whole, or refused with the line and column of the first fault."""
+    limit = settings.upload_limit_bytes
+    async with receive(request, settings.home_folder / "uploads", limit) as upload:
+        name = upload.fields.get("name") or None
+        if name is not None and len(name) > 200:
+            raise InvalidInput("`name` is longer than 200 characters.", param="name")
+        report = await inspect_file(upload.path, upload.filename, limit)
+        await objects.keep_file(upload.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
+    if (
+        stored := await once.begin(session, fingerprint(upload.sha256, upload.filename, name or ""))
+    ) is not None:
+        return stored
+    dataset = await service.add(session, who.project_id, report, name, who.name)
+    return await once.finish(session, 201, (await service.view(session, [dataset]))[0])
+
+
+@router.get("/datasets", operation_id="listDatasets")
+async def list_datasets(
+    session: Session, who: Reader, limit: Limit = 50, after: str | None = None
+) -> Page[Dataset]:
+    """Newest first."""
+    found, more = await service.page(session, who.project_id, limit=limit, after=after)
+    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
+    return Page(data=await service.view(session, found), has_more=more, next_cursor=cursor)
+
+
+@router.get("/datasets/{id}", operation_id="getDataset")
+async def get(id: str, session: Session, who: Reader) -> Dataset:
+    return (await service.view(session, [await service.get(session, who.project_id, id)]))[0]
+
+
+@router.get("/datasets/{id}/rows", operation_id="listDatasetRows")
+async def rows(
+    id: str,
+    session: Session,
+    settings: SettingsDep,
+    objects: ObjectsDep,
+    who: Reader,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> DatasetRows:
+    """Rows as they stand in the file."""
+    dataset = await service.get(session, who.project_id, id)
+    await session.commit()  # reading may take a while
+    data: list[dict[str, Any]] = []
+    if offset < dataset.rows:
+        cache = service.cache_folder(settings.home_folder)
+        data = await service.rows(objects, dataset, cache, offset=offset, limit=limit)
+    return DatasetRows(data=data, offset=offset, total=dataset.rows)
+
+
+@router.get("/datasets/{id}/content", operation_id="downloadDataset", response_class=StreamingResponse)
+async def content(id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader) -> Response:
+    """The file, byte for byte as it was uploaded."""
+    dataset = await service.get(session, who.project_id, id)
+    headers = attachment(dataset.filename) | {"content-length": str(dataset.bytes)}
+    return stream_object(
+        request,
+        objects,
+        dataset.sha256,
+        etag=dataset.sha256,
+        media_type=_MEDIA_TYPES[dataset.format],
+        headers=headers,
+    )
+
+
+@router.delete("/datasets/{id}", status_code=204, operation_id="deleteDataset")
+async def delete(id: str, session: Session, who: Writer) -> None:
+    """Refused while an unfinished job needs it."""
+    await service.delete(session, who.project_id, id)

@@ -34,6 +34,11 @@ def blob(dataset: Dataset) -> Blob:
     return Blob(sha256=dataset.sha256, bytes=dataset.bytes)
 
 
+def cache_folder(home: Path) -> Path:
+    """Where local copies of datasets lie."""
+    return home / "cache" / "datasets"
+
+
 async def local_file(objects: Objects, dataset: Dataset, cache: Path) -> Path:
     """A local copy of the dataset's bytes, with the suffix of its format; for reading only."""
     return await anyio.to_thread.run_sync(_local_file, objects, dataset.sha256, dataset.format, cache)

@@ -1,3 +1,102 @@
-from fastapi import APIRouter
+"""POST, GET /rewards · GET /rewards/{id} · POST /rewards/{id}/revisions · POST /rewards[/{id}]/test."""
 
-router = APIRouter(prefix="/api/v1")
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.auth import Reader, Writer
+from backend.calls import CallsDep
+from backend.cursors import encode_cursor
+from backend.database import DatabaseDep, Session
+from backend.idempotency import Once, fingerprint
+from backend.models import Reward
+from backend.rewards import service
+from backend.rewards.service import Source
+from backend.strict_json import StrictRoute
+from reinforge.errors import InvalidInput
+from reinforge.schemas.common import Page
+from reinforge.schemas.resources import (
+    RevisionCreate,
+    RewardCreate,
+    RewardDetail,
+    RewardRevision,
+    RewardSummary,
+    RewardTest,
+    RewardTestResult,
+)
+
+router = APIRouter(prefix="/api/v1", tags=["rewards"], route_class=StrictRoute)
+
+
+async def _detail(session: AsyncSession, reward: Reward) -> RewardDetail:
+    revisions = [RewardRevision.model_validate(each) for each in await service.revisions(session, reward)]
+    return RewardDetail(**RewardSummary.model_validate(reward).model_dump(), revisions=revisions)
+
+
+@router.post("/rewards", status_code=201, operation_id="createReward", response_model=RewardDetail)
+async def create(body: RewardCreate, session: Session, calls: CallsDep, once: Once, who: Writer) -> Response:
+    """Store a reward that a worker's sandbox has loaded; refused with the line at fault otherwise."""
+    entries, _ = await service.validate(calls, [Source(body.name, body.source, body.entry)])
+    if (stored := await once.begin(session, fingerprint(body.model_dump_json()))) is not None:
+        return stored
+    reward = await service.create(session, who.project_id, body, entries[0], who.name)
+    return await once.finish(session, 201, await _detail(session, reward))
+
+
+@router.get("/rewards", operation_id="listRewards")
+async def list_rewards(
+    session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
+) -> Page[RewardSummary]:
+    """Newest first."""
+    found, more = await service.page(session, who.project_id, limit=limit, after=after)
+    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
+    data = [RewardSummary.model_validate(each) for each in found]
+    return Page(data=data, has_more=more, next_cursor=cursor)
+
+
+@router.get("/rewards/{id}", operation_id="getReward")
+async def get(id: str, session: Session, who: Reader) -> RewardDetail:
+    """With all its revisions, newest first."""
+    return await _detail(session, await service.get(session, who.project_id, id))
+
+
+@router.post("/rewards/{id}/revisions", status_code=201, operation_id="createRewardRevision")
+async def revise(
+    id: str, body: RevisionCreate, database: DatabaseDep, calls: CallsDep, who: Writer
+) -> RewardDetail:
+    """Store the next revision; jobs keep the one they were created with."""
+    async with database.transaction() as session:
+        reward = await service.get(session, who.project_id, id)
+    entry = body.entry if "entry" in body.model_fields_set else reward.entry
+    entries, _ = await service.validate(calls, [Source(reward.name, body.source, entry)])
+    async with database.transaction() as session:
+        reward = await service.revise(session, who.project_id, id, body.source, entry, entries[0])
+        return await _detail(session, reward)
+
+
+@router.post("/rewards/test", operation_id="testRewardSource")
+async def test_source(body: RewardTest, calls: CallsDep, who: Writer) -> RewardTestResult:
+    """Score given completions with code that is not stored."""
+    if body.source is None:
+        raise InvalidInput(
+            "`source` is missing.", param="source", hint="POST /rewards/{id}/test tests a stored reward."
+        )
+    return await service.test(calls, body.source, body.entry, body.granularity, "reward", body)
+
+
+@router.post("/rewards/{id}/test", operation_id="testReward")
+async def test_stored(
+    id: str, body: RewardTest, database: DatabaseDep, calls: CallsDep, who: Writer
+) -> RewardTestResult:
+    """Score given completions with a stored reward's newest revision."""
+    if body.source is not None:
+        raise InvalidInput(
+            "`source` belongs to POST /rewards/test; this tests a stored reward.", param="source"
+        )
+    async with database.transaction() as session:
+        reward, revision = await service.get_revision(session, who.project_id, id)
+    given = body.model_fields_set
+    entry = body.entry if "entry" in given else revision.entry
+    granularity = body.granularity if "granularity" in given else reward.granularity
+    return await service.test(calls, revision.source, entry, granularity, reward.name, body)

@@ -1,0 +1,54 @@
+"""From the stored tar of a PEFT folder to the `.tar.gz` that people download: the same bytes every time."""
+
+import tarfile
+import zlib
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import BinaryIO
+
+from reinforge.storage import StorageError
+
+VERSION = "1"
+"""Part of the entity tag: raise it when the same adapter would give other bytes."""
+_CHUNK = 1 << 18
+_LEVEL = 1
+"""Weights hardly compress; more effort would only cost time."""
+_BLOCK = tarfile.BLOCKSIZE
+
+
+def repack(stored: BinaryIO, card: str) -> Iterator[bytes]:
+    """Pieces of a `.tar.gz` with the stored folder's files at its top and `README.md`, unless it has one.
+
+    Owners, times and modes are fixed. Entries other than plain files directly in the folder are left out.
+    """
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)  # 31: gzip, with no time in its header
+    names = set()
+    try:
+        with tarfile.open(fileobj=stored, mode="r|") as tar:
+            for member in tar:
+                name = PurePosixPath(member.name).name
+                file = tar.extractfile(member) if member.isfile() else None
+                if file is None or not name or name in names:
+                    continue
+                names.add(name)
+                yield packer.compress(_header(name, member.size))
+                while chunk := file.read(_CHUNK):
+                    yield packer.compress(chunk)
+                yield packer.compress(_padding(member.size))
+    except tarfile.TarError as error:
+        raise StorageError(f"The stored adapter cannot be read: {error}", code="adapter_damaged") from error
+    if "README.md" not in names:
+        text = card.encode()
+        yield packer.compress(_header("README.md", len(text)) + text + _padding(len(text)))
+    yield packer.compress(b"\0" * 2 * _BLOCK)
+    yield packer.flush()
+
+
+def _header(name: str, size: int) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = size, 0o644
+    return info.tobuf(tarfile.PAX_FORMAT)
+
+
+def _padding(size: int) -> bytes:
+    return b"\0" * (-size % _BLOCK)

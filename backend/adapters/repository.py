@@ -1,0 +1,25 @@
+"""Queries about adapters."""
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.cursors import cut, newest_first
+from backend.models import Adapter, BaseModel, Job
+
+
+async def find(session: AsyncSession, project_id: str, id: str) -> Adapter | None:
+    query = select(Adapter).where(Adapter.id == id, Adapter.project_id == project_id)
+    return (await session.scalars(query)).one_or_none()
+
+
+async def page(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[Adapter], bool]:
+    query = select(Adapter).where(Adapter.project_id == project_id)
+    query = newest_first(query, Adapter.created_at, Adapter.id, limit=limit, after=after)
+    return cut((await session.scalars(query)).all(), limit)
+
+
+async def origin(session: AsyncSession, adapter: Adapter) -> tuple[Job, BaseModel]:
+    """The job that made it and the model it adapts."""
+    return await session.get_one(Job, adapter.job_id), await session.get_one(BaseModel, adapter.model_id)

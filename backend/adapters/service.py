@@ -1,0 +1,67 @@
+"""Adapters: listed, described, packed for download."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.adapters import archive, repository
+from backend.adapters.card import write_card
+from backend.models import Adapter
+from reinforge.errors import NotFound
+from reinforge.schemas import resources
+
+
+@dataclass(frozen=True)
+class Download:
+    sha256: str
+    """Of the stored object."""
+    card: str
+    filename: str
+    etag: str
+
+
+async def get(session: AsyncSession, project_id: str, id: str) -> Adapter:
+    """Raises NotFound `adapter_not_found`."""
+    adapter = await repository.find(session, project_id, id)
+    if adapter is None:
+        raise NotFound(
+            f"There is no adapter {id}.",
+            code="adapter_not_found",
+            hint="A job has one once it has succeeded.",
+        )
+    return adapter
+
+
+async def page(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[Adapter], bool]:
+    return await repository.page(session, project_id, limit=limit, after=after)
+
+
+async def download(session: AsyncSession, project_id: str, id: str) -> Download:
+    """What a download consists of. Raises NotFound."""
+    adapter = await get(session, project_id, id)
+    job, model = await repository.origin(session, adapter)
+    card = write_card(adapter, job, model)
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", adapter.name).strip("-.")[:100]
+    digest = hashlib.sha256(f"{archive.VERSION} {adapter.sha256} {card}".encode()).hexdigest()
+    filename = f"{name or 'adapter'}-step-{adapter.step}.tar.gz"
+    return Download(adapter.sha256, card, filename, etag=digest[:40])
+
+
+def view(adapter: Adapter) -> resources.Adapter:
+    """As the API shows it."""
+    return resources.Adapter(
+        id=adapter.id,
+        name=adapter.name,
+        job=adapter.job_id,
+        checkpoint=adapter.checkpoint_id,
+        step=adapter.step,
+        model=adapter.model_id,
+        bytes=adapter.bytes,
+        sha256=adapter.sha256,
+        held_out_reward=adapter.held_out_reward,
+        created_at=adapter.created_at,
+    )

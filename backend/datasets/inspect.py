@@ -1,0 +1,50 @@
+"""`python -m backend.datasets.inspect PATH FILENAME LIMIT`: look at one uploaded file, in a process of its own.
+
+A hostile file can make its reader slow or large; here that costs a child with bounded memory and time. Prints one
+JSON object: {"report": DatasetReport}, or {"error": …} with the status of the error.
+"""
+
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+
+from reinforge.dataset import DatasetReport, Limits, inspect
+from reinforge.errors import ReinforgeError, TooLarge
+
+MEMORY_BYTES = 2 << 30
+"""Of address space: rows of 8 MiB, decoded several times over, and Arrow's buffers; not the whole file."""
+CPU_SECONDS = 900
+
+
+def main(arguments: list[str]) -> None:
+    path, filename, limit = Path(arguments[0]), arguments[1], int(arguments[2])
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    os.nice(5)  # the process that serves requests comes first
+    sys.stdout.write(json.dumps(_look(path, filename, limit)))
+
+
+def _look(path: Path, filename: str, limit: int) -> dict[str, object]:
+    try:
+        report: DatasetReport = inspect(path, filename, Limits(max_bytes=limit))
+    except ReinforgeError as error:
+        return {"status": error.status, "error": error.envelope()["error"]}
+    except MemoryError:
+        return {"status": TooLarge.status, "error": needs_too_much().envelope()["error"]}
+    return {"report": report.model_dump(mode="json")}
+
+
+def needs_too_much() -> TooLarge:
+    return TooLarge(
+        "Reading the file takes too much memory or time.",
+        code="file_too_complex",
+        param="file",
+        hint="Split it, or write it as JSONL with one small object per line.",
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

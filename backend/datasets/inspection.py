@@ -1,0 +1,74 @@
+"""Starts the child that looks at an uploaded file, and turns its answer into a report or an error."""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.lowlevel import RunVar
+
+from backend.datasets.inspect import needs_too_much
+from reinforge.dataset import DatasetReport
+from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
+
+TIMEOUT_SECONDS = 900.0
+AT_ONCE = 2
+"""Files that are looked at side by side; more wait their turn."""
+
+_turns: RunVar[anyio.CapacityLimiter] = RunVar("dataset inspections")
+
+
+async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
+    """Raises InvalidInput or TooLarge with the line and column of the first fault in `errors[0]`."""
+    turns = _turns.get(None)
+    if turns is None:
+        _turns.set(turns := anyio.CapacityLimiter(AT_ONCE))
+    async with turns:
+        output, status = await _run(path, filename, limit)
+    if status != 0:
+        # Killed for memory, or by its limit of CPU time; a bug of ours would look the same to the sender.
+        raise needs_too_much()
+    answer: dict[str, Any] = json.loads(output)
+    if "error" in answer:
+        raise _as_error(int(answer["status"]), answer["error"])
+    return DatasetReport.model_validate(answer["report"])
+
+
+async def _run(path: Path, filename: str, limit: int) -> tuple[bytes, int]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "backend.datasets.inspect", str(path), filename, str(limit)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        env={
+            **os.environ,
+            "ARROW_DEFAULT_MEMORY_POOL": "system",
+            "OMP_NUM_THREADS": "1",
+            "MALLOC_ARENA_MAX": "2",
+        },
+    )
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        raise needs_too_much() from None
+    finally:
+        if process.returncode is None:  # also when the sender has hung up
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    return output, process.returncode or 0
+
+
+def _as_error(status: int, inner: dict[str, Any]) -> ReinforgeError:
+    kind: type[ReinforgeError] = TooLarge if status == TooLarge.status else InvalidInput
+    return kind(
+        str(inner["message"]),
+        code=inner.get("code"),
+        hint=inner.get("hint"),
+        param="file",
+        errors=inner.get("errors"),
+    )
