@@ -23,7 +23,7 @@ _STEADY_AFTER = 60.0
 """Seconds of running after which an end counts as the first one again."""
 _KEPT_LOGS = 5
 
-EventKind = Literal["ready", "ended", "restarting", "failed", "stopped"]
+EventKind = Literal["running", "restarting", "failed", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +213,10 @@ class _Watched:
             self.failure = self._start()
         finally:
             self.first_turn.set()
-        if self.failure is not None and not self._optional:
-            return
+        if self.failure is not None:
+            if not self._optional:
+                return  # raised by `Supervisor.start`
+            self._report(Event(self.child.name, "failed", self.failure.message))
         delay, since = _FIRST_DELAY, time.monotonic()
         while not self._stopping.wait(_POLL):
             if self.child.running:
@@ -227,20 +229,19 @@ class _Watched:
             self._report(Event(self.child.name, "restarting", message))
             if self._stopping.wait(delay):
                 return
-            self._start()
+            failure = self._start()
+            if failure is not None:
+                self._report(Event(self.child.name, "failed", failure.message))
             delay, since = min(2 * delay, _LONGEST_DELAY), time.monotonic()
 
     def _start(self) -> ReinforgeError | None:
         try:
             self.child.start()
         except ReinforgeError as error:
-            self._report(Event(self.child.name, "failed", error.message))
             return error
         except OSError as error:
-            message = f"{self.child.name} cannot be started: {error}"
-            self._report(Event(self.child.name, "failed", message))
-            return Unavailable(message, code="start_failed")
-        self._report(Event(self.child.name, "ready", f"{self.child.name} is ready"))
+            return Unavailable(f"{self.child.name} cannot be started: {error}", code="start_failed")
+        self._report(Event(self.child.name, "running", f"{self.child.name} is running"))
         return None
 
 

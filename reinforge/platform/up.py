@@ -58,6 +58,7 @@ class Platform:
         self._bootstrap_api_key = bootstrap_api_key
         self._say = say
         self._lock = FolderLock(self.home / "lock", "the home")
+        self._postgres = EmbeddedPostgres(self.home)
         self._supervisor = Supervisor(self._report)
 
     @property
@@ -79,8 +80,15 @@ class Platform:
 
     def start(self) -> None:
         """Start everything; returns when requests are answered."""
-        make_private(self.home)
-        self._lock.acquire()
+        try:
+            make_private(self.home)
+            self._lock.acquire()
+        except OSError as error:
+            raise Unavailable(
+                f"the home {self.home} cannot be used: {error.strerror}",
+                code="home_unusable",
+                hint="Set REINFORGE_HOME, or give --home, to a folder that you own.",
+            ) from error
         try:
             self._start()
         except BaseException:
@@ -95,6 +103,7 @@ class Platform:
         """Stop everything; returns when no process is left. A Ctrl-C meanwhile ends all grace."""
         with _on_signals(self._supervisor.hurry):
             self._supervisor.stop()
+            self._postgres.stop()  # has files and a lock even if its turn never came
             self._lock.release()
 
     def __enter__(self) -> Self:
@@ -113,11 +122,10 @@ class Platform:
             rotate(log)
         sandbox_socket = socket_folder(self.home, _SOCKET) / _SOCKET
         given_database = os.environ.get("DATABASE_URL")
-        postgres = EmbeddedPostgres(self.home)
-        database_url = given_database or postgres.prepare()
+        database_url = given_database or self._postgres.prepare()
         env = Environment(self.home, self.url, database_url, sandbox_socket, self._bootstrap_api_key)
 
-        foundation: list[Child] = [] if given_database else [postgres]
+        foundation: list[Child] = [] if given_database else [self._postgres]
         if not os.environ.get("SANDBOX_SOCKET"):
             foundation.append(self._sandbox(sandbox_socket, env))
         self._supervisor.start(*foundation, optional={"sandbox"})
@@ -178,7 +186,7 @@ class Platform:
             time.sleep(0.1)
 
     def _report(self, event: Event) -> None:
-        if event.kind in ("ready", "restarting", "failed"):
+        if event.kind in ("running", "restarting", "failed"):
             self._say(event.message)
 
 
@@ -210,7 +218,7 @@ def _accepts(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _on_signals(act: Callable[[], None]) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM call `act` instead of raising; only the main thread can."""
+    """Let Ctrl-C and its like call `act` instead of raising; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -218,7 +226,9 @@ def _on_signals(act: Callable[[], None]) -> Iterator[None]:
     def handle(number: int, frame: FrameType | None) -> None:
         act()
 
-    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {
+        number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     try:
         yield
     finally:

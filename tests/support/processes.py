@@ -1,5 +1,8 @@
 """Waiting for conditions, and looking at processes, in tests that start some."""
 
+import contextlib
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +22,13 @@ def read_pids(folder: Path, names: list[str]) -> list[int]:
     """The numbers that toy processes have written into `folder`, once all of them are there."""
     eventually(lambda: all((folder / name).is_file() and (folder / name).read_text() for name in names))
     return [int((folder / name).read_text()) for name in names]
+
+
+def kill_all(pids: list[int]) -> None:
+    """SIGKILL; a process that has ended in the meantime, because another one did, is fine."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def alive(pids: list[int]) -> list[int]:

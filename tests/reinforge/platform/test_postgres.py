@@ -20,7 +20,7 @@ from reinforge.platform import keeper
 from reinforge.platform.cluster import SERVER_UID
 from reinforge.platform.postgres import EmbeddedPostgres
 from tests.support.other_user import other_user
-from tests.support.processes import all_gone, eventually
+from tests.support.processes import all_gone, eventually, kill_all
 
 FAST = {"fsync": "off"}
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="drops to another user, which only root can")
@@ -89,9 +89,7 @@ def test_killed_server_recovers_at_the_next_start(home: Path) -> None:
     server = EmbeddedPostgres(home, settings=FAST)
     server.start()
     ask(server, "CREATE TABLE kept AS SELECT 42 AS value")
-    running = server_processes(server)
-    for pid in running:
-        os.kill(pid, signal.SIGKILL)
+    kill_all(server_processes(server))
     eventually(lambda: not server.running)
     server.start()
     try:

@@ -124,8 +124,8 @@ def test_groups_stop_in_reverse_order(tmp_path: Path) -> None:
         supervisor.start(Service(name, command, tmp_path, dict(os.environ)))
     supervisor.stop()
     assert [(event.child, event.kind) for event in events] == [
-        ("first", "ready"),
-        ("second", "ready"),
+        ("first", "running"),
+        ("second", "running"),
         ("second", "stopped"),
         ("first", "stopped"),
     ]

@@ -1,7 +1,6 @@
 """The composition of the platform, with stand-ins for backend, worker and sandbox (`stubs/`)."""
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -19,7 +18,7 @@ from reinforge.errors import StateConflict, Unavailable
 from reinforge.platform import keeper
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.up import Platform
-from tests.support.processes import alive, all_gone, eventually
+from tests.support.processes import alive, all_gone, eventually, kill_all
 
 STUBS = Path(__file__).with_name("stubs")
 ROLES = ["migrate", "sandbox", "api", "background", "worker", "calls"]
@@ -37,8 +36,10 @@ def stubs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "home"
-    EmbeddedPostgres(tmp_path / "home").destroy()
+    home = tmp_path / "home"
+    yield home
+    if home.is_dir():
+        EmbeddedPostgres(home).destroy()
 
 
 def seen(home: Path, role: str) -> dict[str, Any]:
@@ -120,6 +121,13 @@ def test_port_of_another_program_is_refused_before_anything_starts(home: Path) -
     assert not (home / "seen").exists()
 
 
+def test_home_that_is_a_file_is_refused(home: Path) -> None:
+    home.write_text("")
+    with pytest.raises(Unavailable, match="cannot be used: File exists") as caught:
+        Platform(home, port=0).start()
+    assert caught.value.code == "home_unusable"
+
+
 def test_failed_migration_shows_its_last_words_and_leaves_nothing_running(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +135,9 @@ def test_failed_migration_shows_its_last_words_and_leaves_nothing_running(
     with pytest.raises(Unavailable, match="migrate ended with status 1:\ncolumn price is in the way"):
         Platform(home, port=0).start()
     assert alive(pids(home)) == []
+    monkeypatch.delenv("STUB_MIGRATE_FAILS")
+    with Platform(home, port=0) as platform:  # the failed start has given the home back
+        assert httpx.get(platform.url + "/healthz").status_code == 200
 
 
 def test_platform_serves_without_a_sandbox(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +155,7 @@ def test_killed_worker_and_database_come_back(home: Path, monkeypatch: pytest.Mo
         eventually(lambda: (home / "seen" / "worker").exists())
         worker = seen(home, "worker")["pid"]
         database = json.loads((home / "postgres" / "server.pid").read_text())["keeper"]["pid"]
-        running = keeper.descendants(database)
-        for pid in (worker, *(each.pid for each in running)):
-            os.kill(pid, signal.SIGKILL)
+        kill_all([worker, *(each.pid for each in keeper.descendants(database))])
         eventually(lambda: seen(home, "worker")["pid"] != worker, what="a new worker")
         eventually(lambda: _connects(url), what="a new database server")
     assert not _connects(url)
