@@ -231,7 +231,9 @@ class Trainer:
         assert response.json()["acknowledged"] == self.sequence
 
     def heartbeat(self, *applied: str) -> httpx.Response:
-        return self.client.post("/heartbeat", json={"attempt": self.attempt, "applied_commands": list(applied)})
+        return self.client.post(
+            "/heartbeat", json={"attempt": self.attempt, "applied_commands": list(applied)}
+        )
 
     def blob(self, content: bytes, kind: str = "checkpoint") -> dict[str, Any]:
         return {"sha256": self.backend.add_object(content, kind), "bytes": len(content)}
@@ -263,7 +265,9 @@ class Trainer:
 class Lane(threading.Thread):
     """A calls worker; `asked` remembers what it was asked."""
 
-    def __init__(self, backend: Backend, answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]]) -> None:
+    def __init__(
+        self, backend: Backend, answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
+    ) -> None:
         super().__init__(daemon=True)
         self.backend, self.answers = backend, answers
         self.asked: list[tuple[str, dict[str, Any]]] = []

@@ -59,11 +59,17 @@ def test_a_job_runs_to_its_adapter(backend: Backend) -> None:
     trainer.checkpoint(3, 0.75, final=True)
     trainer.end("succeeded", step=3)
     done = backend.job(job)
-    assert (done["status"], done["held_out_reward_before"], done["held_out_reward"]) == ("succeeded", 0.25, 0.75)
+    assert (done["status"], done["held_out_reward_before"], done["held_out_reward"]) == (
+        "succeeded",
+        0.25,
+        0.75,
+    )
     assert done["progress"]["percent"] == 100
     assert done["adapter"].startswith("adp_")
     assert done["finished_at"] is not None
-    [row] = backend.sql("SELECT name, step, held_out_reward, sha256 FROM adapter WHERE id = %s", done["adapter"])
+    [row] = backend.sql(
+        "SELECT name, step, held_out_reward, sha256 FROM adapter WHERE id = %s", done["adapter"]
+    )
     assert row[:3] == ("sums", 3, 0.75)
     [checkpoint] = backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
     assert (checkpoint["best"], checkpoint["final"], checkpoint["adapter"]) == (True, True, done["adapter"])
@@ -171,7 +177,9 @@ def test_a_resumed_attempt_leaves_one_history(backend: Backend) -> None:
         first.evaluate(step, step / 10)
         first.checkpoint(step, step / 10)
         finding = {"code": "slow", "severity": "info", "step": step, "message": "slow"}
-        first.send({"kind": "finding", **finding}, {"kind": "log", "level": "info", "message": f"step {step}"})
+        first.send(
+            {"kind": "finding", **finding}, {"kind": "log", "level": "info", "message": f"step {step}"}
+        )
     before = backend.api.get(f"/jobs/{job}/events", params={"limit": 1000}).json()["data"]
     lose_lease(backend, first)
     second = backend.claim(job)
@@ -192,7 +200,9 @@ def test_a_resumed_attempt_leaves_one_history(backend: Backend) -> None:
 
     events = backend.api.get(f"/jobs/{job}/events", params={"limit": 1000}).json()["data"]
     assert [event["data"] for event in events if event["type"] == "rewind"] == [{"to_step": 3}]
-    assert all(event["data"].get("step", 0) <= 3 for event in events if event["type"] not in ("log", "status"))
+    assert all(
+        event["data"].get("step", 0) <= 3 for event in events if event["type"] not in ("log", "status")
+    )
     assert [event for event in events if event["type"] == "log"] == [e for e in before if e["type"] == "log"]
     assert metrics["seq"] == events[-1]["seq"] > before[-1]["seq"]
     second.start(3, 9)
@@ -231,7 +241,11 @@ def test_only_the_two_newest_resume_states_are_kept(backend: Backend) -> None:
 
 @pytest.mark.parametrize(
     ("outcome", "reason", "status"),
-    [("failed", "out_of_memory", "failed"), ("paused", "reward_errors", "paused"), ("cancelled", None, "cancelled")],
+    [
+        ("failed", "out_of_memory", "failed"),
+        ("paused", "reward_errors", "paused"),
+        ("cancelled", None, "cancelled"),
+    ],
 )
 def test_an_attempt_ends_as_its_trainer_says(
     backend: Backend, outcome: str, reason: str | None, status: str
@@ -239,11 +253,18 @@ def test_an_attempt_ends_as_its_trainer_says(
     job = backend.create_job()
     trainer = backend.claim(job)
     trainer.start()
-    trainer.end(outcome, reason=reason, message=reason and "It went wrong.", hint="Do this.", traceback="Traceback …")
+    trainer.end(
+        outcome, reason=reason, message=reason and "It went wrong.", hint="Do this.", traceback="Traceback …"
+    )
     ended = backend.job(job)
     assert ended["status"] == status
     if reason is not None:
-        expected = {"code": reason, "message": "It went wrong.", "hint": "Do this.", "traceback": "Traceback …"}
+        expected = {
+            "code": reason,
+            "message": "It went wrong.",
+            "hint": "Do this.",
+            "traceback": "Traceback …",
+        }
         assert (ended["reason"], ended["error"]) == (reason, expected)
     assert trainer.heartbeat().status_code == 409
 

@@ -1,0 +1,96 @@
+"""Every failure has the same envelope and a request id."""
+
+from typing import Any
+
+import pytest
+
+from tests.backend.server import Backend
+
+KEYS = {"message", "type", "code", "param", "hint", "errors", "request_id"}
+
+
+def error(response: Any, status: int) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    body = response.json()
+    assert set(body) == {"error"}
+    assert set(body["error"]) == KEYS
+    assert body["error"]["request_id"] == response.headers["x-request-id"]
+    found: dict[str, Any] = body["error"]
+    return found
+
+
+def test_an_unknown_path(backend: Backend) -> None:
+    assert error(backend.api.get("/nothing/here"), 404)["code"] == "unknown_path"
+    assert error(backend.bare.post("/nothing"), 404)["code"] == "unknown_path"
+
+
+def test_a_method_that_is_not_possible(backend: Backend) -> None:
+    response = backend.api.delete("/jobs")
+    assert error(response, 405)["code"] == "method_not_allowed"
+    assert "POST" in response.headers["allow"] or "GET" in response.headers["allow"]
+
+
+def test_something_that_is_not_there(backend: Backend) -> None:
+    assert error(backend.api.get("/jobs/ftjob-none"), 404)["code"] == "job_not_found"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b'{"a": NaN}', b'"\\ud800"', b"\xff", b'{"model": "a\\u0000b"}', b"[]"]
+)
+def test_a_body_that_is_not_a_json_object(backend: Backend, body: bytes) -> None:
+    response = backend.api.post("/jobs", content=body, headers={"content-type": "application/json"})
+    assert error(response, 422)["message"]
+
+
+def test_fields_at_fault_are_named(backend: Backend) -> None:
+    spec = {
+        "model": "m",
+        "data": {"dataset": "d"},
+        "rewards": [{"type": "python", "name": "x", "source": "s", "weight": "heavy"}],
+        "algorithm": {"advantage": {"type": "grpo", "eps": -1}},
+        "rollout": {"completions_per_prompt": 1},
+        "learning_rate": 3,
+    }
+    found = error(backend.api.post("/jobs", json=spec), 422)
+    assert {each["param"] for each in found["errors"]} == {
+        "rewards[0].weight",
+        "algorithm.advantage.eps",
+        "rollout.completions_per_prompt",
+        "learning_rate",
+    }
+    assert found["param"] == found["errors"][0]["param"]
+
+
+def test_a_request_id_that_was_sent_comes_back(backend: Backend) -> None:
+    response = backend.api.get("/jobs/none", headers={"x-request-id": "from-a-proxy.1"})
+    assert error(response, 404)["request_id"] == "from-a-proxy.1"
+    response = backend.api.get("/jobs/none", headers={"x-request-id": "bad id; drop"})
+    assert error(response, 404)["request_id"].startswith("req_")
+
+
+def test_answers_carry_a_request_id_too(backend: Backend) -> None:
+    assert backend.bare.get("/healthz").headers["x-request-id"].startswith("req_")
+
+
+def test_nul_in_an_address_is_an_error_of_the_request(backend: Backend) -> None:
+    assert error(backend.api.get("/jobs/a%00b"), 422)["code"] == "nul_character"
+    assert error(backend.api.get("/jobs?after=%00"), 422)["code"] == "nul_character"
+
+
+def test_the_unexpected_is_a_500_without_its_details(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr("backend.jobs.repository.find", broken)
+    found = error(backend.api.get("/jobs/ftjob-x"), 500)
+    assert found["code"] == "internal_error"
+    assert "secret" not in str(found)
+    assert found["request_id"] in found["hint"]
+
+
+def test_cursors_that_no_list_gave_out(backend: Backend) -> None:
+    for cursor in ("x", "////", "bm90IGEgY3Vyc29y"):
+        found = error(backend.api.get("/jobs", params={"after": cursor}), 422)
+        assert (found["code"], found["param"]) == ("invalid_cursor", "after")
