@@ -156,7 +156,7 @@ async def _run_all(session: Session, call: Call, progress: _Progress) -> None:
         progress.log = (progress.log + run.log)[: region.LOG_BYTES]
         _check_loaded(run, call)
         unit = _take(run, unit, call, progress)
-        if progress.casualties > MAX_CASUALTIES:
+        if progress.casualties >= MAX_CASUALTIES:
             _mark(call, progress, range(unit, len(call.units)), "skipped", "too many failures in this call")
             break
     session.forget()

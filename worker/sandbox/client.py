@@ -4,7 +4,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -69,9 +69,6 @@ class SandboxClient:
         if first.status != "ok":
             return first
         again = [i for i in range(len(rows)) if results[i].status in RETRIED_ROWS]
-        if again and granularity == "group":
-            groups = {rows[i].group for i in again}
-            again = [i for i in range(len(rows)) if rows[i].group in groups]
         if again:
             second = self._score(options, rows, again, results)
             if second.status != "ok":
@@ -80,15 +77,20 @@ class SandboxClient:
 
     def validate(self, source: str, *, entry: str | None = None) -> Validation:
         """Load a module without scoring and list the functions that can score."""
-        fields = self._ask([{"op": "validate", "source": source, "entry": entry}])
-        if isinstance(fields, str):
-            return Validation("sandbox_unavailable", message=fields)
-        return wire.unpack_validation(fields[0])
+        request = {"op": "validate", "source": source, "entry": entry}
+        for _ in (1, 2):
+            answer = self._ask([request])
+            if isinstance(answer, str):
+                return Validation("sandbox_unavailable", message=answer)
+            validation = wire.unpack_validation(answer[0])
+            if validation.status != "sandbox_error":
+                break
+        return validation
 
     def status(self) -> SandboxStatus:
         """Whether code rewards can run, in which jail, or why not; also when no daemon answers."""
-        fields = self._ask([{"op": "status"}])
-        return SandboxStatus(False, None, [fields]) if isinstance(fields, str) else SandboxStatus(**fields[0])
+        answer = self._ask([{"op": "status"}])
+        return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else SandboxStatus(**answer[0])
 
     def close(self) -> None:
         with self._lock:
@@ -116,7 +118,7 @@ class SandboxClient:
         wanted = list(range(len(batches)))
         outcome = CallOutcome("ok")
         for attempt in (1, 2):
-            answers = self._ask([{**options, "rows": [asdict(rows[i]) for i in batches[k]]} for k in wanted])
+            answers = self._ask([{**options, "rows": [_fields(rows[i]) for i in batches[k]]} for k in wanted])
             if isinstance(answers, str):
                 return CallOutcome("sandbox_unavailable", message=answers)
             failed = []
@@ -233,6 +235,11 @@ def _batches(
         batch, size = batch + unit, size + unit_size
     if batch:
         yield batch
+
+
+def _fields(row: RewardRow) -> dict[str, Any]:
+    """A row for the wire, without the deep copies of ``dataclasses.asdict``."""
+    return {field.name: getattr(row, field.name) for field in fields(row)}
 
 
 def _size(row: RewardRow) -> int:

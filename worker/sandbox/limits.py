@@ -7,8 +7,8 @@ MAX_REQUEST_BYTES = 64 << 20
 MAX_ROWS = 1024
 """Rows of one call on the wire; the client sends 16 unless a group is larger."""
 
-MAX_CASUALTIES = 16
-"""Rows that may end their process in one call; the rest is skipped."""
+MAX_CASUALTIES = 8
+"""Units that may end their process in one call before the rest is skipped: half of a usual call."""
 
 JAIL_CALLS, JAIL_SECONDS = 2000, 3600
 """A jail is replaced after so many calls or seconds, between calls."""

@@ -49,7 +49,12 @@ def parse_run(payload: bytes, start: int, rows: int) -> Run:
         raise ProtocolError(f"a reply of {len(payload)} bytes for {rows} rows")
     done = region.DONE.unpack_from(payload)
     first, count, status, cause, progress, cpu, _, unit_wall, log_size = done
-    if (first, count) != (start, rows) or cause > region.OUTPUT_FLOOD or progress > region.RUNNING:
+    if (
+        (first, count) != (start, rows)
+        or cause > region.OUTPUT_FLOOD
+        or progress > region.RUNNING
+        or status > 0xFFFF
+    ):
         raise ProtocolError("the reply belongs to another run")
     header = region.Header._make(region.HEADER.unpack_from(payload, region.DONE.size))
     at = region.DONE.size + region.HEADER.size

@@ -16,6 +16,8 @@ from .session import JailDied, Session
 
 Answer = CallOutcome | Validation
 
+_CLOSED = "the sandbox was closed while the call waited or ran"
+
 
 @dataclass(slots=True)
 class Ticket:
@@ -31,6 +33,11 @@ class Ticket:
         self.answer.cancel()
         if self.running is not None:
             self.running.cancel()
+
+    def fail(self, message: str) -> None:
+        """Answer with ``sandbox_error`` unless there is an answer already."""
+        if not self.answer.done():
+            self.answer.set_result(_failure(self.call, message))
 
 
 class FairLine:
@@ -54,6 +61,12 @@ class FairLine:
             self._lines[peer] = line
         return ticket
 
+    def drain(self) -> list[Ticket]:
+        """Take all that wait."""
+        waiting = [ticket for line in self._lines.values() for ticket in line]
+        self._lines.clear()
+        return waiting
+
 
 class Pool:
     """``size`` jails that serve tickets until :meth:`close`."""
@@ -73,9 +86,12 @@ class Pool:
         return [session.pid for session in self._sessions if session is not None]
 
     async def close(self) -> None:
+        """Kill the jails; calls that wait or run are answered with ``sandbox_error``."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for ticket in self._line.drain():
+            ticket.fail(_CLOSED)
 
     async def _serve(self, slot: int) -> None:
         try:
@@ -87,21 +103,22 @@ class Pool:
             await self._drop(slot)
 
     async def _answer(self, slot: int, ticket: Ticket) -> None:
-        ticket.running = asyncio.create_task(self._run(slot, ticket.call))
+        ticket.running = running = asyncio.create_task(self._run(slot, ticket.call))
         try:
-            await asyncio.wait([ticket.running])
+            await asyncio.wait([running])
         except asyncio.CancelledError:
-            ticket.running.cancel()
+            running.cancel()
+            ticket.fail(_CLOSED)
             raise
-        if ticket.running.cancelled() or ticket.running.exception():
+        if running.cancelled() or running.exception():
             await self._drop(slot)
-        if not ticket.answer.done():
-            if ticket.running.cancelled():
-                ticket.answer.cancel()
-            elif error := ticket.running.exception():
+        if running.cancelled():
+            ticket.fail("the call was cancelled")
+        elif error := running.exception():
+            if not ticket.answer.done():
                 ticket.answer.set_exception(error)
-            else:
-                ticket.answer.set_result(ticket.running.result())
+        elif not ticket.answer.done():
+            ticket.answer.set_result(running.result())
 
     async def _run(self, slot: int, call: Call) -> Answer:
         session = self._sessions[slot]
@@ -115,11 +132,15 @@ class Pool:
         except JailDied as error:
             self.failures += 1
             await self._drop(slot)
-            if call.operation == "validate":
-                return Validation("sandbox_error", message=str(error))
-            return CallOutcome("sandbox_error", message=str(error), jail=self._jail.name)
+            return _failure(call, str(error))
 
     async def _drop(self, slot: int) -> None:
         session, self._sessions[slot] = self._sessions[slot], None
         if session is not None:
             await session.kill()
+
+
+def _failure(call: Call, message: str) -> Answer:
+    if call.operation == "validate":
+        return Validation("sandbox_error", message=message)
+    return CallOutcome("sandbox_error", message=message)

@@ -71,7 +71,12 @@ def default_root() -> Path:
     if os.geteuid() == 0:
         return Path("/var/lib/reinforge")
     home = os.environ.get("REINFORGE_HOME")
-    return Path(home).absolute() / "prefix" if home else Path.home() / ".cache" / "reinforge"
+    if home:
+        return Path(home).absolute() / "prefix"
+    try:
+        return Path.home() / ".cache" / "reinforge"
+    except RuntimeError as error:
+        raise PrefixError(f"{error} Set REINFORGE_HOME to a folder of this user.") from error
 
 
 def ensure_prefix(root: Path | None = None) -> Prefix:

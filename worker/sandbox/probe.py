@@ -21,6 +21,7 @@ from .session import JailDied, Session
 
 _CANARY_VARIABLE = "REINFORGE_SANDBOX_CANARY"
 _CONTROL_SCORE = 0.25
+_LEAKED = "not contained"
 
 ATTACK = """
 import ctypes, os, resource, socket
@@ -86,20 +87,26 @@ class Proof:
 
 
 async def prove(jail: Jail) -> Proof:
-    """Try a jail: about half a second, most of it a loop that has to be stopped."""
+    """Try a jail: about half a second, most of it a loop that has to be stopped.
+
+    A failed attempt is repeated with more time, so that a busy machine is not taken for a broken jail.
+    """
     began = time.monotonic()
     facts: dict[str, Any] = {}
     reason = jail.missing()
-    if reason is None:
+    attempts = [] if reason else [0.3, 2.0]
+    for seconds in attempts:
         try:
-            reason = await _attack(jail, facts)
+            reason = await _attack(jail, facts, seconds)
         except (JailDied, OSError) as error:
             reason = str(error)
+        if reason is None or reason.startswith(_LEAKED):
+            break
     facts["took_ms"] = round(1000 * (time.monotonic() - began), 1)
     return Proof(jail.name, reason, facts)
 
 
-async def _attack(jail: Jail, facts: dict[str, Any]) -> str | None:
+async def _attack(jail: Jail, facts: dict[str, Any], seconds: float) -> str | None:
     with _bait() as item:
         session = await Session.start(jail)
         facts.update(uid=session.uid, python=session.python, landlock_abi=session.landlock_abi)
@@ -108,7 +115,7 @@ async def _attack(jail: Jail, facts: dict[str, Any]) -> str | None:
                 {"prompt": "", "completion": c, "item": item}
                 for c in ("control", "attack", "hang", "control")
             ]
-            timeouts = Timeouts(load=5.0, sample=0.3, call=15.0)
+            timeouts = Timeouts(load=5.0, sample=seconds, call=20.0)
             units = [[i] for i in range(len(rows))]
             call = Call("score", ATTACK, "grade", rows, units, "sample", "batch", timeouts)
             outcome = await score(session, call, jail.name)
@@ -122,7 +129,7 @@ async def _attack(jail: Jail, facts: dict[str, Any]) -> str | None:
     if hang.status != "timeout":
         return f"an endless loop was not stopped: {hang.status}"
     if attack.status != "ok" or attack.value != 0.0:
-        return f"not contained: {attack.reason or attack.message or attack.status}"
+        return f"{_LEAKED}: {attack.reason or attack.message or attack.status}"
     return None
 
 
@@ -133,10 +140,12 @@ def _bait() -> Iterator[dict[str, str]]:
     os.environ[_CANARY_VARIABLE] = secret
     try:
         with tempfile.TemporaryDirectory(prefix="reinforge-probe-") as folder:
-            Path(folder).chmod(0o777)
-            file = Path(folder, "canary")
+            file, writable = Path(folder, "canary"), Path(folder, "writable")
             file.write_text(secret)
             file.chmod(0o644)
-            yield {"secret": secret, "file": str(file), "folder": folder, "program": "/bin/true"}
+            writable.mkdir()
+            writable.chmod(0o777)
+            Path(folder).chmod(0o755)
+            yield {"secret": secret, "file": str(file), "folder": str(writable), "program": "/bin/true"}
     finally:
         del os.environ[_CANARY_VARIABLE]

@@ -70,8 +70,9 @@ class Session:
 
     @property
     def worn_out(self) -> bool:
-        """Old enough to be replaced before its next call."""
-        return self._calls >= JAIL_CALLS or time.monotonic() - self._born > JAIL_SECONDS
+        """Dead, or old enough to be replaced before its next call."""
+        old = self._calls >= JAIL_CALLS or time.monotonic() - self._born > JAIL_SECONDS
+        return old or self._process.poll() is not None
 
     @property
     def pid(self) -> int:

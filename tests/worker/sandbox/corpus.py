@@ -19,7 +19,8 @@ TIMEOUTS = Timeouts(load=1.0, sample=0.4, call=15.0)
 
 _WRAP = {
     "sample": '\n_attack = grade\ndef grade(sample, item): return _attack(sample["output_text"], item)\n',
-    "batch": '\n_attack = grade\ndef grade(samples, items): return _attack([s["output_text"] for s in samples], items)\n',
+    "batch": "\n_attack = grade\n"
+    'def grade(samples, items): return _attack([s["output_text"] for s in samples], items)\n',
     "module": "\n",
 }
 

@@ -4,6 +4,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from worker.sandbox import RewardRow, SandboxClient
+from worker.sandbox import RewardRow, SandboxClient, wire
 from worker.sandbox.prefix import Prefix, ensure_prefix
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -101,6 +103,16 @@ def _command(folder: Path, user: int | None) -> tuple[list[str], dict[str, str]]
         "PYTHONPATH": str(packages),
         "REINFORGE_HOME": str(home),
     }
+
+
+def ask(path: Path, *requests: dict[str, object]) -> dict[str, Any]:
+    """Send requests as they are, without the client's rules; returns the first answer."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(path))
+        for request in requests:
+            connection.sendall(wire.encode(request))
+        stream = connection.makefile("rb")
+        return wire.decode(stream.read(wire.frame_size(stream.read(4))))
 
 
 def control_scores(client: SandboxClient, rows: int = 3) -> list[float | None]:

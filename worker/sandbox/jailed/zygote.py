@@ -52,18 +52,19 @@ class Outcome:
 def main(channel: int) -> NoReturn:
     """Lock this process down as the first frame says, then serve calls until the host goes away."""
     config = json.loads(_read_frame(channel))
+    devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     try:
+        zygote = Zygote(channel, devnull, config)
         abi = _enter(config)
-    except (OSError, ImportError) as error:
+    except (OSError, ImportError, KeyError, ValueError) as error:
         _send_frame(channel, region.FAILED, [f"{type(error).__name__}: {error}".encode()])
         os._exit(1)
-    devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     os.dup2(devnull, 2)
     gc.collect()
     gc.freeze()
     hello = region.HELLO.pack(os.getpid(), os.getuid(), abi, *sys.version_info[:3])
     _send_frame(channel, region.READY, [hello])
-    Zygote(channel, devnull, config).serve()
+    zygote.serve()
 
 
 def _enter(config: dict[str, Any]) -> int:

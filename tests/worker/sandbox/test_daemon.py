@@ -1,0 +1,269 @@
+"""The daemon as a process: its end, its jails' end, its peers, its recovery."""
+
+import asyncio
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from worker.sandbox import CallOutcome, RewardRow, SandboxClient, Timeouts, session, wire
+from worker.sandbox.calls import Call
+from worker.sandbox.jail import SANDBOX_UID, LandlockJail
+from worker.sandbox.pool import FairLine, Pool, Ticket
+from worker.sandbox.prefix import ensure_prefix
+
+from .harness import (
+    CONTROL,
+    NORMAL_UID,
+    REPOSITORY,
+    alive,
+    ask,
+    children,
+    control_scores,
+    eventually,
+    jails_of,
+    kill_hard,
+    running_daemon,
+)  # fmt: skip
+
+SLEEP = "import time\ndef grade(sample, item):\n    time.sleep(item)\n    return 0.5\n"
+PATIENT = Timeouts(sample=60.0, call=120.0)
+
+
+def in_background(
+    client: SandboxClient, seconds: float, rows: int = 1
+) -> tuple[threading.Thread, list[CallOutcome]]:
+    outcomes: list[CallOutcome] = []
+
+    def run() -> None:
+        sleeping = [RewardRow("p", "c", seconds)] * rows  # type: ignore[arg-type]
+        outcomes.append(client.score(SLEEP, sleeping, timeouts=PATIENT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, outcomes
+
+
+def running_children(pids: list[int]) -> list[int]:
+    return [child for jail in pids for child in children(jail)]
+
+
+def test_status_names_the_proved_jail() -> None:
+    with running_daemon() as daemon, daemon.client() as client:
+        status = client.status()
+        assert (status.available, status.jail, status.reasons) == (True, "L", [])
+        assert status.probe["uid"] == (SANDBOX_UID if os.geteuid() == 0 else os.geteuid())
+        assert status.probe["landlock_abi"] >= 3
+
+
+def test_sigterm_ends_everything_and_removes_the_socket() -> None:
+    with running_daemon(pool=2) as daemon, daemon.client() as client:
+        thread, outcomes = in_background(client, 30.0)
+        eventually(lambda: running_children(jails_of(daemon)))
+        pids = jails_of(daemon) + running_children(jails_of(daemon))
+        daemon.process.send_signal(signal.SIGTERM)
+        assert daemon.process.wait(20) == 0
+        thread.join()
+        assert outcomes[0].status == "sandbox_unavailable"
+        assert not daemon.socket.exists()
+        assert not [pid for pid in pids if alive(pid)]
+
+
+def test_jails_and_their_children_die_with_a_killed_daemon() -> None:
+    with running_daemon(pool=2) as daemon, daemon.client() as client:
+        threads = [in_background(client, 30.0)[0] for _ in range(2)]
+        eventually(lambda: len(running_children(jails_of(daemon))) == 2)
+        pids = jails_of(daemon) + running_children(jails_of(daemon))
+        assert len(pids) == 4
+        kill_hard(daemon)
+        eventually(lambda: not [pid for pid in pids if alive(pid)])
+        for thread in threads:
+            thread.join()
+
+
+def test_a_daemon_starts_where_a_killed_one_left_its_socket(tmp_path: Path) -> None:
+    left = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(left))
+    command = [sys.executable, "-m", "worker.sandbox", "--socket", str(left), "--pool", "1"]
+    with subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "jail L proved" in process.stderr.readline()
+        second = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+        assert second.returncode == 1
+        assert "already listens" in second.stderr
+        assert stat.S_IMODE(left.stat().st_mode) == 0o600
+        process.terminate()
+
+
+def test_a_path_that_is_too_long_is_refused() -> None:
+    command = [sys.executable, "-m", "worker.sandbox", "--socket", "/tmp/" + "x" * 120]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "longer than 107 bytes" in done.stderr
+
+
+def test_a_killed_jail_is_replaced_and_the_call_repeated() -> None:
+    with running_daemon() as daemon, daemon.client() as client:
+        thread, outcomes = in_background(client, 1.0)
+        eventually(lambda: running_children(jails_of(daemon)))
+        (jail,) = [pid for pid in jails_of(daemon) if children(pid)]
+        os.kill(jail, signal.SIGKILL)
+        thread.join()
+        assert [row.value for row in outcomes[0].rows] == [0.5]
+        assert client.status().probe["failures"] == 1
+
+
+def test_a_jail_that_dies_twice_is_our_error_and_no_rows() -> None:
+    with running_daemon() as daemon, daemon.client() as client:
+        thread, outcomes = in_background(client, 30.0)
+        for _ in range(2):  # not the jail of the probe that the first failure starts
+            eventually(lambda: running_children(client.status().probe["jail_pids"]))
+            (jail,) = client.status().probe["jail_pids"]
+            os.kill(jail, signal.SIGKILL)
+            eventually(lambda jail=jail: not alive(jail))
+        thread.join()
+        assert (outcomes[0].status, outcomes[0].rows) == ("sandbox_error", [])
+        assert control_scores(client) == [0.5] * 3
+
+
+def test_a_call_nobody_waits_for_frees_its_jail() -> None:
+    with running_daemon() as daemon, daemon.client() as client:
+        with socket.socket(socket.AF_UNIX) as gone:
+            gone.connect(str(daemon.socket))
+            row = asdict(RewardRow("p", "c", 60.0))  # type: ignore[arg-type]
+            request = {"op": "score", "source": SLEEP, "rows": [row], "timeouts": asdict(PATIENT)}
+            gone.sendall(wire.encode(request))
+            eventually(lambda: running_children(jails_of(daemon)))
+        eventually(lambda: not running_children(jails_of(daemon)))
+        assert control_scores(client) == [0.5] * 3
+
+
+def test_several_threads_share_a_client() -> None:
+    with running_daemon(pool=2) as daemon, daemon.client() as client:
+        threads = [in_background(client, 0.05, rows=20) for _ in range(6)]
+        for thread, outcomes in threads:
+            thread.join()
+            assert [row.value for row in outcomes[0].rows] == [0.5] * 20
+
+
+def test_a_client_survives_a_restart_of_the_daemon(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "worker.sandbox", "--socket", str(tmp_path / "s"), "--pool", "1"]
+    with SandboxClient(tmp_path / "s") as client:
+        for _ in range(2):
+            with subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True) as process:
+                assert process.stderr is not None
+                assert "proved" in process.stderr.readline()
+                assert control_scores(client) == [0.5] * 3
+                process.terminate()
+
+
+def test_no_descriptor_or_process_is_left_by_many_calls() -> None:
+    with running_daemon() as daemon, daemon.client() as client:
+        source = "import os\ndef grade(sample, item): return os._exit(1) if item else 0.5\n"
+        rows = [RewardRow("p", "c", i % 4 == 1) for i in range(16)]  # type: ignore[arg-type]
+        client.score(source, rows)
+        (jail,) = jails_of(daemon)
+        watched = [
+            Path(f"/proc/{pid}/fd") for pid in (daemon.pid, jail) if os.access(f"/proc/{pid}/fd", os.R_OK)
+        ]
+        before = [len(list(folder.iterdir())) for folder in watched]  # it may still be closing a few
+        for _ in range(15):
+            client.score(source, rows)
+        assert jails_of(daemon) == [jail]
+        assert all(len(list(f.iterdir())) <= count for f, count in zip(watched, before, strict=True))
+        assert children(jail) == []
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"op": "format the disk"},
+        {"op": "score", "source": 3, "rows": [{}]},
+        {"op": "score", "source": CONTROL, "rows": []},
+        {"op": "score", "source": CONTROL, "rows": [{}], "isolate": "none"},
+        {"op": "score", "source": CONTROL, "rows": [{}], "granularity": "all"},
+        {"op": "score", "source": CONTROL, "rows": [{}], "timeouts": {"call": 1e9}},
+        {"op": "score", "source": CONTROL, "rows": [{}], "timeouts": {"jail": False}},
+        {"op": "score", "source": CONTROL, "rows": [{}] * 1025},
+    ],
+)
+def test_a_request_that_makes_no_sense_is_answered_with_an_error(
+    client: SandboxClient, request_: dict[str, object]
+) -> None:
+    assert set(ask(client._path, {**request_, "id": 7})) == {"id", "error"}
+    assert control_scores(client) == [0.5] * 3
+
+
+def test_garbage_on_the_socket_ends_that_connection_only(client: SandboxClient) -> None:
+    for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\xff\xff\xff\xff", b"\x02\0\0\0[]"):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(client._path))
+            connection.sendall(garbage)
+            assert connection.recv(1) == b""
+    assert control_scores(client) == [0.5] * 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to speak as another user")
+def test_another_user_is_not_served() -> None:
+    with running_daemon() as daemon:
+        daemon.socket.parent.chmod(0o755)
+        daemon.socket.chmod(0o666)
+        check = (
+            "import os, socket, sys\nsocket_ = socket.socket(socket.AF_UNIX)\nsocket_.connect(sys.argv[1])\n"
+            f"os.setgid({NORMAL_UID}); os.setuid({NORMAL_UID})\n"
+            "other = socket.socket(socket.AF_UNIX); other.connect(sys.argv[1]); print(repr(other.recv(1)))\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", check, str(daemon.socket)], capture_output=True, text=True
+        )
+        assert done.stdout.strip() == "b''", done.stderr
+
+
+def test_waiting_calls_are_taken_from_each_peer_in_turn() -> None:
+    async def order() -> list[int]:
+        line, tickets = FairLine(), [Ticket(None) for _ in range(7)]  # type: ignore[arg-type]
+        for number, peer in enumerate((1, 1, 1, 1, 2, 2, 3)):
+            line.put(peer, tickets[number])
+        return [tickets.index(await line.get()) for _ in tickets]
+
+    assert asyncio.run(order()) == [0, 4, 6, 1, 5, 2, 3]
+
+
+def test_a_closed_pool_answers_what_waits_and_what_runs() -> None:
+    async def statuses() -> list[str]:
+        pool = Pool(LandlockJail(ensure_prefix()), 1)
+        request = {"op": "score", "source": SLEEP, "rows": [asdict(RewardRow("p", "c", 30.0))]}  # type: ignore[arg-type]
+        tickets = [Ticket(Call.from_request(request)) for _ in range(2)]
+        for ticket in tickets:
+            pool.submit(1, ticket)
+        while not (pool.pids() and children(pool.pids()[0])):
+            await asyncio.sleep(0.01)
+        await pool.close()
+        return [(await ticket.answer).status for ticket in tickets]
+
+    assert asyncio.run(statuses()) == ["sandbox_error", "sandbox_error"]
+
+
+def test_a_jail_is_replaced_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def pids(calls: int) -> list[int]:
+        pool = Pool(LandlockJail(ensure_prefix()), 1)
+        seen = []
+        for _ in range(calls):
+            ticket = Ticket(Call.from_request({"op": "validate", "source": CONTROL}))
+            pool.submit(1, ticket)
+            assert (await ticket.answer).status == "ok"
+            seen += pool.pids()
+        await pool.close()
+        return seen
+
+    monkeypatch.setattr(session, "JAIL_CALLS", 2)
+    first, second, third, fourth = asyncio.run(pids(4))
+    assert first == second != third == fourth

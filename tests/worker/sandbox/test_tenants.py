@@ -1,0 +1,52 @@
+"""One jail serves many jobs; what one brought must not be found by the next."""
+
+from worker.sandbox import RewardRow, SandboxClient
+
+from .harness import running_daemon
+
+MARK = "tenant-secret-" + "5e0c1f"
+
+SEARCH = """
+import ctypes, os
+
+def grade(sample, item):
+    wanted = bytes(b ^ 0x55 for b in bytes.fromhex(item["wanted"]))
+    heap_end = ctypes.CDLL(None).sbrk
+    heap_end.restype = ctypes.c_void_p
+    starts = {id(object()), id(grade), heap_end(0) or 0, ctypes.addressof(ctypes.create_string_buffer(1 << 20))}
+    pages = sorted({(start & ~0xFFF) + offset for start in starts for offset in range(-(24 << 20), 24 << 20, 4096)})
+    reader, writer = os.pipe()
+    looked, found = 0, 0
+    tail = b""
+    for page in pages:
+        try:
+            os.write(writer, (ctypes.c_char * 4096).from_address(page))
+        except OSError:
+            tail = b""
+            continue
+        data = os.read(reader, 4096)
+        looked += 1
+        found += (tail + data).count(wanted)
+        tail = data[-64:]
+    print(looked)
+    return float(found)
+"""
+
+
+def search(client: SandboxClient, own: str = "") -> tuple[float, int]:
+    """How often the mark lies in the memory of a reward, and how many pages it could look at."""
+    wanted = bytes(b ^ 0x55 for b in MARK.encode()).hex()
+    (row,) = client.score(SEARCH, [RewardRow("p", own, {"wanted": wanted})]).rows
+    assert row.status == "ok" and row.value is not None, row
+    return row.value, int(row.prints)
+
+
+def test_a_reward_cannot_find_an_earlier_jobs_rows_in_memory() -> None:
+    source = f"def grade(sample, item):\n    print('{MARK}')\n    raise ValueError('{MARK}')\n"
+    rows = [RewardRow("p", MARK * 50, {"answer": MARK})] * 16
+    with running_daemon(pool=1) as daemon, daemon.client() as client:
+        nothing, pages = search(client)
+        assert nothing == 1.0 and pages > 500  # itself, where the wanted bytes were just computed
+        assert client.score(source, rows).status == "ok"
+        assert search(client)[0] == nothing
+        assert search(client, own=MARK)[0] > nothing
