@@ -6,10 +6,11 @@ export type Schemas = components["schemas"];
 /** One problem inside a larger error: a line of a file, or a field of a specification. */
 export type ErrorDetail = {
   param?: string | null;
-  line?: number;
-  column?: number;
+  line?: number | null;
+  column?: number | null;
   message: string;
-  text?: string;
+  /** The line around the fault. */
+  excerpt?: string | null;
 };
 
 /** A failed request: the server's error envelope, or what stands in for it when no server answered. */

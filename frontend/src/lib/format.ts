@@ -4,7 +4,7 @@ const MINUS = "−";
 const GAP = " ";
 export const NOTHING = "–";
 
-const minus = (text: string) => text.replace("-", MINUS);
+const minus = (text: string) => text.replaceAll("-", MINUS);
 
 function grouped(whole: string): string {
   return whole.replace(/\B(?=(\d{3})+$)/g, GAP);
@@ -21,6 +21,18 @@ export function number(value: number | null | undefined, digits = 3): string {
   const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
   return minus(trim(value.toFixed(decimals)));
 }
+
+/** A number on an axis: `0.5`, `20k`, `−1M`, `2e−6`. */
+export function tick(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 1e6) return minus(`${trim((value / 1e6).toPrecision(3))}M`);
+  if (size >= 1e4) return minus(`${trim((value / 1e3).toPrecision(3))}k`);
+  if (size > 0 && size < 1e-3) return minus(value.toExponential(Number.isInteger(lead(size)) ? 0 : 1));
+  return number(value);
+}
+
+/** The digits of a small number before its exponent, free of rounding dust. */
+const lead = (size: number) => Math.round((size / 10 ** Math.floor(Math.log10(size))) * 1e6) / 1e6;
 
 function trim(text: string): string {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;

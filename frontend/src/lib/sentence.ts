@@ -4,6 +4,8 @@ export type Points = { steps: readonly number[]; values: readonly (number | null
 
 type Words = { up: string; down: string; format?: (value: number) => string; relative?: boolean };
 
+const min = (values: readonly number[]) => values.reduce((a, b) => Math.min(a, b));
+const max = (values: readonly number[]) => values.reduce((a, b) => Math.max(a, b));
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** The last value that was measured, and its step. */
@@ -42,8 +44,12 @@ export function describe(points: Points | undefined, words: Words): string {
   const end = mean(values.slice(-width));
   const rise = end - start;
   const scale = Math.max(Math.abs(start), Math.abs(end));
-  if (scale === 0 || Math.abs(rise) < 0.05 * scale || format(start) === format(end)) {
+  if (values.every((value) => value === values[0])) return `${format(only.value)} throughout.`;
+  if (Math.abs(rise) < 0.05 * scale || format(start) === format(end)) {
     return `Steady around ${format(mean(values))}.`;
+  }
+  if (Math.abs(rise) < 3 * noise(values) * Math.sqrt(2 / width)) {
+    return `Between ${format(min(values))} and ${format(max(values))}, without a trend.`;
   }
 
   const flatSince = settled(measured, end, Math.abs(rise) * 0.15, width);
@@ -52,6 +58,12 @@ export function describe(points: Points | undefined, words: Words): string {
     ? `${rise > 0 ? words.up : words.down} ${share}, from ${format(start)} to ${format(end)}`
     : `${rise > 0 ? words.up : words.down} from ${format(start)} to ${format(end)}`;
   return flatSince === null ? `${head}.` : `${head}; steady since step ${flatSince}.`;
+}
+
+/** How far single points scatter around a smooth curve: the deviation of one step to the next, over √2. */
+function noise(values: readonly number[]): number {
+  const squares = values.slice(1).map((value, i) => (value - (values[i] as number)) ** 2);
+  return Math.sqrt(mean(squares) / 2);
 }
 
 /** The step from which a moving mean stays within `tolerance` of `end`; null when that is only the last fifth. */

@@ -1,3 +1,5 @@
+import { AdapterList } from "@/features/adapters/AdapterList";
+
 export function AdaptersRoute() {
-  return null;
+  return <AdapterList />;
 }

@@ -1,3 +1,5 @@
+import { ModelList } from "@/features/models/ModelList";
+
 export function ModelsRoute() {
-  return null;
+  return <ModelList />;
 }

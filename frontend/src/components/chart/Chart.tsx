@@ -1,6 +1,6 @@
 import { useInViewport, useThrottledValue } from "@mantine/hooks";
 import { type CSSProperties, useMemo, useState } from "react";
-import { number } from "@/lib/format";
+import { number, tick } from "@/lib/format";
 import styles from "./Chart.module.css";
 import { ChartTable } from "./ChartTable";
 import { type ChartBand, type ChartLine, chartData, valueRange } from "./model";
@@ -19,6 +19,8 @@ type Props = {
   max?: number;
   height?: number;
   format?: (value: number) => string;
+  /** Numbers of the value axis, where `format` is too long for it. */
+  tick?: (value: number) => string;
   /** One sentence in words: what the curve does. */
   summary: string;
   /** What the metric means, shown on hovering the title. */
@@ -115,7 +117,7 @@ export function Chart(props: Props) {
             values={values}
             current={props.current}
             height={height}
-            format={format}
+            tick={props.tick ?? tick}
             sync={props.sync}
             label={`${title}: ${summary} Arrow keys read single steps.`}
             onCursor={setIndex}
@@ -124,7 +126,9 @@ export function Chart(props: Props) {
           />
         )}
       </div>
-      <p className={styles.summary}>{summary}</p>
+      <p className={styles.summary} data-small={height < 150 || undefined}>
+        {summary}
+      </p>
       <span className="visually-hidden" aria-live="polite">
         {spoken}
       </span>

@@ -14,7 +14,7 @@ type Props = {
   values: [number, number];
   current: number | null;
   height: number;
-  format: (value: number) => string;
+  tick: (value: number) => string;
   sync: string | undefined;
   label: string;
   onCursor: (index: number | null) => void;
@@ -47,7 +47,7 @@ export function Plot(props: Props) {
       band,
       lines,
       sync,
-      format: (value) => latest.current.format(value),
+      tick: (value) => latest.current.tick(value),
       ranges: () => latest.current,
       onCursor: (index) => latest.current.onCursor(index),
     });

@@ -51,10 +51,32 @@ export function chartData(band: ChartBand | undefined, lines: readonly ChartLine
   return align([...edges, ...lines]) as AlignedData;
 }
 
-/** Bounds of the value axis: all of the data with a little air, at least `least` apart, inside what was asked for. */
+const NICE = [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
+const INTERVALS = 4;
+
+/** The smallest round interval of which four, from a multiple of it, cover low to high. */
+function niceBounds(low: number, high: number): [number, number] {
+  const raw = (high - low) / INTERVALS;
+  let power = 10 ** Math.floor(Math.log10(raw));
+  for (;;) {
+    for (const nice of NICE) {
+      const step = nice * power;
+      const bottom = Math.floor(low / step + 1e-9) * step;
+      if (step >= raw * 0.999 && bottom + INTERVALS * step >= high - step * 1e-6) {
+        return [bottom, bottom + INTERVALS * step];
+      }
+    }
+    power *= 10;
+  }
+}
+
+/**
+ * Bounds of the value axis: round numbers around all of the data. What was asked for is kept exactly, unless the data
+ * lie outside it.
+ */
 export function valueRange(data: AlignedData, asked: { min?: number; max?: number }): [number, number] {
-  let low = Number.POSITIVE_INFINITY;
-  let high = Number.NEGATIVE_INFINITY;
+  let low = asked.min ?? Number.POSITIVE_INFINITY;
+  let high = asked.max ?? Number.NEGATIVE_INFINITY;
   for (const column of data.slice(1)) {
     for (const value of column) {
       if (value === null || value === undefined) continue;
@@ -62,9 +84,11 @@ export function valueRange(data: AlignedData, asked: { min?: number; max?: numbe
       if (value > high) high = value;
     }
   }
-  if (low > high) return [asked.min ?? 0, asked.max ?? 1];
-  const air = (high - low) * 0.08 || Math.abs(high) * 0.1 || 0.5;
-  const bottom = asked.min === undefined ? low - air : Math.min(asked.min, low);
-  const top = asked.max === undefined ? high + air : Math.max(asked.max, high);
-  return [bottom, top > bottom ? top : bottom + 1];
+  if (low > high) return [asked.min ?? 0, (asked.min ?? 0) + 1];
+  if (low === asked.min && high === asked.max) return [low, high];
+  if (low === high) {
+    const air = Math.abs(low) * 0.5 || 1;
+    return niceBounds(asked.min === undefined ? low - air : low, high + air);
+  }
+  return niceBounds(low, high);
 }

@@ -6,7 +6,8 @@ export type Look = {
   height: number;
   band: ChartBand | undefined;
   lines: readonly ChartLine[];
-  format: (value: number) => string;
+  /** How a number of the value axis is written; short. */
+  tick: (value: number) => string;
   /** Key under which charts share their crosshair. */
   sync: string | undefined;
   /** Read at every drawing, so that live data needs no new plot. */
@@ -53,7 +54,7 @@ function axes(look: Look, ink: string, line: string): uPlot.Axis[] {
         const [low, high] = look.ranges().values;
         return [0, 0.25, 0.5, 0.75, 1].map((share) => low + (high - low) * share);
       },
-      values: (_, splits) => splits.map((value, i) => (i % 2 === 0 ? look.format(value) : "")),
+      values: (_, splits) => splits.map((value, i) => (i % 2 === 0 ? look.tick(value) : "")),
     },
   ];
 }

@@ -70,7 +70,7 @@ function usefulGroups(series: SeriesMap): Answer {
   const wrong = latest(pick(series, "groups/all_wrong_share"));
   const value = dead ? percent(1 - dead.value) : NOTHING;
   const note =
-    right && wrong ? `${percent(right.value)} all right, ${percent(wrong.value)} all wrong` : "of a step";
+    right && wrong ? `${percent(right.value)} all right, ${percent(wrong.value)} wrong` : "of a step";
   return { title: "Useful groups", value, note };
 }
 

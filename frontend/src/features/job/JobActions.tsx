@@ -39,7 +39,7 @@ export function JobActions({ job, step, mayWrite }: { job: JobDetail; step: numb
           <Button variant="default" onClick={close} data-autofocus>
             Keep running
           </Button>
-          <Button color="red" loading={cancel.isPending} onClick={confirm}>
+          <Button color="red" variant="light" loading={cancel.isPending} onClick={confirm}>
             Cancel the job
           </Button>
         </Group>

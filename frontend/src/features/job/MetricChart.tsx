@@ -42,6 +42,7 @@ export function MetricChart({ def, series, ...rest }: Props) {
       min={def.min}
       max={def.max}
       format={def.format}
+      tick={def.tick}
       summary={summary}
       {...rest}
     />

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { isFinal, type JobDetail } from "@/api/jobs";
 import { metaQuery } from "@/api/platform";
+import { count } from "@/lib/format";
 import { BIG, type ChartDef, smallCharts } from "./chart-defs";
 import { MetricChart } from "./MetricChart";
 import styles from "./Overview.module.css";
@@ -44,7 +45,13 @@ export function Overview({ job, series, onPick }: Props) {
   return (
     <>
       <div className={styles.big}>{BIG.map((def) => draw(def, 190))}</div>
-      <div className={styles.small}>{small.map((def) => draw(def, 120))}</div>
+      <div className={styles.small}>{small.fixed.map((def) => draw(def, 120))}</div>
+      {small.rest.length > 0 && (
+        <details className={styles.more}>
+          <summary>{count(small.rest.length, "more metric")}</summary>
+          <div className={styles.small}>{small.rest.map((def) => draw(def, 120))}</div>
+        </details>
+      )}
     </>
   );
 }

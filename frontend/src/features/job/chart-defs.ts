@@ -12,6 +12,7 @@ export type ChartDef = {
   min?: number;
   max?: number;
   format: (value: number) => string;
+  tick?: (value: number) => string;
   /** Words of the sentence: "Up from 0.45 to 0.95". */
   up: string;
   down: string;
@@ -21,7 +22,9 @@ export type ChartDef = {
 };
 
 const plain = { format: number, up: "Up", down: "Down", min: 0 };
-const share = { ...plain, unit: "share", format: percent, max: 1 };
+const share = { ...plain, unit: "share", format: percent, tick: percent, max: 1 };
+/** Shares that are small when all is well: the axis ends at a tenth until one is larger. */
+const rare = { ...share, max: 0.1 };
 
 /** Reward, entropy and length: the three that say whether it works. */
 export const BIG: ChartDef[] = [
@@ -107,9 +110,9 @@ const SMALL: ChartDef[] = [
     title: "Truncated",
     lines: [{ key: "completions/truncated_share", label: "share", color: "c2" }],
   },
-  { ...share, title: "Reward errors", lines: [{ key: "reward/error_share", label: "share", color: "c2" }] },
+  { ...rare, title: "Reward errors", lines: [{ key: "reward/error_share", label: "share", color: "c2" }] },
   {
-    ...share,
+    ...rare,
     title: "Clipped tokens",
     about: "policy/clip_high_share",
     lines: [
@@ -125,6 +128,12 @@ const SMALL: ChartDef[] = [
   },
 ];
 
+/** `reward/format/mean` → `Reward “format”`; parts and strangers keep their key. */
+function nameOf(key: string): string {
+  const [room, name, last] = key.split("/");
+  return room === "reward" && last === "mean" ? `Reward “${name}”` : key;
+}
+
 const COLORS: ChartColor[] = ["c1", "c3", "c4", "c2"];
 
 function generic(
@@ -134,10 +143,14 @@ function generic(
 ): ChartDef {
   const metric = catalogue.find((one) => one.key === key);
   const base =
-    metric?.unit === "share" ? share : { ...plain, min: undefined, unit: String(metric?.unit ?? "") };
+    metric?.unit === "share" ? rare : { ...plain, min: undefined, unit: String(metric?.unit ?? "") };
   const color = COLORS[at % COLORS.length] as ChartColor;
   const sparse = key.startsWith("held_out/");
-  return { ...base, title: String(metric?.title ?? key), lines: [{ key, label: "value", color, sparse }] };
+  return {
+    ...base,
+    title: String(metric?.title ?? nameOf(key)),
+    lines: [{ key, label: sparse ? "held-out" : "per step", color, sparse }],
+  };
 }
 
 /** Small multiples: the fixed ones, KL when the job pays for it, then every other metric that was measured. */
@@ -145,10 +158,13 @@ export function smallCharts(
   keys: readonly string[],
   hasKl: boolean,
   catalogue: readonly Schemas["Meta"]["metrics"][number][],
-): ChartDef[] {
+): { fixed: ChartDef[]; rest: ChartDef[] } {
   const fixed = hasKl ? [SMALL[0] as ChartDef, KL, ...SMALL.slice(1)] : SMALL;
   const shown = new Set([...BIG, ...fixed].flatMap((def) => def.lines.map((line) => line.key)));
   for (const key of ["reward/p10", "reward/p90", "groups/zero_variance_share", "kl/mean"]) shown.add(key);
+  const parts = keys.filter((key) => /^reward\/.+\/mean$/.test(key));
+  // With a single reward its own mean is the mean that is already shown.
+  if (parts.length === 1) shown.add(parts[0] as string);
   const rest = [...new Set(keys)].filter((key) => !shown.has(key)).sort();
-  return [...fixed, ...rest.map((key, at) => generic(key, at, catalogue))];
+  return { fixed, rest: rest.map((key, at) => generic(key, at, catalogue)) };
 }

@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type Job, jobsQuery } from "@/api/jobs";
+import { ButtonLink } from "@/components/ButtonLink";
 import { Change } from "@/components/Change";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
@@ -56,11 +57,7 @@ const COLUMNS: Column<Job>[] = [
   { head: "Took", align: "right", cell: took },
 ];
 
-const newJob = (
-  <Button component={Link} to="/jobs/new">
-    New job
-  </Button>
-);
+const newJob = <ButtonLink to="/jobs/new">New job</ButtonLink>;
 
 /** All jobs of the project, newest first. */
 export function JobList() {

@@ -1,0 +1,31 @@
+import { Notice } from "./Notice";
+import styles from "./UploadProblems.module.css";
+
+type Problem = { message: string; line?: number | null; column?: number | null; excerpt?: string | null };
+type Props = { title: string; error: Error & { hint?: string | null; errors?: readonly Problem[] } };
+
+function place({ line, column }: Problem): string {
+  if (line == null) return "";
+  return column == null ? `line ${line}` : `line ${line}, column ${column}`;
+}
+
+/** A refused file or source: what is wrong, on which line, with the line shown. */
+export function UploadProblems({ title, error }: Props) {
+  const problems = error.errors ?? [];
+  const more = problems.length > 0 && (
+    <ul className={styles.list}>
+      {problems.map((problem) => (
+        <li key={`${problem.line} ${problem.column} ${problem.message}`}>
+          {place(problem)}
+          {problem.message !== error.message && ` ${problem.message}`}
+          {problem.excerpt && <pre>{problem.excerpt}</pre>}
+        </li>
+      ))}
+    </ul>
+  );
+  return (
+    <Notice tone="bad" title={title} more={more}>
+      {error.message} {error.hint}
+    </Notice>
+  );
+}

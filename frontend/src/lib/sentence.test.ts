@@ -1,0 +1,63 @@
+import { expect, describe as group, it } from "vitest";
+import { describe, first, latest } from "./sentence";
+
+const WORDS = { up: "Up", down: "Down" };
+const points = (values: (number | null)[]) => ({ steps: values.map((_, i) => i + 1), values });
+const ramp = (length: number, value: (i: number) => number) =>
+  points(Array.from({ length }, (_, i) => value(i)));
+
+group("describe", () => {
+  it("says that nothing was measured", () => {
+    expect(describe(undefined, WORDS)).toBe("Nothing measured yet.");
+    expect(describe(points([null, null]), WORDS)).toBe("Nothing measured yet.");
+  });
+
+  it("names a single point", () => {
+    expect(describe(points([null, 0.5]), WORDS)).toBe("0.5 at step 2.");
+  });
+
+  it("tells a rise and since when it has been steady", () => {
+    const sentence = describe(
+      ramp(40, (i) => Math.min(1, i / 20)),
+      WORDS,
+    );
+    expect(sentence).toMatch(/^Up from 0\.\d+ to 1; steady since step (1[89]|2[0-3])\.$/);
+  });
+
+  it("does not call a curve steady that still moves", () => {
+    expect(
+      describe(
+        ramp(40, (i) => 100 - i),
+        WORDS,
+      ),
+    ).toMatch(/^Down from 98\.5 to 62\.5\.$/);
+  });
+
+  it("tells a constant and a nearly constant curve", () => {
+    expect(describe(points([0, 0, 0]), WORDS)).toBe("0 throughout.");
+    expect(
+      describe(
+        ramp(20, (i) => 10 + (i % 2) * 0.2),
+        WORDS,
+      ),
+    ).toBe("Steady around 10.1.");
+  });
+
+  it("does not read a trend into noise", () => {
+    const noise = [3, -4, 2, -1, 4, -3, 1, -2, 3, -4, 2, -3, 4, -1, 1, -4, 3, -2, 2, -1];
+    expect(describe(points(noise), WORDS)).toBe("Between −4 and 4, without a trend.");
+  });
+
+  it("ignores holes", () => {
+    expect(describe(points([null, 1, null, 1, null]), WORDS)).toBe("1 throughout.");
+  });
+});
+
+group("first and latest", () => {
+  it("skip what was not measured", () => {
+    const holes = points([null, 0.2, 0.4, null]);
+    expect(first(holes)).toEqual({ step: 2, value: 0.2 });
+    expect(latest(holes)).toEqual({ step: 3, value: 0.4 });
+    expect(latest(points([null]))).toBeNull();
+  });
+});
