@@ -1,9 +1,14 @@
-"""Run the sandbox daemon: ``python -m worker.sandbox --socket PATH [--pool N]``."""
+"""Run the sandbox daemon: ``python -m worker.sandbox --socket PATH [--pool N]``.
+
+``python -m worker.sandbox probe`` proves a jail once and prints ``{"available", "jail", "reasons"}`` as JSON.
+"""
 
 import argparse
 import asyncio
+import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from .daemon import Sandboxd
@@ -11,21 +16,22 @@ from .outcome import SandboxStatus
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until SIGTERM; 1 when the socket cannot be opened."""
+    """Serve until SIGTERM, or probe once; 1 when the socket cannot be opened."""
     parser = argparse.ArgumentParser(
         prog="python -m worker.sandbox", description="Runs reward code in jails."
     )
-    parser.add_argument(
-        "--socket", type=Path, required=True, help="path of the Unix socket, at most 107 bytes"
-    )
+    parser.add_argument("command", nargs="?", choices=("serve", "probe"), default="serve")
+    parser.add_argument("--socket", type=Path, help="path of the Unix socket, at most 107 bytes")
     parser.add_argument(
         "--pool", type=int, default=min(2, os.cpu_count() or 1), help="jails that run at once"
     )
     options = parser.parse_args(arguments)
     if options.pool < 1:
         parser.error("--pool must be at least 1")
+    if options.command == "serve" and options.socket is None:
+        parser.error("--socket is required")
     try:
-        asyncio.run(_serve(options.socket, options.pool))
+        asyncio.run(_probe() if options.command == "probe" else _serve(options.socket, options.pool))
     except OSError as error:
         sys.stderr.write(f"sandboxd: {error}\n")
         return 1
@@ -34,6 +40,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 async def _serve(path: Path, size: int) -> None:
     await Sandboxd(path, size).serve(_announce)
+
+
+async def _probe() -> None:
+    """A daemon that ends as soon as it knows its status, so that both always agree."""
+    with tempfile.TemporaryDirectory() as folder:
+        daemon = Sandboxd(Path(folder) / "probe.sock", 1)
+
+        def tell(status: SandboxStatus) -> None:
+            answer = {"available": status.available, "jail": status.jail, "reasons": status.reasons}
+            sys.stdout.write(json.dumps(answer) + "\n")
+            daemon.stop()
+
+        await daemon.serve(tell)
 
 
 def _announce(status: SandboxStatus) -> None:
