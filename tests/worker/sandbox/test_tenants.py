@@ -1,10 +1,12 @@
 """One jail serves many jobs; what one brought must not be found by the next."""
 
-from worker.sandbox import RewardRow, SandboxClient
+from worker.sandbox import RewardRow, SandboxClient, Timeouts
 
 from .harness import running_daemon
 
 MARK = "tenant-secret-" + "5e0c1f"
+
+PATIENT = Timeouts(sample=60.0, call=120.0)
 
 SEARCH = """
 import ctypes, os
@@ -36,14 +38,14 @@ def grade(sample, item):
 def search(client: SandboxClient, own: str = "") -> tuple[float, int]:
     """How often the mark lies in the memory of a reward, and how many pages it could look at."""
     wanted = bytes(b ^ 0x55 for b in MARK.encode()).hex()
-    (row,) = client.score(SEARCH, [RewardRow("p", own, {"wanted": wanted})]).rows
+    (row,) = client.score(SEARCH, [RewardRow("p", own, {"wanted": wanted})], timeouts=PATIENT).rows
     assert row.status == "ok" and row.value is not None, row
     return row.value, int(row.prints)
 
 
 def test_a_reward_cannot_find_an_earlier_jobs_rows_in_memory() -> None:
     source = f"def grade(sample, item):\n    print('{MARK}')\n    raise ValueError('{MARK}')\n"
-    rows = [RewardRow("p", MARK * 50, {"answer": MARK})] * 16
+    rows = [RewardRow("p", MARK * 100, {"answer": MARK * 100})] * 16
     with running_daemon(pool=1) as daemon, daemon.client() as client:
         nothing, pages = search(client)
         assert nothing == 1.0 and pages > 500  # itself, where the wanted bytes were just computed

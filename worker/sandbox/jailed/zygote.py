@@ -107,9 +107,8 @@ class Zygote:
     def _receive(self, rows: int, units: int, size: int, load: float, cpu: float) -> Call:
         raw = bytearray(8 * units)
         _read_into(self._channel, memoryview(raw))
-        body = mmap(
-            -1, max(size, 1), flags=MAP_PRIVATE | MAP_ANONYMOUS
-        )  # a child must not edit it for the next
+        # private: a child must not edit the request for the one that takes over from it
+        body = mmap(-1, max(size, 1), flags=MAP_PRIVATE | MAP_ANONYMOUS)
         with memoryview(body) as view:
             _read_into(self._channel, view[:size])
         return Call(body, rows, struct.unpack(f"<{units}d", raw), load, cpu)
