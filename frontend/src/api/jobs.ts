@@ -45,7 +45,11 @@ export const jobsQuery = (status?: JobStatus) =>
   infiniteQueryOptions({
     queryKey: [...jobKeys.list, status ?? "all"],
     queryFn: ({ pageParam }) =>
-      unwrap(http.GET("/api/v1/jobs", { params: { query: { limit: LIST_PAGE, after: pageParam, status } } })),
+      unwrap(
+        http.GET("/api/v1/jobs", {
+          params: { query: { limit: LIST_PAGE, after: pageParam, status: status && [status] } },
+        }),
+      ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next_cursor ?? undefined,
     refetchInterval: 5_000,

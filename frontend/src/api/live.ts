@@ -92,7 +92,7 @@ export function useJobLive(id: string): { state: StreamState; phase: Phase | und
       onState: (next) => {
         setState(next);
         // A state that changed between the two first requests is in neither of them.
-        if (next === "live") void client.invalidateQueries({ queryKey: jobKeys.one(id) });
+        if (next === "live" || next === "ended") void client.invalidateQueries({ queryKey: jobKeys.one(id) });
       },
       onFrame: (frame) => {
         if (frame.event !== "batch") return;

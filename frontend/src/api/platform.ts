@@ -8,9 +8,21 @@ export const workersQuery = queryOptions({
   refetchInterval: 10_000,
 });
 
+/** One entry of the metric catalogue. The same as `reinforge.metrics.Metric`. */
+export type Metric = {
+  key: string;
+  unit: string;
+  title: string;
+  meaning: string;
+  reading: string;
+  better: "higher" | "lower" | "neither";
+};
+
+type Meta = { version: string; metrics: Metric[] };
+
 /** Version, metric catalogue, presets, the schema of a job specification. Fixed while the server runs. */
 export const metaQuery = queryOptions({
   queryKey: ["meta"],
-  queryFn: () => unwrap(http.GET("/api/v1/meta")),
+  queryFn: () => unwrap(http.GET("/api/v1/meta")) as Promise<unknown> as Promise<Meta>,
   staleTime: Number.POSITIVE_INFINITY,
 });

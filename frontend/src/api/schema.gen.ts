@@ -12,7 +12,7 @@ export interface paths {
             cookie?: never;
         };
         /** Me */
-        get: operations["me_api_v1_me_get"];
+        get: operations["getMe"];
         put?: never;
         post?: never;
         delete?: never;
@@ -30,8 +30,31 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sign In */
-        post: operations["sign_in_api_v1_sign_in_post"];
+        /**
+         * Sign In
+         * @description Exchange a one-time token or an API key for a session cookie.
+         */
+        post: operations["signIn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-in-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Sign In Link
+         * @description An address that signs one browser in with this key's role; it works once, for ten minutes.
+         */
+        post: operations["createSignInLink"];
         delete?: never;
         options?: never;
         head?: never;
@@ -47,8 +70,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sign Out */
-        post: operations["sign_out_api_v1_sign_out_post"];
+        /**
+         * Sign Out
+         * @description Forget the session cookie; without one nothing happens.
+         */
+        post: operations["signOut"];
         delete?: never;
         options?: never;
         head?: never;
@@ -62,11 +88,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** D2 */
-        get: operations["d2_api_v1_datasets_get"];
+        /**
+         * List Datasets
+         * @description Newest first.
+         */
+        get: operations["listDatasets"];
         put?: never;
-        /** D1 */
-        post: operations["d1_api_v1_datasets_post"];
+        /**
+         * Create
+         * @description Upload JSONL, CSV or Parquet: accepted whole, or refused with the line and column of the first fault.
+         */
+        post: operations["createDataset"];
         delete?: never;
         options?: never;
         head?: never;
@@ -80,12 +112,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** D3 */
-        get: operations["d3_api_v1_datasets__id__get"];
+        /** Get */
+        get: operations["getDataset"];
         put?: never;
         post?: never;
-        /** D5 */
-        delete: operations["d5_api_v1_datasets__id__delete"];
+        /**
+         * Delete
+         * @description Refused while an unfinished job needs it.
+         */
+        delete: operations["deleteDataset"];
         options?: never;
         head?: never;
         patch?: never;
@@ -98,8 +133,31 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** D4 */
-        get: operations["d4_api_v1_datasets__id__rows_get"];
+        /**
+         * Rows
+         * @description Rows as they stand in the file.
+         */
+        get: operations["listDatasetRows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/datasets/{id}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Content
+         * @description The file, byte for byte as it was uploaded.
+         */
+        get: operations["downloadDataset"];
         put?: never;
         post?: never;
         delete?: never;
@@ -115,11 +173,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** R2 */
-        get: operations["r2_api_v1_rewards_get"];
+        /**
+         * List Rewards
+         * @description Newest first.
+         */
+        get: operations["listRewards"];
         put?: never;
-        /** R1 */
-        post: operations["r1_api_v1_rewards_post"];
+        /**
+         * Create
+         * @description Store a reward that a worker's sandbox has loaded; refused with the line at fault otherwise.
+         */
+        post: operations["createReward"];
         delete?: never;
         options?: never;
         head?: never;
@@ -133,8 +197,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** R3 */
-        get: operations["r3_api_v1_rewards__id__get"];
+        /**
+         * Get
+         * @description With all its revisions, newest first.
+         */
+        get: operations["getReward"];
         put?: never;
         post?: never;
         delete?: never;
@@ -152,8 +219,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** R4 */
-        post: operations["r4_api_v1_rewards__id__revisions_post"];
+        /**
+         * Revise
+         * @description Store the next revision; jobs keep the one they were created with.
+         */
+        post: operations["createRewardRevision"];
         delete?: never;
         options?: never;
         head?: never;
@@ -169,8 +239,31 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** R5 */
-        post: operations["r5_api_v1_rewards_test_post"];
+        /**
+         * Test Source
+         * @description Score given completions with code that is not stored.
+         */
+        post: operations["testRewardSource"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rewards/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test Stored
+         * @description Score given completions with a stored reward's newest revision.
+         */
+        post: operations["testReward"];
         delete?: never;
         options?: never;
         head?: never;
@@ -184,11 +277,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** M2 */
-        get: operations["m2_api_v1_models_get"];
+        /**
+         * List Models
+         * @description Newest first.
+         */
+        get: operations["listModels"];
         put?: never;
-        /** M1 */
-        post: operations["m1_api_v1_models_post"];
+        /**
+         * Create
+         * @description Have a worker look at a model's files (downloading them first) and add it. Sending it again looks again.
+         */
+        post: operations["createModel"];
         delete?: never;
         options?: never;
         head?: never;
@@ -202,8 +301,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** M3 */
-        get: operations["m3_api_v1_models__id__get"];
+        /** Get */
+        get: operations["getModel"];
         put?: never;
         post?: never;
         delete?: never;
@@ -219,11 +318,19 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** J2 */
-        get: operations["j2_api_v1_jobs_get"];
+        /**
+         * List Jobs
+         * @description Newest first; `status` may be given several times.
+         */
+        get: operations["listJobs"];
         put?: never;
-        /** J1 */
-        post: operations["j1_api_v1_jobs_post"];
+        /**
+         * Create Job
+         * @description Validate a job, with a worker's help, and queue it. Nothing is stored when it is refused.
+         *
+         *     Answers 422 with `param` for what is wrong with it, 503 `no_worker` when no worker can check it.
+         */
+        post: operations["createJob"];
         delete?: never;
         options?: never;
         head?: never;
@@ -237,8 +344,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** J3 */
-        get: operations["j3_api_v1_jobs__id__get"];
+        /** Get Job */
+        get: operations["getJob"];
         put?: never;
         post?: never;
         delete?: never;
@@ -256,8 +363,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** J4 */
-        post: operations["j4_api_v1_jobs__id__cancel_post"];
+        /**
+         * Cancel Job
+         * @description At once when no worker has the job; else it is `cancelling` until its worker has stopped.
+         */
+        post: operations["cancelJob"];
         delete?: never;
         options?: never;
         head?: never;
@@ -271,8 +381,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** J5 */
-        get: operations["j5_api_v1_jobs__id__metrics_get"];
+        /**
+         * Get Metrics
+         * @description Every series, columnar; `seq` is where a stream that continues these points starts.
+         */
+        get: operations["getJobMetrics"];
         put?: never;
         post?: never;
         delete?: never;
@@ -288,8 +401,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** J6 */
-        get: operations["j6_api_v1_jobs__id__completions_get"];
+        /**
+         * List Completions
+         * @description Completions of one step: whole groups by prompt, or one by one with `sort`.
+         */
+        get: operations["listCompletions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -305,8 +421,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** J7 */
-        get: operations["j7_api_v1_jobs__id__completions__split___step___prompt_no___sample_no__get"];
+        /**
+         * Get Completion
+         * @description One completion with prompt, row, tokens, log-probabilities, entropies and what each reward said.
+         */
+        get: operations["getCompletion"];
         put?: never;
         post?: never;
         delete?: never;
@@ -322,8 +441,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** J8 */
-        get: operations["j8_api_v1_jobs__id__checkpoints_get"];
+        /**
+         * List Checkpoints
+         * @description The best three by held-out reward and the last, highest step first.
+         */
+        get: operations["listCheckpoints"];
         put?: never;
         post?: never;
         delete?: never;
@@ -339,8 +461,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** J9 */
-        get: operations["j9_api_v1_jobs__id__logs_get"];
+        /**
+         * List Logs
+         * @description In order; `after` is the `seq` of the last line already seen.
+         */
+        get: operations["listJobLogs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -356,8 +481,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** J10 */
-        get: operations["j10_api_v1_jobs__id__findings_get"];
+        /** List Findings */
+        get: operations["listFindings"];
         put?: never;
         post?: never;
         delete?: never;
@@ -373,8 +498,31 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** J11 */
-        get: operations["j11_api_v1_jobs__id__events_get"];
+        /**
+         * List Events
+         * @description In order; `after` is the `seq` of the last event already seen.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream Job
+         * @description Live events (server-sent): frames of event `batch` with `{seq, events}`, their id being `ftjob-…:SEQ`.
+         */
+        get: operations["streamJob"];
         put?: never;
         post?: never;
         delete?: never;
@@ -390,8 +538,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A1 */
-        get: operations["a1_api_v1_adapters_get"];
+        /**
+         * List Adapters
+         * @description Newest first.
+         */
+        get: operations["listAdapters"];
         put?: never;
         post?: never;
         delete?: never;
@@ -407,8 +558,28 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A2 */
-        get: operations["a2_api_v1_adapters__id__get"];
+        /** Get */
+        get: operations["getAdapter"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/adapters/{id}/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download
+         * @description A `.tar.gz` with a standard PEFT directory at its top: unpack it and `PeftModel.from_pretrained` loads it.
+         */
+        get: operations["downloadAdapter"];
         put?: never;
         post?: never;
         delete?: never;
@@ -424,8 +595,177 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** W */
-        get: operations["w_api_v1_workers_get"];
+        /** List Workers */
+        get: operations["listWorkers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Register
+         * @description Say that a worker is there; repeated every 10 s as its keep-alive.
+         */
+        post: operations["registerWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/jobs/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Claim Job */
+        post: operations["claimJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/blobs/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Blob */
+        get: operations["getBlob"];
+        /**
+         * Put Blob
+         * @description 201 once stored, 200 when it was there already.
+         */
+        put: operations["putBlob"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/calls/next": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Next Call
+         * @description Long poll: the next call of these kinds, or 204 after `wait_seconds`.
+         */
+        post: operations["nextCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/calls/{id}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer Call */
+        post: operations["answerCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/jobs/{id}/heartbeat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Beat */
+        post: operations["heartbeat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/jobs/{id}/records": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Store Records */
+        post: operations["storeRecords"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Healthz
+         * @description The process is alive.
+         */
+        get: operations["getHealth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Readyz
+         * @description Whether requests can be served: the database is migrated and the object store takes files.
+         */
+        get: operations["getReadiness"];
         put?: never;
         post?: never;
         delete?: never;
@@ -441,8 +781,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Meta */
-        get: operations["meta_api_v1_meta_get"];
+        /**
+         * Meta
+         * @description Version, every metric with unit and meaning, the algorithm presets and the job specification's schema.
+         */
+        get: operations["getMeta"];
         put?: never;
         post?: never;
         delete?: never;
@@ -481,7 +824,10 @@ export interface components {
             sha256: string;
             /** Held Out Reward */
             held_out_reward: number | null;
-            /** Created At */
+            /**
+             * Created At
+             * Format: date-time
+             */
             created_at: string;
         };
         /** Algorithm */
@@ -581,15 +927,51 @@ export interface components {
             licence: string | null;
             /** Sha256 */
             sha256: string | null;
-            /** Created At */
+            /**
+             * Created At
+             * Format: date-time
+             */
             created_at: string;
         };
-        /** Body_d1_api_v1_datasets_post */
-        Body_d1_api_v1_datasets_post: {
-            /** File */
-            file: string;
-            /** Name */
-            name?: string | null;
+        /**
+         * Blob
+         * @description An immutable file, named by its content.
+         */
+        Blob: {
+            /** Sha256 */
+            sha256: string;
+            /** Bytes */
+            bytes: number;
+        };
+        /**
+         * CallAnswer
+         * @description The worker's answer; `error` is the envelope's inner object.
+         */
+        CallAnswer: {
+            /** Result */
+            result?: {
+                [key: string]: unknown;
+            } | null;
+            /** Error */
+            error?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** CallMessage */
+        CallMessage: {
+            /** Id */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "validate" | "score" | "render" | "inspect_model";
+            /** Payload */
+            payload: {
+                [key: string]: unknown;
+            };
+            /** Deadline Seconds */
+            deadline_seconds: number;
         };
         /** Checkpoint */
         Checkpoint: {
@@ -615,8 +997,88 @@ export interface components {
             final: boolean;
             /** Adapter */
             adapter: string | null;
-            /** Created At */
+            /**
+             * Created At
+             * Format: date-time
+             */
             created_at: string;
+        };
+        /**
+         * CheckpointSaved
+         * @description An adapter that can be served, as a PEFT folder in an uncompressed tar.
+         */
+        CheckpointSaved: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "checkpoint_saved";
+            /** Step */
+            step: number;
+            blob: components["schemas"]["Blob"];
+            /** Held Out Reward */
+            held_out_reward: number | null;
+            /**
+             * Final
+             * @default false
+             */
+            final?: boolean;
+        };
+        /** Claim */
+        Claim: {
+            /** Worker */
+            worker: string;
+            /** Job */
+            job?: string | null;
+        };
+        /** Claimed */
+        Claimed: {
+            /** Job */
+            job: string;
+            /** Attempt */
+            attempt: number;
+            /** Job Token */
+            job_token: string;
+            /**
+             * Lease Seconds
+             * @default 30
+             */
+            lease_seconds?: number;
+            /** Spec */
+            spec: {
+                [key: string]: unknown;
+            };
+            /** Model Source */
+            model_source: string;
+            /** Model Sha256 */
+            model_sha256: string | null;
+            dataset: components["schemas"]["Blob"];
+            /** Dataset Format */
+            dataset_format: string;
+            held_out?: components["schemas"]["Blob"] | null;
+            /** Held Out Format */
+            held_out_format?: string | null;
+            /** Rewards */
+            rewards: components["schemas"]["ClaimedReward"][];
+            resume?: components["schemas"]["Blob"] | null;
+            /**
+             * Resume Step
+             * @default 0
+             */
+            resume_step?: number;
+        };
+        /** ClaimedReward */
+        ClaimedReward: {
+            /** Name */
+            name: string;
+            /** Source */
+            source: string;
+            /** Revision */
+            revision: string;
         };
         /**
          * ColumnRoles
@@ -643,6 +1105,19 @@ export interface components {
              * @description Column whose values split metrics, for example `domain`.
              */
             slice?: string | null;
+        };
+        /**
+         * Command
+         * @description What the platform asks of a running trainer; applied at the next step boundary.
+         */
+        Command: {
+            /** Id */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "cancel" | "pause" | "checkpoint";
         };
         /** Completion */
         Completion: {
@@ -864,7 +1339,10 @@ export interface components {
             preview?: {
                 [key: string]: unknown;
             }[];
-            /** Created At */
+            /**
+             * Created At
+             * Format: date-time
+             */
             created_at: string;
             /**
              * Jobs
@@ -900,6 +1378,64 @@ export interface components {
              */
             type: "dr_grpo";
         };
+        /**
+         * Ended
+         * @description The last record of an attempt.
+         */
+        Ended: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ended";
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "succeeded" | "failed" | "cancelled" | "paused";
+            /** Reason */
+            reason?: string | null;
+            /** Message */
+            message?: string | null;
+            /** Hint */
+            hint?: string | null;
+            /**
+             * Step
+             * @default 0
+             */
+            step?: number;
+            /** Traceback */
+            traceback?: string | null;
+        };
+        /**
+         * Evaluated
+         * @description Held-out evaluation of the policy after `step` steps (0: the base model).
+         */
+        Evaluated: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "evaluated";
+            /** Step */
+            step: number;
+            /** Values */
+            values: {
+                [key: string]: number | null;
+            };
+            /** Rows */
+            rows: number;
+            /** Samples Per Row */
+            samples_per_row: number;
+        };
         /** Evaluation */
         Evaluation: {
             /**
@@ -925,6 +1461,38 @@ export interface components {
              * @default 1
              */
             temperature?: number;
+        };
+        /**
+         * Finding
+         * @description What a detector noticed, with evidence and what to do.
+         */
+        Finding: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "finding";
+            /** Code */
+            code: string;
+            /**
+             * Severity
+             * @enum {string}
+             */
+            severity: "info" | "warning" | "error";
+            /** Step */
+            step: number;
+            /** Message */
+            message: string;
+            /** Hint */
+            hint?: string | null;
+            /** Evidence */
+            evidence?: {
+                [key: string]: unknown;
+            };
         };
         /** FindingEntry */
         FindingEntry: {
@@ -967,6 +1535,29 @@ export interface components {
             /** Detail */
             detail?: components["schemas"]["ValidationError"][];
         };
+        /** Heartbeat */
+        Heartbeat: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Applied Commands
+             * @default []
+             */
+            applied_commands?: string[];
+        };
+        /** HeartbeatReply */
+        HeartbeatReply: {
+            /**
+             * Lease Seconds
+             * @default 30
+             */
+            lease_seconds?: number;
+            /**
+             * Commands
+             * @default []
+             */
+            commands?: components["schemas"]["Command"][];
+        };
         /** Job */
         Job: {
             /**
@@ -1004,7 +1595,10 @@ export interface components {
             adapter?: string | null;
             /** Jail */
             jail?: string | null;
-            /** Created At */
+            /**
+             * Created At
+             * Format: date-time
+             */
             created_at: string;
             /** Started At */
             started_at?: string | null;
@@ -1050,7 +1644,10 @@ export interface components {
             adapter?: string | null;
             /** Jail */
             jail?: string | null;
-            /** Created At */
+            /**
+             * Created At
+             * Format: date-time
+             */
             created_at: string;
             /** Started At */
             started_at?: string | null;
@@ -1301,6 +1898,27 @@ export interface components {
             /** Attempt */
             attempt: number;
         };
+        /** LogLine */
+        LogLine: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "log";
+            /**
+             * Level
+             * @enum {string}
+             */
+            level: "debug" | "info" | "warning" | "error";
+            /** Message */
+            message: string;
+            /** Step */
+            step?: number | null;
+        };
         /** Lora */
         Lora: {
             /**
@@ -1388,23 +2006,6 @@ export interface components {
             /** Version */
             version: string;
         };
-        /** Meta */
-        Meta: {
-            /** Version */
-            version: string;
-            /** Metrics */
-            metrics: {
-                [key: string]: unknown;
-            }[];
-            /** Presets */
-            presets: {
-                [key: string]: unknown;
-            };
-            /** Job Spec Schema */
-            job_spec_schema: {
-                [key: string]: unknown;
-            };
-        };
         /** Metrics */
         Metrics: {
             /**
@@ -1426,6 +2027,18 @@ export interface components {
             id: string;
             /** Source */
             source: string;
+        };
+        /** NextCall */
+        NextCall: {
+            /** Worker */
+            worker: string;
+            /** Kinds */
+            kinds: ("validate" | "score" | "render" | "inspect_model")[];
+            /**
+             * Wait Seconds
+             * @default 25
+             */
+            wait_seconds?: number;
         };
         /** Optimizer */
         Optimizer: {
@@ -1660,6 +2273,32 @@ export interface components {
             next_cursor?: string | null;
         };
         /**
+         * Phase
+         * @description The trainer is doing something else now; drives the progress line.
+         */
+        Phase: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "phase";
+            /**
+             * Phase
+             * @enum {string}
+             */
+            phase: "loading" | "evaluating" | "generating" | "scoring" | "updating" | "saving";
+            /** Step */
+            step: number;
+            /** Done */
+            done?: number | null;
+            /** Total */
+            total?: number | null;
+        };
+        /**
          * PpoClip
          * @description -min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A) per token.
          */
@@ -1771,6 +2410,59 @@ export interface components {
              */
             memory_mb?: number;
         };
+        /** RecordBatch */
+        RecordBatch: {
+            /** Attempt */
+            attempt: number;
+            /** Records */
+            records: (components["schemas"]["Phase"] | components["schemas"]["Started"] | components["schemas"]["StepMetrics"] | components["schemas"]["Rollouts"] | components["schemas"]["Evaluated"] | components["schemas"]["CheckpointSaved"] | components["schemas"]["ResumeStateSaved"] | components["schemas"]["LogLine"] | components["schemas"]["Finding"] | components["schemas"]["Ended"])[];
+        };
+        /** RecordReply */
+        RecordReply: {
+            /** Acknowledged */
+            acknowledged: number;
+        };
+        /** Register */
+        Register: {
+            /** Id */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "trainer" | "calls";
+            /** Hostname */
+            hostname: string;
+            /** Version */
+            version: string;
+            /** Jail */
+            jail?: string | null;
+            /**
+             * Jail Reasons
+             * @default []
+             */
+            jail_reasons?: string[];
+            /** Device */
+            device?: string | null;
+        };
+        /**
+         * ResumeStateSaved
+         * @description All that the next attempt needs to continue after `step`.
+         */
+        ResumeStateSaved: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "resume_state_saved";
+            /** Step */
+            step: number;
+            blob: components["schemas"]["Blob"];
+        };
         /** RevisionCreate */
         RevisionCreate: {
             /** Source */
@@ -1815,9 +2507,15 @@ export interface components {
             entry: string | null;
             /** Granularity */
             granularity: string;
-            /** Created At */
+            /**
+             * Created At
+             * Format: date-time
+             */
             created_at: string;
-            /** Updated At */
+            /**
+             * Updated At
+             * Format: date-time
+             */
             updated_at: string;
             /** Revisions */
             revisions: components["schemas"]["RewardRevision"][];
@@ -1894,7 +2592,10 @@ export interface components {
             entries: {
                 [key: string]: unknown;
             }[];
-            /** Created At */
+            /**
+             * Created At
+             * Format: date-time
+             */
             created_at: string;
         };
         /** RewardSummary */
@@ -1917,9 +2618,15 @@ export interface components {
             entry: string | null;
             /** Granularity */
             granularity: string;
-            /** Created At */
+            /**
+             * Created At
+             * Format: date-time
+             */
             created_at: string;
-            /** Updated At */
+            /**
+             * Updated At
+             * Format: date-time
+             */
             updated_at: string;
         };
         /**
@@ -2022,6 +2729,67 @@ export interface components {
             stop?: string[];
         };
         /**
+         * Rollouts
+         * @description The scored completions of one step (or of one evaluation).
+         */
+        Rollouts: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "rollouts";
+            /** Step */
+            step: number;
+            /**
+             * Split
+             * @enum {string}
+             */
+            split: "train" | "held_out";
+            blob: components["schemas"]["Blob"];
+            /** Rows */
+            rows: components["schemas"]["RowStatus"][];
+            /** Revisions */
+            revisions?: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * RowStatus
+         * @description The narrow row of one completion; its text and tensors are in the step's Parquet blob.
+         */
+        RowStatus: {
+            /** Prompt No */
+            prompt_no: number;
+            /** Sample No */
+            sample_no: number;
+            /** Prompt Hash */
+            prompt_hash: string;
+            /** Row Index */
+            row_index: number;
+            /** Reward */
+            reward: number | null;
+            /** Advantage */
+            advantage: number | null;
+            /** Length */
+            length: number;
+            /**
+             * Finish Reason
+             * @enum {string}
+             */
+            finish_reason: "stop" | "length" | "cancelled";
+            /** Error */
+            error?: string | null;
+            /**
+             * Text
+             * @default
+             */
+            text?: string;
+        };
+        /**
          * SeqMean
          * @description Mean over tokens inside a completion, then over completions (GRPO).
          */
@@ -2066,6 +2834,50 @@ export interface components {
              * @enum {string}
              */
             type: "single_turn";
+        };
+        /**
+         * Started
+         * @description The policy is loaded; the job runs.
+         */
+        Started: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "started";
+            /** Step */
+            step: number;
+            /** Steps */
+            steps: number;
+            /** Facts */
+            facts?: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * StepMetrics
+         * @description All metrics of one completed step, by the names in `reinforge.metrics`.
+         */
+        StepMetrics: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "step_metrics";
+            /** Step */
+            step: number;
+            /** Values */
+            values: {
+                [key: string]: number | null;
+            };
         };
         /** ValidationError */
         ValidationError: {
@@ -2121,7 +2933,10 @@ export interface components {
             device: string | null;
             /** Version */
             version: string;
-            /** Last Seen At */
+            /**
+             * Last Seen At
+             * Format: date-time
+             */
             last_seen_at: string;
             /** Job */
             job?: string | null;
@@ -2135,7 +2950,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    me_api_v1_me_get: {
+    getMe: {
         parameters: {
             query?: never;
             header?: never;
@@ -2155,7 +2970,7 @@ export interface operations {
             };
         };
     };
-    sign_in_api_v1_sign_in_post: {
+    signIn: {
         parameters: {
             query?: never;
             header?: never;
@@ -2188,7 +3003,7 @@ export interface operations {
             };
         };
     };
-    sign_out_api_v1_sign_out_post: {
+    createSignInLink: {
         parameters: {
             query?: never;
             header?: never;
@@ -2203,12 +3018,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": {
+                        [key: string]: string;
+                    };
                 };
             };
         };
     };
-    d2_api_v1_datasets_get: {
+    signOut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    listDatasets: {
         parameters: {
             query?: {
                 limit?: number;
@@ -2240,16 +3075,22 @@ export interface operations {
             };
         };
     };
-    d1_api_v1_datasets_post: {
+    createDataset: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["Body_d1_api_v1_datasets_post"];
+                "multipart/form-data": {
+                    /** Format: binary */
+                    file: string;
+                    name?: string;
+                };
             };
         };
         responses: {
@@ -2273,7 +3114,7 @@ export interface operations {
             };
         };
     };
-    d3_api_v1_datasets__id__get: {
+    getDataset: {
         parameters: {
             query?: never;
             header?: never;
@@ -2304,7 +3145,7 @@ export interface operations {
             };
         };
     };
-    d5_api_v1_datasets__id__delete: {
+    deleteDataset: {
         parameters: {
             query?: never;
             header?: never;
@@ -2333,7 +3174,7 @@ export interface operations {
             };
         };
     };
-    d4_api_v1_datasets__id__rows_get: {
+    listDatasetRows: {
         parameters: {
             query?: {
                 offset?: number;
@@ -2367,7 +3208,36 @@ export interface operations {
             };
         };
     };
-    r2_api_v1_rewards_get: {
+    downloadDataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listRewards: {
         parameters: {
             query?: {
                 limit?: number;
@@ -2399,10 +3269,12 @@ export interface operations {
             };
         };
     };
-    r1_api_v1_rewards_post: {
+    createReward: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2432,7 +3304,7 @@ export interface operations {
             };
         };
     };
-    r3_api_v1_rewards__id__get: {
+    getReward: {
         parameters: {
             query?: never;
             header?: never;
@@ -2463,7 +3335,7 @@ export interface operations {
             };
         };
     };
-    r4_api_v1_rewards__id__revisions_post: {
+    createRewardRevision: {
         parameters: {
             query?: never;
             header?: never;
@@ -2498,7 +3370,7 @@ export interface operations {
             };
         };
     };
-    r5_api_v1_rewards_test_post: {
+    testRewardSource: {
         parameters: {
             query?: never;
             header?: never;
@@ -2531,7 +3403,42 @@ export interface operations {
             };
         };
     };
-    m2_api_v1_models_get: {
+    testReward: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RewardTest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RewardTestResult"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listModels: {
         parameters: {
             query?: {
                 limit?: number;
@@ -2563,7 +3470,7 @@ export interface operations {
             };
         };
     };
-    m1_api_v1_models_post: {
+    createModel: {
         parameters: {
             query?: never;
             header?: never;
@@ -2596,7 +3503,7 @@ export interface operations {
             };
         };
     };
-    m3_api_v1_models__id__get: {
+    getModel: {
         parameters: {
             query?: never;
             header?: never;
@@ -2627,12 +3534,12 @@ export interface operations {
             };
         };
     };
-    j2_api_v1_jobs_get: {
+    listJobs: {
         parameters: {
             query?: {
                 limit?: number;
                 after?: string | null;
-                status?: string | null;
+                status?: components["schemas"]["JobStatus"][] | null;
             };
             header?: never;
             path?: never;
@@ -2660,10 +3567,12 @@ export interface operations {
             };
         };
     };
-    j1_api_v1_jobs_post: {
+    createJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2693,7 +3602,7 @@ export interface operations {
             };
         };
     };
-    j3_api_v1_jobs__id__get: {
+    getJob: {
         parameters: {
             query?: never;
             header?: never;
@@ -2724,7 +3633,7 @@ export interface operations {
             };
         };
     };
-    j4_api_v1_jobs__id__cancel_post: {
+    cancelJob: {
         parameters: {
             query?: never;
             header?: never;
@@ -2755,7 +3664,7 @@ export interface operations {
             };
         };
     };
-    j5_api_v1_jobs__id__metrics_get: {
+    getJobMetrics: {
         parameters: {
             query?: never;
             header?: never;
@@ -2786,13 +3695,13 @@ export interface operations {
             };
         };
     };
-    j6_api_v1_jobs__id__completions_get: {
+    listCompletions: {
         parameters: {
             query?: {
                 step?: number | null;
                 split?: "train" | "held_out";
                 prompt_no?: number | null;
-                sort?: string | null;
+                sort?: ("reward" | "-reward" | "length" | "-length" | "advantage" | "-advantage") | null;
                 limit?: number;
                 offset?: number;
             };
@@ -2824,13 +3733,13 @@ export interface operations {
             };
         };
     };
-    j7_api_v1_jobs__id__completions__split___step___prompt_no___sample_no__get: {
+    getCompletion: {
         parameters: {
             query?: never;
             header?: never;
             path: {
                 id: string;
-                split: string;
+                split: "train" | "held_out";
                 step: number;
                 prompt_no: number;
                 sample_no: number;
@@ -2859,7 +3768,7 @@ export interface operations {
             };
         };
     };
-    j8_api_v1_jobs__id__checkpoints_get: {
+    listCheckpoints: {
         parameters: {
             query?: never;
             header?: never;
@@ -2890,7 +3799,7 @@ export interface operations {
             };
         };
     };
-    j9_api_v1_jobs__id__logs_get: {
+    listJobLogs: {
         parameters: {
             query?: {
                 after?: number;
@@ -2924,7 +3833,7 @@ export interface operations {
             };
         };
     };
-    j10_api_v1_jobs__id__findings_get: {
+    listFindings: {
         parameters: {
             query?: never;
             header?: never;
@@ -2955,7 +3864,7 @@ export interface operations {
             };
         };
     };
-    j11_api_v1_jobs__id__events_get: {
+    listEvents: {
         parameters: {
             query?: {
                 after?: number;
@@ -2989,7 +3898,49 @@ export interface operations {
             };
         };
     };
-    a1_api_v1_adapters_get: {
+    streamJob: {
+        parameters: {
+            query?: {
+                after?: number;
+            };
+            header?: {
+                "Last-Event-ID"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The job has ended and nothing follows the cursor: do not reconnect. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listAdapters: {
         parameters: {
             query?: {
                 limit?: number;
@@ -3021,7 +3972,7 @@ export interface operations {
             };
         };
     };
-    a2_api_v1_adapters__id__get: {
+    getAdapter: {
         parameters: {
             query?: never;
             header?: never;
@@ -3052,7 +4003,36 @@ export interface operations {
             };
         };
     };
-    w_api_v1_workers_get: {
+    downloadAdapter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listWorkers: {
         parameters: {
             query?: never;
             header?: never;
@@ -3072,7 +4052,283 @@ export interface operations {
             };
         };
     };
-    meta_api_v1_meta_get: {
+    registerWorker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Register"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    claimJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Claim"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Claimed"];
+                };
+            };
+            /** @description Nothing to do. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getBlob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    putBlob: {
+        parameters: {
+            query?: {
+                kind?: string;
+            };
+            header?: never;
+            path: {
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    nextCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NextCall"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallMessage"];
+                };
+            };
+            /** @description Nothing to do. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    answerCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CallAnswer"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    heartbeat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Heartbeat"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeartbeatReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    storeRecords: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RecordBatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getHealth: {
         parameters: {
             query?: never;
             header?: never;
@@ -3087,7 +4343,53 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Meta"];
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getReadiness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getMeta: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
                 };
             };
         };

@@ -113,6 +113,11 @@ export function openStream(options: StreamOptions): () => void {
         options.onRefused(response.status);
         return;
       }
+      if (response.status === 204) {
+        close();
+        options.onState("ended");
+        return;
+      }
       if (!response.ok || !response.body) throw new Error(`stream answered ${response.status}`);
       options.onState("live");
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -7,6 +7,8 @@ export type Column<Row> = {
   align?: "right";
   /** Takes the room that is left and cuts what does not fit. */
   grow?: boolean;
+  /** Takes the room that is left, as wide as its content at least. */
+  last?: boolean;
 };
 
 type Props<Row> = {
@@ -37,7 +39,12 @@ export function DataTable<Row>({ label, columns, rows, rowKey }: Props<Row>) {
           {rows?.map((row) => (
             <tr key={rowKey(row)}>
               {columns.map((column) => (
-                <td key={column.head} data-align={column.align} data-grow={column.grow || undefined}>
+                <td
+                  key={column.head}
+                  data-align={column.align}
+                  data-grow={column.grow || undefined}
+                  data-last={column.last || undefined}
+                >
                   {column.cell(row)}
                 </td>
               ))}

@@ -16,7 +16,7 @@ const COLUMNS: Column<Adapter>[] = [
   {
     head: "Job",
     cell: (one) => (
-      <Link to="/jobs/$id" params={{ id: one.job }} data-link>
+      <Link to="/jobs/$id" params={{ id: one.job }} data-row>
         {one.job}
       </Link>
     ),
@@ -29,7 +29,12 @@ const COLUMNS: Column<Adapter>[] = [
     head: "",
     align: "right",
     cell: (one) => (
-      <Anchor href={adapterDownloadUrl(one.id)} download aria-label={`Download ${one.name}`}>
+      <Anchor
+        style={{ position: "relative", zIndex: 1 }}
+        href={adapterDownloadUrl(one.id)}
+        download
+        aria-label={`Download ${one.name}`}
+      >
         Download
       </Anchor>
     ),

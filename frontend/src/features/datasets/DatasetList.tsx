@@ -37,7 +37,7 @@ export function DatasetList({ onUploaded }: { onUploaded: (dataset: Dataset) => 
       <div style={{ display: "grid", gap: 12 }}>
         <FileDrop
           what="a JSONL, CSV or Parquet file"
-          note="One prompt per row: `messages` or `prompt`, and any columns the reward wants to read."
+          note="One prompt per row: a messages or prompt column, and any columns the reward wants to read."
           busy={upload.isPending}
           onFile={(file) => upload.mutate(file, { onSuccess: onUploaded })}
         />

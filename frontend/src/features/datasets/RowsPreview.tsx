@@ -47,7 +47,11 @@ export function RowsPreview({
   const names = [...new Set(page?.data.flatMap((row) => Object.keys(row)))];
   const columns: Column<Row>[] = [
     { head: "Row", align: "right", cell: (row) => row.number },
-    ...names.map((name) => ({ head: name, cell: (row: Row) => cell(row.values[name]) })),
+    ...names.map((name, i) => ({
+      head: name,
+      cell: (row: Row) => cell(row.values[name]),
+      last: i === names.length - 1,
+    })),
   ];
   const data = page?.data.map((values, i) => ({ number: page.offset + i + 1, values }));
   const last = page ? Math.min(page.offset + PAGE, page.total) : 0;

@@ -1,4 +1,4 @@
-import type { Schemas } from "@/api/client";
+import type { Metric } from "@/api/platform";
 import type { ChartColor } from "@/components/chart/model";
 import { number, percent, reward } from "@/lib/format";
 
@@ -106,7 +106,7 @@ const SMALL: ChartDef[] = [
     lines: [{ key: "throughput/completions_per_second", label: "trained", color: "c3" }],
   },
   {
-    ...share,
+    ...rare,
     title: "Truncated",
     lines: [{ key: "completions/truncated_share", label: "share", color: "c2" }],
   },
@@ -136,19 +136,14 @@ function nameOf(key: string): string {
 
 const COLORS: ChartColor[] = ["c1", "c3", "c4", "c2"];
 
-function generic(
-  key: string,
-  at: number,
-  catalogue: readonly Schemas["Meta"]["metrics"][number][],
-): ChartDef {
+function generic(key: string, at: number, catalogue: readonly Metric[]): ChartDef {
   const metric = catalogue.find((one) => one.key === key);
-  const base =
-    metric?.unit === "share" ? rare : { ...plain, min: undefined, unit: String(metric?.unit ?? "") };
+  const base = metric?.unit === "share" ? rare : { ...plain, min: undefined, unit: metric?.unit ?? "" };
   const color = COLORS[at % COLORS.length] as ChartColor;
   const sparse = key.startsWith("held_out/");
   return {
     ...base,
-    title: String(metric?.title ?? nameOf(key)),
+    title: metric?.title ?? nameOf(key),
     lines: [{ key, label: sparse ? "held-out" : "per step", color, sparse }],
   };
 }
@@ -157,7 +152,7 @@ function generic(
 export function smallCharts(
   keys: readonly string[],
   hasKl: boolean,
-  catalogue: readonly Schemas["Meta"]["metrics"][number][],
+  catalogue: readonly Metric[],
 ): { fixed: ChartDef[]; rest: ChartDef[] } {
   const fixed = hasKl ? [SMALL[0] as ChartDef, KL, ...SMALL.slice(1)] : SMALL;
   const shown = new Set([...BIG, ...fixed].flatMap((def) => def.lines.map((line) => line.key)));

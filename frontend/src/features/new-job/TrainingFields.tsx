@@ -89,6 +89,7 @@ export function NumberFields({ draft, errors, onChange, model }: Props & { model
             key={key}
             label={label}
             description={description}
+            inputWrapperOrder={["label", "input", "error", "description"]}
             inputMode="decimal"
             placeholder={key === "learningRate" ? suggested[key].toExponential() : String(suggested[key])}
             value={draft[key]}
