@@ -38,6 +38,8 @@ def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
         raise DatasetError(
             message, code="wrong_encoding", line=number + 1, hint="Write UTF-8 strings."
         ) from None
+    except MemoryError:
+        raise  # Arrow's own is an ArrowException too, and says nothing about the file
     except (pa.ArrowException, OSError) as error:
         raise _corrupt(number, str(error)) from None
 
