@@ -4,6 +4,7 @@ import asyncio
 import logging
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.base_models import repository
@@ -71,16 +72,18 @@ async def add(database: Database, calls: Calls, body: ModelCreate, created_by: s
 
 async def seed_builtin(database: Database, calls: Calls) -> None:
     """Describe the models that come with the worker, as soon as one is there to look; ends when it is done."""
-    for id, source in BUILTIN.items():
-        while True:
+    waiting = dict(BUILTIN)
+    while waiting:
+        for id, source in list(waiting.items()):
             try:
                 facts = await calls.ask("inspect_model", {"source": source}, timeout=_BUILTIN_SECONDS)
-                break
-            except ReinforgeError as error:
-                log.debug("%s waits for a worker: %s", id, error.message)
-                await asyncio.sleep(_AGAIN_SECONDS)
-        async with database.transaction() as session:
-            await repository.put(session, id, _values(source, facts), replace=True)
+                async with database.transaction() as session:
+                    await repository.put(session, id, _values(source, facts), replace=True)
+                del waiting[id]
+            except (ReinforgeError, SQLAlchemyError) as error:
+                log.debug("%s waits: %s", id, error)
+        if waiting:
+            await asyncio.sleep(_AGAIN_SECONDS)
 
 
 def _values(source: str, facts: dict[str, Any]) -> dict[str, Any]:

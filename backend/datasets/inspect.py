@@ -1,4 +1,4 @@
-"""`python -m backend.datasets.inspect PATH FILENAME LIMIT`: look at one uploaded file, in a process of its own.
+"""`python -m backend.datasets.inspect PATH FILENAME LIMIT MEMORY`: look at one uploaded file, in a process of its own.
 
 A hostile file can make its reader slow or large; here that costs a child with bounded memory and time. Prints one
 JSON object: {"report": DatasetReport}, or {"error": …} with the status of the error.
@@ -13,16 +13,14 @@ from pathlib import Path
 from reinforge.dataset import DatasetReport, Limits, inspect
 from reinforge.errors import ReinforgeError, TooLarge
 
-MEMORY_BYTES = 2 << 30
-"""Of address space: rows of 8 MiB, decoded several times over, and Arrow's buffers; not the whole file."""
 CPU_SECONDS = 900
 
 
 def main(arguments: list[str]) -> None:
-    path, filename, limit = Path(arguments[0]), arguments[1], int(arguments[2])
+    path, filename, limit, memory = Path(arguments[0]), arguments[1], int(arguments[2]), int(arguments[3])
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     os.nice(5)  # the process that serves requests comes first
     sys.stdout.write(json.dumps(_look(path, filename, limit)))
 

@@ -15,6 +15,8 @@ from backend.datasets.inspect import needs_too_much
 from reinforge.dataset import DatasetReport
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
 
+MEMORY_BYTES = 2 << 30
+"""Of the child's address space: rows of 8 MiB decoded several times over and Arrow's buffers; not the whole file."""
 TIMEOUT_SECONDS = 900.0
 AT_ONCE = 2
 """Files that are looked at side by side; more wait their turn."""
@@ -40,7 +42,15 @@ async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
 
 async def _run(path: Path, filename: str, limit: int) -> tuple[bytes, int]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "backend.datasets.inspect", str(path), filename, str(limit)),
+        *(
+            sys.executable,
+            "-m",
+            "backend.datasets.inspect",
+            str(path),
+            filename,
+            str(limit),
+            str(MEMORY_BYTES),
+        ),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         env={

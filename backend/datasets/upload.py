@@ -152,7 +152,8 @@ class _Parts:
         if b"filename" in options and self._name == _FILE:
             if self.has_file:
                 raise _invalid("The upload has two parts called `file`.")
-            self.filename = Path(_text(options[b"filename"])).name[:_MAX_NAME] or "dataset"
+            name = _text(options[b"filename"]).replace("%22", '"')  # browsers escape quotes, and nothing else
+            self.filename = Path(name).name[:_MAX_NAME] or "dataset"
             self.has_file = self._in_file = True
 
     def part_data(self, data: bytes, start: int, end: int) -> None:
