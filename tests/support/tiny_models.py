@@ -25,18 +25,18 @@ def write_tiny_model(
 ) -> Path:
     """A folder that `from_pretrained` loads: safetensors, config, tokenizer."""
     torch.manual_seed(seed)
-    sizes = dict(
-        vocab_size=len(SPECIALS) + 256,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=context,
-        pad_token_id=0,
-        eos_token_id=1,
-        bos_token_id=None,
-    )
+    sizes = {
+        "vocab_size": len(SPECIALS) + 256,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": context,
+        "pad_token_id": 0,
+        "eos_token_id": 1,
+        "bos_token_id": None,
+    }
     model: PreTrainedModel
     if architecture == "qwen3":
         model = Qwen3ForCausalLM(Qwen3Config(**sizes, head_dim=8, tie_word_embeddings=True))
@@ -44,7 +44,8 @@ def write_tiny_model(
         model = LlamaForCausalLM(LlamaConfig(**sizes, tie_word_embeddings=False))
     with torch.no_grad():
         # Freshly initialised models are almost uniform; wider embeddings give them opinions worth comparing.
-        model.get_input_embeddings().weight.mul_(20)
+        for weight in {model.get_input_embeddings().weight, model.get_output_embeddings().weight}:
+            weight.mul_(8)
     model.save_pretrained(folder)
     write_tokenizer(folder, chat_template=chat_template)
     return folder

@@ -1,11 +1,11 @@
 """Loading a base model and its tokenizer from a folder, or saying in one sentence why that cannot be done."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from reinforge.errors import JobFailure
@@ -28,17 +28,22 @@ def load_base_model(path: Path) -> BaseModel:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
-        model = AutoModelForCausalLM.from_pretrained(
+        model, loading = AutoModelForCausalLM.from_pretrained(
             path,
             dtype=torch.bfloat16 if device.type == "cuda" else torch.float32,
             use_safetensors=True,
             local_files_only=True,
             trust_remote_code=False,
-        ).to(device)
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, json.JSONDecodeError) as error:
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         raise _failed(
             path, str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         ) from error
+    if missing := sorted(loading["missing_keys"]):
+        # transformers would go on with random numbers in their place.
+        raise _failed(path, f"{len(missing)} weights are missing, the first is {missing[0]}")
+    model = model.to(device)
     model.eval()
     model.requires_grad_(False)
     return BaseModel(model, tokenizer, _stop_ids(model, tokenizer), _context_length(model))

@@ -23,16 +23,15 @@ class Text:
     def pieces(self, token_ids: Sequence[int]) -> list[str]:
         """One string per token, special tokens included. A character made of several tokens stands at its last."""
         out = [self._piece(token) for token in token_ids]
-        start = None
         for place, piece in enumerate(out):
-            if start is None and _INCOMPLETE in piece:
-                start = place
-            if start is not None:
+            if _INCOMPLETE not in piece:
+                continue
+            for size in range(2, min(_LONGEST_CHARACTER, place + 1) + 1):
+                start = place + 1 - size
                 whole = self._decode(token_ids[start : place + 1])
                 if _INCOMPLETE not in whole:
-                    out[start : place + 1] = [""] * (place - start) + [whole]
-                if _INCOMPLETE not in whole or place - start + 1 == _LONGEST_CHARACTER:
-                    start = None
+                    out[start : place + 1] = [""] * (size - 1) + [whole]
+                    break
         return out
 
     def _piece(self, token: int) -> str:
