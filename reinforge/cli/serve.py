@@ -27,6 +27,10 @@ Host = Annotated[str, typer.Option(help="Address to listen on.")]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")]
 
 
+def _say(sentence: str) -> None:
+    err.print(sentence, markup=False, style="dim", soft_wrap=True)
+
+
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
     """SIGTERM and SIGINT end the block as a `KeyboardInterrupt`, so that everything is stopped in order."""
@@ -48,7 +52,7 @@ def up(home: Home = Path(".reinforge"), host: Host = "127.0.0.1", port: Port = 8
 
     with stop_on_signals():
         try:
-            with Platform(home, host=host, port=port, say=err.print) as platform:
+            with Platform(home, host=host, port=port, say=_say) as platform:
                 err.print(
                     f"Reinforge serves at [bold]{platform.url}[/bold]; data in {home.resolve()}",
                     soft_wrap=True,
@@ -85,7 +89,7 @@ def demo(
     with stop_on_signals():
         try:
             with (
-                Platform(home, host=host, port=port, bootstrap_api_key=key, say=err.print) as platform,
+                Platform(home, host=host, port=port, bootstrap_api_key=key, say=_say) as platform,
                 Reinforge(platform.url, key) as client,
             ):
                 link = client.sign_in_link()
