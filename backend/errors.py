@@ -96,6 +96,8 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, ReinforgeError):  # raised while FastAPI read the body
+        return error_response(error.__cause__, _request_id(request))
     if error.status_code == 404:
         known: ReinforgeError = NotFound(f"There is nothing at {request.url.path}.", code="unknown_path")
     else:

@@ -32,9 +32,9 @@ def broker_options(settings: Settings) -> dict[str, Any]:
     folder = settings.broker_folder
     queue, processed, control = folder / "queue", folder / "processed", folder / "control"
     for each in (queue, processed, control):
-        each.mkdir(parents=True, exist_ok=True)
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
     return {
-        "broker_url": "filesystem://",
+        "broker_url": "filesystem://localhost",
         "broker_transport_options": {
             "data_folder_in": str(queue),
             "data_folder_out": str(queue),

@@ -22,6 +22,7 @@ WAIT_SECONDS = 20.0
 """A client waits this long for the answer to its POST."""
 LONGEST_ROWS = 2000
 _MOST_CHARACTERS = 4_000_000
+_READ_SECONDS = 120.0
 _SMALL_FILE_BYTES = 4 * 1024 * 1024
 """A larger file is read in a process of its own, so that other requests go on."""
 
@@ -98,23 +99,22 @@ async def _longest(path: Path, dataset: Dataset, data: DataSpec, param: str) -> 
     arguments = (str(path), dataset.format, data.model_dump_json())
     try:
         if dataset.bytes <= _SMALL_FILE_BYTES:
-            return await anyio.to_thread.run_sync(longest_prompts, *arguments)
-        async with asyncio.timeout(WAIT_SECONDS):
-            found, failure = await anyio.to_process.run_sync(_in_child, *arguments, cancellable=True)
-    except DatasetError as error:
-        error.param = error.param or ("data.prompt_template" if data.prompt_template else param)
-        raise
+            found, failure = await anyio.to_thread.run_sync(read_longest, *arguments)
+        else:
+            async with asyncio.timeout(_READ_SECONDS):
+                found, failure = await anyio.to_process.run_sync(read_longest, *arguments, cancellable=True)
     except TimeoutError as error:
         raise Unavailable(
             "Reading the dataset takes too long.", code="call_timeout", hint="Try again in a moment."
         ) from error
     if failure is not None:
-        raise InvalidInput(**failure | {"param": failure["param"] or param})
+        at_fault = "data.prompt_template" if data.prompt_template else param
+        raise InvalidInput(**failure | {"param": failure["param"] or at_fault})
     return found
 
 
-def _in_child(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any] | None]:
-    """`longest_prompts` for another process, whose errors travel as plain values."""
+def read_longest(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any] | None]:
+    """`longest_prompts`, or why not, as plain values that travel between processes."""
     try:
         return longest_prompts(path, format, data), None
     except DatasetError as error:

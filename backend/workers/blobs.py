@@ -1,6 +1,5 @@
 """Blobs: immutable files by their SHA-256, streamed in and out without being held in memory."""
 
-import errno
 import hashlib
 import tempfile
 from collections.abc import AsyncIterator
@@ -10,7 +9,8 @@ from typing import IO
 import anyio.to_thread
 
 from backend.objects import Objects
-from reinforge.errors import InvalidInput, TooLarge, Unavailable
+from reinforge.errors import InvalidInput, TooLarge
+from reinforge.storage.base import disk_error
 
 
 async def receive(
@@ -18,7 +18,7 @@ async def receive(
 ) -> bool:
     """Store a body whose content has the hash it is named by; False when it was there already.
 
-    Raises InvalidInput (`blob_mismatch`), TooLarge, Unavailable (`storage_full`).
+    Raises InvalidInput (`blob_mismatch`), TooLarge, StorageError (`storage_full`).
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder, prefix="blob-") as file:
@@ -33,7 +33,7 @@ async def receive(
 
 
 async def spool(body: AsyncIterator[bytes], file: IO[bytes], limit: int) -> tuple[int, str]:
-    """Write a body to a file; returns its size and hash. Raises TooLarge, Unavailable (`storage_full`)."""
+    """Write a body to a file; returns its size and hash. Raises TooLarge, StorageError (`storage_full`)."""
     size, digest = 0, hashlib.sha256()
     try:
         async for chunk in body:
@@ -44,11 +44,5 @@ async def spool(body: AsyncIterator[bytes], file: IO[bytes], limit: int) -> tupl
             await anyio.to_thread.run_sync(file.write, chunk)
         await anyio.to_thread.run_sync(file.flush)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise Unavailable(
-            "The backend's disk is full.",
-            code="storage_full",
-            hint="Free some space under REINFORGE_HOME; nothing half-written was kept.",
-        ) from error
+        raise disk_error(error) from error
     return size, digest.hexdigest()

@@ -164,6 +164,10 @@ class Backend:
         )
         return self.client(secret, "/api/v1")
 
+    def count_jobs(self) -> int:
+        [(count,)] = self.sql("SELECT count(*) FROM job")
+        return int(count)
+
     # ── what workers do ────────────────────────────────────────────────────────────────────────────────────
 
     def register(self, id: str = "wrk_test", kind: str = "trainer") -> str:
@@ -194,6 +198,14 @@ def wait_until(condition: Callable[[], Any], what: str, within: float = DEADLINE
         assert time.monotonic() < deadline, f"waited {within:g} s for {what}"
         time.sleep(0.01)
     return value
+
+
+def refused(response: httpx.Response, param: str, code: str) -> dict[str, Any]:
+    """The error of a 422, after checking the field at fault; a hint is part of it."""
+    error: dict[str, Any] = response.json().get("error", response.json())
+    assert (response.status_code, error.get("param"), error.get("code")) == (422, param, code), response.text
+    assert error["hint"] or code == "empty_dataset"
+    return error
 
 
 @dataclass

@@ -1,0 +1,134 @@
+"""Completions: lists from the database, one in full from the step's Parquet file."""
+
+import io
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from tests.backend.server import Backend, Trainer
+
+
+def row(prompt_no: int, sample_no: int) -> dict[str, Any]:
+    reward = None if (prompt_no, sample_no) == (1, 1) else (prompt_no * 3 + sample_no) % 4 / 4
+    return {
+        "prompt_no": prompt_no,
+        "sample_no": sample_no,
+        "prompt_hash": f"h{prompt_no}",
+        "row_index": 10 + prompt_no,
+        "reward": reward,
+        "advantage": None if reward is None else reward - 0.5,
+        "length": 3 + sample_no,
+        "finish_reason": "stop",
+        "error": "exception" if reward is None else None,
+        "text": f"text {prompt_no}.{sample_no}",
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> bytes:
+    """As the trainer writes it: a row group per prompt."""
+    out = io.BytesIO()
+    full = [
+        {
+            **each,
+            "text": each["text"] + " in full",
+            "prompt": f"prompt {each['prompt_no']}",
+            "prompt_messages": json.dumps([{"role": "user", "content": "?"}]),
+            "item": json.dumps({"answer": each["prompt_no"]}),
+            "token_ids": [1, 2, 3],
+            "tokens": ["a", "b", "c"],
+            "sampler_logprobs": [-0.5, -0.25, -0.125],
+            "trainer_logprobs": [-0.5, -0.25, -0.125],
+            "entropies": [0.5, 0.5, 0.5],
+            "rewards": json.dumps([{"name": "right", "status": "ok", "value": 1.0, "reason": "equal"}]),
+        }
+        for each in rows
+    ]
+    schema = pa.Table.from_pylist(full).schema
+    with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
+        for prompt in sorted({each["prompt_no"] for each in full}):
+            group = [each for each in full if each["prompt_no"] == prompt]
+            writer.write_table(pa.Table.from_pylist(group, schema=schema))
+    return out.getvalue()
+
+
+def send(trainer: Trainer, step: int, split: str, rows: list[dict[str, Any]]) -> None:
+    blob = trainer.blob(table(rows), "rollouts")
+    trainer.send({"kind": "rollouts", "step": step, "split": split, "blob": blob, "rows": rows})
+
+
+@pytest.fixture(scope="module")
+def job(open_lane: Backend) -> str:
+    """Two steps of 4 prompts × 3 completions, and one evaluation."""
+    id = open_lane.create_job()
+    trainer = open_lane.claim(id)
+    trainer.start()
+    rows = [row(prompt, sample) for prompt in range(4) for sample in range(3)]
+    for step in (1, 2):
+        send(trainer, step, "train", rows)
+    send(trainer, 0, "held_out", rows[:3])
+    return id
+
+
+def listed(backend: Backend, job: str, **query: Any) -> dict[str, Any]:
+    response = backend.api.get(f"/jobs/{job}/completions", params=query)
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def places(page: dict[str, Any]) -> list[tuple[int, int]]:
+    return [(each["prompt_no"], each["sample_no"]) for each in page["data"]]
+
+
+def test_the_newest_step_comes_in_whole_groups(backend: Backend, job: str) -> None:
+    page = listed(backend, job, limit=4)
+    assert (page["step"], page["steps"], page["total"], page["has_more"]) == (2, [1, 2], 12, True)
+    assert places(page) == [(p, s) for p in (0, 1) for s in range(3)]
+    rest = listed(backend, job, limit=4, offset=len(page["data"]))
+    assert places(rest) == [(p, s) for p in (2, 3) for s in range(3)]
+    assert rest["has_more"] is False
+
+
+def test_the_worst_and_the_best(backend: Backend, job: str) -> None:
+    worst = [each["reward"] for each in listed(backend, job, sort="reward", limit=11)["data"]]
+    assert worst == sorted(worst)
+    best = [each["reward"] for each in listed(backend, job, sort="-reward", limit=12)["data"]]
+    assert best[:-1] == worst[::-1]
+    assert best[-1] is None, "a completion without a reward is neither good nor bad"
+
+
+def test_one_group_and_the_other_split(backend: Backend, job: str) -> None:
+    assert places(listed(backend, job, step=1, prompt_no=2)) == [(2, 0), (2, 1), (2, 2)]
+    page = listed(backend, job, split="held_out")
+    assert (page["step"], page["steps"], len(page["data"])) == (0, [0], 3)
+    assert listed(backend, job, step=9)["data"] == []
+
+
+def test_a_completion_in_full(backend: Backend, job: str) -> None:
+    for prompt_no, sample_no in ((0, 0), (3, 2)):
+        response = backend.api.get(f"/jobs/{job}/completions/train/1/{prompt_no}/{sample_no}")
+        assert response.status_code == 200, response.text
+        found = response.json()
+        assert found["text"] == f"text {prompt_no}.{sample_no} in full"
+        assert (found["prompt"], found["item"]) == (f"prompt {prompt_no}", {"answer": prompt_no})
+        assert found["sampler_logprobs"] == [-0.5, -0.25, -0.125]
+        assert found["tokens"] == ["a", "b", "c"]
+        assert (found["rewards"][0]["name"], found["rewards"][0]["reason"]) == ("right", "equal")
+        assert found["reward"] == row(prompt_no, sample_no)["reward"]
+
+
+def test_a_completion_that_is_not_there(backend: Backend, job: str) -> None:
+    response = backend.api.get(f"/jobs/{job}/completions/train/1/9/0")
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "completion_not_found")
+    assert backend.api.get(f"/jobs/{job}/completions/other/1/0/0").status_code == 422
+
+
+def test_a_step_reported_again_replaces_its_completions(open_lane: Backend) -> None:
+    id = open_lane.create_job()
+    trainer = open_lane.claim(id)
+    send(trainer, 1, "train", [row(0, 0), row(0, 1)])
+    send(trainer, 1, "train", [row(0, 0)])
+    assert listed(open_lane, id)["total"] == 1

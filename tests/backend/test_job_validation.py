@@ -1,0 +1,89 @@
+"""What only a worker can tell: rewards load, prompts fit. The answers of the calls lane decide."""
+
+from typing import Any
+
+import pytest
+
+from tests.backend.server import REWARD, Backend, refused
+
+TWO = [{"name": "a", "spelling": "openai", "line": 1}, {"name": "b", "spelling": "openai", "line": 3}]
+
+
+def test_the_longest_prompts_are_measured(backend: Backend) -> None:
+    rows = [{"prompt": "x" * n} for n in (3, 100, 7)]
+    spec = backend.spec(data={"dataset": backend.add_dataset(rows)})
+    with backend.lane() as lane:
+        assert backend.api.post("/jobs", json=spec).status_code == 201
+        [rendered] = [payload for kind, payload in lane.asked if kind == "render"]
+        assert [len(row[0]["content"]) for row in rendered["rows"]] == [100, 7, 3]
+        assert (rendered["model_source"], rendered["max_prompt_tokens"]) == ("/models/tiny", 112)
+
+        spec["rollout"]["max_completion_tokens"] = 30
+        error = refused(backend.api.post("/jobs", json=spec), "data.dataset", "prompt_too_long")
+        assert "row 2 " in error["message"]
+        assert "100 tokens; at most 98" in error["message"]
+        spec["rollout"]["max_prompt_tokens"] = 50
+        refused(backend.api.post("/jobs", json=spec), "rollout.max_prompt_tokens", "prompt_too_long")
+
+
+def test_a_large_dataset_is_read_in_another_process(backend: Backend) -> None:
+    rows = [{"prompt": f"{n}", "filler": "x" * 2000} for n in range(3000)]
+    good = backend.spec(data={"dataset": backend.add_dataset(rows)})
+    bad = backend.spec(
+        data={"dataset": backend.add_dataset([*rows, {"filler": ""}]), "prompt_template": "{prompt}"}
+    )
+    with backend.lane():
+        assert backend.api.post("/jobs", json=good).status_code == 201
+        error = refused(backend.api.post("/jobs", json=bad), "data.prompt_template", "unknown_column")
+        assert "line 3001" in error["message"]
+
+
+def test_a_reward_that_does_not_load_is_refused_with_its_place(backend: Backend) -> None:
+    def broken(payload: dict[str, Any]) -> dict[str, Any]:
+        failure = {"code": "syntax_error", "message": "invalid syntax", "line": 2}
+        rewards = [{"name": each["name"], "entries": TWO[:1], "error": None} for each in payload["rewards"]]
+        rewards[-1]["error"] = failure
+        return {"rewards": rewards, "jail": "L"}
+
+    spec = backend.spec(
+        rewards=[{"type": "python", "name": name, "source": REWARD} for name in ("fine", "broken")]
+    )
+    with backend.lane(validate=broken):
+        error = refused(backend.api.post("/jobs", json=spec), "rewards[1].source", "invalid_reward")
+    assert "line 2" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "entry", "param", "code"),
+    [
+        (TWO, None, "rewards[0].entry", "ambiguous_entry"),
+        (TWO, "c", "rewards[0].entry", "unknown_entry"),
+        ([], None, "rewards[0].source", "invalid_reward"),
+    ],
+)
+def test_the_function_to_call_has_to_be_clear(
+    backend: Backend, entries: list[dict[str, Any]], entry: str | None, param: str, code: str
+) -> None:
+    def found(payload: dict[str, Any]) -> dict[str, Any]:
+        return {"rewards": [{"name": "right", "entries": entries, "error": None}], "jail": "L"}
+
+    reward = {"type": "python", "name": "right", "source": REWARD, "entry": entry}
+    with backend.lane(validate=found):
+        refused(backend.api.post("/jobs", json=backend.spec(rewards=[reward])), param, code)
+
+
+def test_without_a_worker_nothing_is_created(backend: Backend) -> None:
+    before = backend.count_jobs()
+    response = backend.api.post("/jobs", json=backend.spec())
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "no_worker")
+    assert "worker calls" in response.json()["error"]["hint"]
+    assert backend.count_jobs() == before
+
+
+def test_without_a_jail_nothing_is_created(backend: Backend) -> None:
+    def unjailed(payload: dict[str, Any]) -> dict[str, Any]:
+        return {"rewards": [{"name": "right", "entries": TWO[:1], "error": None}], "jail": None}
+
+    with backend.lane(validate=unjailed):
+        response = backend.api.post("/jobs", json=backend.spec())
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "sandbox_unavailable")
