@@ -218,7 +218,11 @@ def test_a_file_just_over_the_limit_is_told_so(small: Backend) -> None:
         ("application/json", b"{}", "invalid_multipart"),
         ("multipart/form-data", b"", "invalid_multipart"),
         ("multipart/form-data; boundary=b", b"no part", "invalid_multipart"),
-        ("multipart/form-data; boundary=b", b'--b\r\ncontent-disposition: form-data; name="x"\r\n\r\ny\r\n--b--\r\n', "missing_file"),
+        (
+            "multipart/form-data; boundary=b",
+            b'--b\r\ncontent-disposition: form-data; name="x"\r\n\r\ny\r\n--b--\r\n',
+            "missing_file",
+        ),
         (
             "multipart/form-data; boundary=b",
             b'--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n{"prompt": "1"}\n',

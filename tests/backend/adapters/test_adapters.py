@@ -1,0 +1,146 @@
+"""Adapters over HTTP: what is downloaded is a standard PEFT directory, the same bytes every time."""
+
+import gzip
+import hashlib
+import io
+import tarfile
+from pathlib import Path
+
+import httpx
+import pytest
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from transformers import AutoModelForCausalLM, Qwen3Config
+
+from backend.adapters.archive import repack
+from reinforge.storage import StorageError
+from tests.backend.server import Backend
+
+
+def packed(files: dict[str, bytes], prefix: str = "") -> bytes:
+    """An uncompressed tar, as workers store adapters."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(prefix + name)
+            info.size, info.mtime, info.uid = len(data), 1234, 77
+            tar.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def finish_job(backend: Backend, adapter: bytes) -> str:
+    """A job that has succeeded with this adapter; returns the adapter's id."""
+    job = backend.create_job(name="Sums: a/b")
+    trainer = backend.claim(job)
+    trainer.start()
+    trainer.step(3)
+    blob = trainer.blob(adapter)
+    trainer.send(
+        {"kind": "checkpoint_saved", "step": 3, "blob": blob, "held_out_reward": 0.75, "final": True}
+    )
+    trainer.end("succeeded", step=3)
+    id: str = backend.job(job)["adapter"]
+    assert id
+    return id
+
+
+def unpack(content: bytes, folder: Path) -> Path:
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+def test_a_downloaded_adapter_loads_with_peft_and_computes_the_same(
+    open_lane: Backend, tmp_path: Path
+) -> None:
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=64, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
+        head_dim=8, intermediate_size=24, max_position_embeddings=64,
+    )  # fmt: skip
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "base")
+    base = AutoModelForCausalLM.from_pretrained(tmp_path / "base")
+    trained = get_peft_model(base, LoraConfig(r=4, target_modules="all-linear", init_lora_weights=False))
+    trained.save_pretrained(tmp_path / "adapter")
+    tokens = torch.arange(20)[None]
+    expected = trained(tokens).logits
+
+    files = {
+        path.name: path.read_bytes() for path in (tmp_path / "adapter").iterdir() if path.name != "README.md"
+    }
+    id = finish_job(open_lane, packed(files))
+    response = open_lane.api.get(f"/adapters/{id}/download")
+    folder = unpack(response.content, tmp_path / "unpacked")
+    fresh = AutoModelForCausalLM.from_pretrained(tmp_path / "base")
+    loaded = PeftModel.from_pretrained(fresh, folder)
+    assert torch.equal(loaded(tokens).logits, expected)
+    assert {path.name for path in folder.iterdir()} == {*files, "README.md"}
+
+
+@pytest.fixture(scope="module")
+def adapter(open_lane: Backend) -> str:
+    return finish_job(
+        open_lane, packed({"adapter_config.json": b"{}", "adapter_model.safetensors": bytes(100_000)})
+    )
+
+
+def test_an_adapter_is_listed_with_where_it_comes_from(open_lane: Backend, adapter: str) -> None:
+    found = open_lane.api.get(f"/adapters/{adapter}").json()
+    assert (found["step"], found["held_out_reward"], found["model"]) == (3, 0.75, "tiny")
+    assert found["job"].startswith("ftjob-")
+    assert found in open_lane.api.get("/adapters").json()["data"]
+    assert open_lane.api.get("/adapters/adp_nowhere").status_code == 404
+    assert open_lane.api.get("/adapters/adp_nowhere/download").status_code == 404
+
+
+def test_a_download_has_a_name_a_card_and_the_same_bytes_every_time(open_lane: Backend, adapter: str) -> None:
+    first, second = (open_lane.api.get(f"/adapters/{adapter}/download") for _ in range(2))
+    assert first.headers["content-type"] == "application/gzip"
+    assert first.headers["content-disposition"].endswith('-step-3.tar.gz"')
+    assert "/" not in first.headers["content-disposition"].split("filename")[1]
+    assert hashlib.sha256(first.content).digest() == hashlib.sha256(second.content).digest()
+    with tarfile.open(fileobj=io.BytesIO(first.content), mode="r:gz") as tar:
+        members = {member.name: member for member in tar}
+        card = tar.extractfile("README.md").read().decode()  # type: ignore[union-attr]
+    assert set(members) == {"adapter_config.json", "adapter_model.safetensors", "README.md"}
+    assert all((member.mtime, member.uid, member.mode) == (0, 0, 0o644) for member in members.values())
+    assert "0.750" in card
+    assert "PeftModel.from_pretrained" in card
+
+    again = open_lane.api.get(
+        f"/adapters/{adapter}/download", headers={"if-none-match": first.headers["etag"]}
+    )
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_nobody_else_may_download(open_lane: Backend, adapter: str) -> None:
+    assert httpx.get(f"{open_lane.url}/api/v1/adapters/{adapter}/download").status_code == 401
+    with open_lane.add_key("viewer") as viewer:
+        assert viewer.get(f"/adapters/{adapter}/download").status_code == 200
+
+
+def test_only_plain_files_leave_a_stored_archive() -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, kind in (
+            ("link", tarfile.SYMTYPE),
+            ("folder", tarfile.DIRTYPE),
+            ("device", tarfile.CHRTYPE),
+        ):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, "/etc/passwd"
+            tar.addfile(info)
+        for name in ("/etc/adapter_config.json", "a/../../b.txt", "./b.txt", "README.md"):
+            info = tarfile.TarInfo(name)
+            info.size = 3
+            tar.addfile(info, io.BytesIO(b"abc"))
+    content = b"".join(repack(io.BytesIO(buffer.getvalue()), "card"))
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as tar:
+        assert tar.getnames() == ["adapter_config.json", "b.txt", "README.md"]
+        assert tar.extractfile("README.md").read() == b"abc", "its own card wins"  # type: ignore[union-attr]
+    assert len(gzip.decompress(content)) % 512 == 0
+
+
+def test_a_damaged_archive_is_an_error_of_the_store() -> None:
+    with pytest.raises(StorageError, match="cannot be read"):
+        list(repack(io.BytesIO(b"no tar at all" * 100), "card"))

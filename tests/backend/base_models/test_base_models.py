@@ -1,0 +1,103 @@
+"""Base models over HTTP, inspected by a real calls worker."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from tests.backend.server import WORKER_TOKEN, Backend, wait_until
+from worker.calls import CallWorker
+from worker.door import Door
+from worker.models.sources import ModelStore
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "config.json").write_text(
+        '{"architectures": ["Toy"], "max_position_embeddings": 64, "vocab_size": 9}'
+    )
+    save_file({"model.layers.0.q_proj.weight": torch.zeros(2, 3)}, tmp_path / "model.safetensors")
+    return tmp_path
+
+
+@pytest.fixture
+def lane(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    backend.register("wrk_real", "calls")
+    models = ModelStore(tmp_path_factory.mktemp("models"))
+    worker = CallWorker(Door(backend.url, WORKER_TOKEN), "wrk_real", models, None)
+    thread = threading.Thread(target=worker.loop, args=(["inspect_model"], 0.3))
+    thread.start()
+    yield backend
+    worker.stop.set()
+    thread.join(10)
+    backend.sql("DELETE FROM worker WHERE id = 'wrk_real'")
+
+
+def test_a_model_is_added_with_what_the_worker_found(lane: Backend, folder: Path) -> None:
+    response = lane.api.post("/models", json={"id": "toy", "source": str(folder)})
+    assert response.status_code == 201, response.text
+    made = response.json()
+    assert (made["architecture"], made["parameters"], made["context_length"]) == ("Toy", 6, 64)
+    assert (made["status"], made["lora_targets"], made["has_chat_template"]) == ("ready", ["q_proj"], False)
+    assert len(made["sha256"]) == 64
+    assert lane.api.get("/models/toy").json() == made
+    assert "toy" in [model["id"] for model in lane.api.get("/models").json()["data"]]
+
+    # The same again looks again; another source under the same name is refused.
+    (folder / "config.json").write_text('{"architectures": ["Toy2"]}')
+    assert (
+        lane.api.post("/models", json={"id": "toy", "source": str(folder)}).json()["architecture"] == "Toy2"
+    )
+    other = lane.api.post("/models", json={"id": "toy", "source": "/elsewhere"})
+    assert (other.status_code, other.json()["error"]["code"]) == (409, "model_exists")
+    assert other.headers["x-should-retry"] == "false"
+
+
+def test_what_the_worker_refuses_is_not_stored(lane: Backend, folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    for source, code in ((str(folder), "unsafe_weights"), ("/nowhere", "model_not_found")):
+        response = lane.api.post("/models", json={"id": "bad", "source": source})
+        assert response.status_code == 422
+        error = response.json()["error"]
+        assert (error["code"], error["param"]) == (code, "source")
+        assert error["hint"]
+    assert lane.api.get("/models/bad").status_code == 404
+
+
+def test_names_have_no_slash(lane: Backend) -> None:
+    response = lane.api.post("/models", json={"id": "org/name", "source": "/x"})
+    assert (response.status_code, response.json()["error"]["param"]) == (422, "id")
+
+
+def test_the_starter_model_appears_once_a_worker_is_there(
+    empty_backend: Backend, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("worker.models.sources").models.sources.BUILTIN, "starter-arith", folder)
+    assert empty_backend.api.get("/models").json()["data"] == []
+    missing = empty_backend.api.get("/models/starter-arith")
+    assert missing.status_code == 404
+    assert "python -m worker calls" in missing.json()["error"]["hint"]
+    empty_backend.register("wrk_real", "calls")
+    worker = CallWorker(Door(empty_backend.url, WORKER_TOKEN), "wrk_real", ModelStore(folder / "store"), None)
+    thread = threading.Thread(target=worker.loop, args=(["inspect_model"], 0.3))
+    thread.start()
+    try:
+        wait_until(
+            lambda: empty_backend.api.get("/models/starter-arith").status_code == 200, "the starter model"
+        )
+    finally:
+        worker.stop.set()
+        thread.join(10)
+    made = empty_backend.api.get("/models/starter-arith").json()
+    assert (made["source"], made["architecture"]) == ("builtin:starter-arith", "Toy")
+    taken = empty_backend.api.post("/models", json={"id": "starter-arith", "source": str(folder)})
+    assert taken.status_code == 409
+
+
+@pytest.fixture
+def empty_backend(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    with Backend(database_url, tmp_path_factory.mktemp("empty")) as running:
+        yield running

@@ -1,0 +1,181 @@
+"""Rewards over HTTP, loaded and run by a real calls worker in a real sandbox."""
+
+import builtins
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reinforge.schemas.worker_door import CallKind
+from tests.backend.server import WORKER_TOKEN, Backend
+from tests.worker.sandbox.harness import running_daemon
+from worker.calls import CallWorker
+from worker.door import Door
+from worker.models.sources import ModelStore
+
+GRADE = "def grade(sample, item):\n    print('looked')\n    return float(sample['output_text'] == item['answer'])\n"
+KINDS: list[CallKind] = ["validate", "score"]
+
+
+@pytest.fixture(scope="module")
+def lane(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    """The backend with a calls worker that has a sandbox."""
+    with running_daemon() as daemon:
+        backend.register("wrk_real", "calls")
+        models = ModelStore(tmp_path_factory.mktemp("models"))
+        worker = CallWorker(Door(backend.url, WORKER_TOKEN), "wrk_real", models, daemon.socket)
+        thread = threading.Thread(target=worker.loop, args=(KINDS, 0.3))
+        thread.start()
+        yield backend
+        worker.stop.set()
+        thread.join(10)
+        backend.sql("DELETE FROM worker WHERE id = 'wrk_real'")
+
+
+def create(backend: Backend, source: str = GRADE, **fields: Any) -> dict[str, Any]:
+    response = backend.api.post("/rewards", json={"name": "accuracy", "source": source, **fields})
+    assert response.status_code == 201, response.text
+    made: dict[str, Any] = response.json()
+    return made
+
+
+def test_a_reward_is_stored_with_the_functions_found_in_it(lane: Backend) -> None:
+    made = create(lane, description="Exact match")
+    assert made["id"].startswith("rew_")
+    assert (made["revision"], made["granularity"], made["description"]) == (1, "sample", "Exact match")
+    assert made["revisions"][0]["source"] == GRADE
+    assert [entry["name"] for entry in made["revisions"][0]["entries"]] == ["grade"]
+    assert lane.api.get(f"/rewards/{made['id']}").json() == made
+    listed = lane.api.get("/rewards", params={"limit": 1}).json()["data"][0]
+    assert listed["id"] == made["id"]
+    assert "revisions" not in listed
+
+
+def test_every_edit_is_a_revision_and_none_is_changed(lane: Backend) -> None:
+    made = create(lane)
+    edited = GRADE.replace("float", "1.0 * float")
+    second = lane.api.post(f"/rewards/{made['id']}/revisions", json={"source": edited})
+    assert second.status_code == 201
+    found = second.json()
+    assert [revision["revision"] for revision in found["revisions"]] == [2, 1]
+    assert found["revisions"][1] == made["revisions"][0]
+    assert found["revisions"][0]["source"] == edited
+    again = lane.api.post(f"/rewards/{made['id']}/revisions", json={"source": edited}).json()
+    assert again["revision"] == 2, "the same source again is no new revision"
+    back = lane.api.post(f"/rewards/{made['id']}/revisions", json={"source": GRADE}).json()
+    assert back["revision"] == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "in_message"),
+    [
+        ("x = 1\ndef grade(sample, item:\n    return 1\n", 2, ""),
+        ("import nowhere_at_all\n", 1, "nowhere_at_all"),
+        ("x = 1\n", None, "grade"),
+        ("def grade(sample, item):\n    return 1\n\nraise ValueError('at import')\n", 4, "at import"),
+    ],
+    ids=["syntax", "import", "nothing callable", "raises"],
+)
+def test_a_source_that_does_not_load_is_refused_with_its_line(
+    lane: Backend, source: str, line: int | None, in_message: str
+) -> None:
+    count = lane.sql("SELECT count(*) FROM reward")
+    response = lane.api.post("/rewards", json={"name": "bad", "source": source})
+    assert response.status_code == 422
+    error = response.json()["error"]
+    assert (error["code"], error["param"]) == ("invalid_reward", "source")
+    assert error["errors"][0]["line"] == line
+    assert in_message in error["message"]
+    assert error["hint"]
+    assert lane.sql("SELECT count(*) FROM reward") == count
+
+
+def test_no_source_is_ever_parsed_by_the_backend(lane: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = GRADE + "MARK = 'never compiled here'\n"
+    seen = []
+    real = builtins.compile
+
+    def watch(code: Any, *args: Any, **kwargs: Any) -> Any:
+        if "never compiled here" in str(code):
+            seen.append(code)
+        return real(code, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "compile", watch)
+    made = create(lane, source)
+    lane.api.post(
+        f"/rewards/{made['id']}/test", json={"rows": [{"completion": "2", "item": {"answer": "2"}}]}
+    )
+    assert seen == []
+
+
+def test_an_entry_that_is_not_there_is_refused(lane: Backend) -> None:
+    response = lane.api.post("/rewards", json={"name": "a", "source": GRADE, "entry": "other"})
+    assert response.status_code == 422
+    assert "other" in response.json()["error"]["message"]
+
+
+def test_given_completions_are_scored_with_stored_and_with_new_code(lane: Backend) -> None:
+    made = create(lane)
+    rows = [{"completion": text, "item": {"answer": "2"}} for text in ("2", "3")] + [{"completion": "2"}]
+    stored = lane.api.post(f"/rewards/{made['id']}/test", json={"rows": rows}).json()
+    assert [result["value"] for result in stored["results"]] == [1.0, 0.0, None]
+    assert [result["status"] for result in stored["results"]] == ["ok", "ok", "exception"]
+    assert "KeyError" in stored["results"][2]["message"]
+    assert "looked" in stored["results"][0]["prints"]
+    assert stored["results"][0]["name"] == "accuracy"
+    assert stored["jail"] in ("L", "N")
+    assert stored["load_error"] is None
+
+    new = GRADE.replace("return", "return 2 *")
+    tested = lane.api.post("/rewards/test", json={"source": new, "rows": rows[:1]}).json()
+    assert tested["results"][0]["value"] == 2.0
+    broken = lane.api.post("/rewards/test", json={"source": "def", "rows": rows[:1]})
+    assert broken.status_code == 200
+    assert (broken.json()["results"], "line 1" in broken.json()["load_error"]) == ([], True)
+
+
+def test_a_group_is_seen_together(lane: Backend) -> None:
+    source = "def grade(samples, items):\n    return [float(len(samples))] * len(samples)\n"
+    rows = [{"completion": "a"}, {"completion": "b"}, {"completion": "c"}]
+    body = {"source": source, "granularity": "group", "rows": rows}
+    result = lane.api.post("/rewards/test", json=body).json()
+    assert [each["value"] for each in result["results"]] == [3.0] * 3
+    made = create(lane, source, granularity="group")
+    result = lane.api.post(f"/rewards/{made['id']}/test", json={"rows": rows}).json()
+    assert [each["value"] for each in result["results"]] == [3.0] * 3
+
+
+def test_requests_that_make_no_sense_name_the_field(lane: Backend) -> None:
+    made = create(lane)
+    rows = [{"completion": "2"}]
+    for path, body in (
+        ("/rewards/test", {"rows": rows}),
+        (f"/rewards/{made['id']}/test", {"rows": rows, "source": GRADE}),
+        ("/rewards", {"name": "a", "source": "x" * 262_145}),
+        ("/rewards", {"name": "a", "source": "é" * 200_000}),
+        ("/rewards", {"name": "a", "source": ""}),
+    ):
+        response = lane.api.post(path, json=body)
+        assert (response.status_code, response.json()["error"]["param"]) == (422, "source"), path
+    assert lane.api.get("/rewards/rew_nowhere").status_code == 404
+    assert lane.api.post("/rewards/rew_nowhere/revisions", json={"source": GRADE}).status_code == 404
+
+
+def test_without_a_worker_nothing_is_stored_and_it_says_how_to_start_one(
+    database_url: str, tmp_path: Path
+) -> None:
+    with Backend(database_url, tmp_path) as backend:
+        response = backend.api.post("/rewards", json={"name": "a", "source": GRADE})
+        assert response.status_code == 503
+        assert response.json()["error"]["code"] == "no_worker"
+        assert "python -m worker calls" in response.json()["error"]["hint"]
+        assert backend.sql("SELECT count(*) FROM reward") == [(0,)]
+
+
+def test_the_same_key_stores_one_reward(lane: Backend) -> None:
+    body = {"name": "a", "source": GRADE}
+    headers = {"Idempotency-Key": "reward-1"}
+    ids = {lane.api.post("/rewards", json=body, headers=headers).json()["id"] for _ in range(2)}
+    assert len(ids) == 1
