@@ -23,6 +23,7 @@ from backend.keys.endpoints import router as sign_in
 from backend.migrate import is_migrated
 from backend.objects import Objects
 from backend.page import STATIC, Page
+from backend.projects.endpoints import router as projects
 from backend.queue import WakeUps
 from backend.rewards.endpoints import router as rewards
 from backend.settings import Settings
@@ -34,7 +35,7 @@ from reinforge.storage import open_store
 log = logging.getLogger(__name__)
 
 _DATABASE_WITHIN = 30.0
-ROUTERS = (sign_in, datasets, rewards, base_models, jobs, adapters, workers, health.router)
+ROUTERS = (sign_in, projects, datasets, rewards, base_models, jobs, adapters, workers, health.router)
 
 
 def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> FastAPI:

@@ -1,0 +1,1 @@
+"""The project and its API keys."""

@@ -1,0 +1,44 @@
+"""GET /project · GET, POST /keys · DELETE /keys/{id}."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from backend.auth import Reader, Writer
+from backend.cursors import encode_cursor
+from backend.database import Session
+from backend.projects import service
+from backend.strict_json import StrictRoute
+from reinforge.schemas.common import Page
+from reinforge.schemas.keys import ApiKey, ApiKeyCreate, ApiKeyCreated, Project
+
+router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
+
+
+@router.get("/project", operation_id="getProject")
+async def get_project(session: Session, who: Reader) -> Project:
+    """The project that the key belongs to."""
+    return Project.model_validate(await service.project(session, who))
+
+
+@router.get("/keys", operation_id="listApiKeys")
+async def list_keys(
+    session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
+) -> Page[ApiKey]:
+    """Keys that work, newest first; for owners."""
+    found, more = await service.page(session, who, limit=limit, after=after)
+    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
+    return Page(data=[ApiKey.model_validate(each) for each in found], has_more=more, next_cursor=cursor)
+
+
+@router.post("/keys", status_code=201, operation_id="createApiKey")
+async def create_key(body: ApiKeyCreate, session: Session, who: Writer) -> ApiKeyCreated:
+    """The answer is the only place where the secret ever appears; for owners."""
+    key, secret = await service.create(session, who, body.name, body.role)
+    return ApiKeyCreated(**ApiKey.model_validate(key).model_dump(), key=secret)
+
+
+@router.delete("/keys/{id}", status_code=204, operation_id="revokeApiKey")
+async def revoke_key(id: str, session: Session, who: Writer) -> None:
+    """The key and browser sessions opened with it stop working at once; for owners."""
+    await service.revoke(session, who, id)
