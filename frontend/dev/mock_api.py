@@ -31,7 +31,7 @@ SPEC: dict[str, Any] = {
 NOW = time.time()
 STATIC = Path(__file__).parents[2] / "backend" / "static"
 JOBS = {job.id: job for job in [
-    MockJob("ftjob-running", "Show your work on additions", "running", started=NOW - 34),
+    MockJob("ftjob-running", "Show your work on additions", "running", started=NOW - 68),
     MockJob("ftjob-queued", "Longer answers", "queued"),
     MockJob("ftjob-paused", "Typo in the reward", "paused", done=3, reason="reward_errors", started=NOW - 700, error={
         "code": "reward_errors", "message": "The reward failed on all 128 completions of step 4.",
@@ -249,7 +249,7 @@ async def stream(id: str, after: int = 0, last_event_id: str = Header(default=""
                 sent = step
                 body = json.dumps({"seq": step * 10, "events": events})
                 yield f"id: {id}:{step * 10}\nevent: batch\ndata: {body}\n\n"
-            if job.status not in ("running", "queued"):
+            if job.status in ("succeeded", "failed", "cancelled"):
                 return
             await asyncio.sleep(0.5)
 

@@ -145,7 +145,7 @@ class MockJob:
     status: str
     steps: int = 60
     done: int = 0
-    seconds_per_step: float = 1.0
+    seconds_per_step: float = 2.0
     seed: int = 7
     started: float = field(default_factory=time.time)
     reason: str | None = None

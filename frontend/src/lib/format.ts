@@ -68,7 +68,7 @@ export function percent(share: number | null | undefined): string {
 /** `0.41 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
-  if (seconds < 10) return `${number(seconds, 2)}${GAP}s`;
+  if (seconds < 10) return `${seconds.toFixed(seconds < 1 ? 2 : 1)}${GAP}s`;
   const whole = Math.round(seconds);
   const units: [number, string][] = [
     [86_400, "d"],

@@ -57,7 +57,7 @@ export function Chart(props: Props) {
   const spoken = useThrottledValue(
     step === undefined || !focused
       ? ""
-      : `Step ${step}: ${lines.map((line, i) => `${line.label} ${at(i + offset)}`).join(", ")}`,
+      : `Step ${step}: ${lines.flatMap((line, i) => (at(i + offset) ? [`${line.label} ${at(i + offset)}`] : [])).join(", ")}`,
     1000,
   );
 
@@ -65,7 +65,7 @@ export function Chart(props: Props) {
     <figure className={styles.figure}>
       <figcaption className={styles.caption}>
         <h3 title={props.meaning}>{title}</h3>
-        <span className={styles.unit}>{unit}</span>
+        <span className={styles.unit}>{step === undefined ? unit : `step ${step}`}</span>
         <button
           type="button"
           className={styles.toggle}
@@ -87,22 +87,25 @@ export function Chart(props: Props) {
           </svg>
         </button>
       </figcaption>
-      <div className={styles.legend} aria-hidden="true">
+      <div
+        className={styles.legend}
+        aria-hidden="true"
+        data-terse={(height < 150 && step !== undefined) || undefined}
+      >
         {band && (
           <span style={{ "--series": `var(--${band.color})` } as CSSProperties}>
             <i data-kind="band" />
-            {band.label}
+            <span>{band.label}</span>
             {at(2) && <b>{`${at(2)}–${at(1)}`}</b>}
           </span>
         )}
         {lines.map((line, i) => (
           <span key={line.label} style={{ "--series": `var(--${line.color})` } as CSSProperties}>
             <i data-kind={kindOf(line)} />
-            {line.label}
+            <span>{line.label}</span>
             {at(i + offset) && <b>{at(i + offset)}</b>}
           </span>
         ))}
-        {step !== undefined && <span className={styles.step}>step {step}</span>}
       </div>
       <div ref={ref} style={{ minHeight: height }}>
         {asTable && (

@@ -1,6 +1,8 @@
 import { Select, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { type BaseModel, modelsQuery } from "@/api/models";
+import { Notice } from "@/components/Notice";
 import { count, number } from "@/lib/format";
 import { type Draft, type FieldErrors, type NumberKey, PARAMS, suggestions } from "./draft";
 import styles from "./NewJob.module.css";
@@ -29,7 +31,8 @@ const NUMBERS: [NumberKey, string, string][] = [
 ];
 
 export function ModelField({ draft, errors, onChange }: Props) {
-  const models = (useQuery(modelsQuery).data?.data ?? []).filter((model) => model.status === "ready");
+  const loaded = useQuery(modelsQuery).data?.data;
+  const models = (loaded ?? []).filter((model) => model.status === "ready");
   const label = (model: BaseModel) =>
     model.parameters ? `${model.id} · ${number(model.parameters)} parameters` : model.id;
   return (
@@ -45,6 +48,12 @@ export function ModelField({ draft, errors, onChange }: Props) {
         data={models.map((model) => ({ value: model.id, label: label(model) }))}
         onChange={(model) => onChange({ model })}
       />
+      {loaded && models.length === 0 && (
+        <Notice tone="info" title="No model is ready">
+          The built-in one appears when a worker has inspected it. Others are added under{" "}
+          <Link to="/models">Models</Link>.
+        </Notice>
+      )}
     </fieldset>
   );
 }
