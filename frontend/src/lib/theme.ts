@@ -31,7 +31,10 @@ export const theme = createTheme({
   cursorType: "pointer",
   respectReducedMotion: true,
   components: {
-    Button: { defaultProps: { size: "sm", variant: "filled" }, styles: { root: { height: 36, fontWeight: 550 } } },
+    Button: {
+      defaultProps: { size: "sm", variant: "filled" },
+      styles: { root: { height: 36, fontWeight: 550 } },
+    },
     Modal: { defaultProps: { radius: 10, centered: true, transitionProps: { duration: 120 } } },
     Tooltip: { defaultProps: { openDelay: 300, transitionProps: { duration: 100 } } },
   },

@@ -64,7 +64,7 @@ export function Chart(props: Props) {
   return (
     <figure className={styles.figure}>
       <figcaption className={styles.caption}>
-        <h3 title={props.meaning}>{title}</h3>
+        <h2 title={props.meaning}>{title}</h2>
         <span className={styles.unit}>{step === undefined ? unit : `step ${step}`}</span>
         <button
           type="button"

@@ -26,7 +26,7 @@ const COLUMNS: Column<Adapter>[] = [
   { head: "Size", align: "right", cell: (one) => bytes(one.bytes) },
   { head: "Made", align: "right", cell: (one) => ago(one.created_at) },
   {
-    head: "",
+    head: "File",
     align: "right",
     cell: (one) => (
       <Anchor

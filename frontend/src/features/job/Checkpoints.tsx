@@ -11,7 +11,7 @@ const COLUMNS: Column<Checkpoint>[] = [
   { head: "Step", align: "right", cell: (one) => one.step },
   { head: "Held-out reward", align: "right", cell: (one) => reward(one.held_out_reward) },
   {
-    head: "",
+    head: "Kept as",
     grow: true,
     cell: (one) => (
       <>
