@@ -16,7 +16,7 @@ from .limits import JAIL_CALLS, JAIL_SECONDS, Timeouts
 from .parse import ProtocolError
 
 _START_SECONDS = 20.0
-_GRACE_SECONDS = 5.0
+_GRACE_SECONDS = 15.0
 """A healthy zygote answers this long after a call's deadline at the latest, even on a busy machine."""
 
 

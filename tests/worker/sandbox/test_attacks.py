@@ -39,3 +39,17 @@ def test_attack_is_held(path: os.PathLike[str], attacked: tuple[RunningDaemon, T
 def test_the_corpus_is_whole() -> None:
     assert len(ATTACKS) == 63
     assert {Attack.read(path).style for path in ATTACKS} == {"sample", "batch", "module"}
+
+
+@pytest.mark.parametrize(
+    "name", ["071_forge_shared_memory", "072_garbage_shared_memory", "086_thread_writes_after_return"]
+)
+def test_isolated_rows_cannot_even_lie_about_their_neighbours(
+    name: str, attacked: tuple[RunningDaemon, Targets]
+) -> None:
+    daemon, aims = attacked
+    (attack,) = [Attack.read(path) for path in ATTACKS if path.stem == name]
+    with daemon.client() as client:
+        outcome = attack.run(client, aims.item(daemon.secret, daemon.pid, ""), isolate="sample")
+    assert attack.verdict(outcome) in attack.accept
+    assert [outcome.rows[0].value, outcome.rows[2].value] == [0.5, 0.5]

@@ -84,7 +84,7 @@ def grade(sample, item):
         frame = frame.f_back
     assert regions
     for region in regions:
-        struct.pack_into("<IIIIQdd", region, 0, 2, 0, 1, 1, 0, 0.0, 0.0)
+        struct.pack_into("<IIIIdd", region, 0, 2, 0, 1, 1, 0.0, 0.0)
     os._exit(0)
 """
     outcome = client.score(source, [RewardRow("p", "fine"), RewardRow("p", "forge"), RewardRow("p", "fine")])

@@ -131,3 +131,14 @@ def test_every_spelling_sees_lists_above_sample_granularity(
 ) -> None:
     outcome = client.score(source, [ROW, ROW, ROW], granularity=granularity)  # type: ignore[arg-type]
     assert [row.value for row in outcome.rows] == [6.0, 6.0, 6.0]
+
+
+def test_trl_helpers_are_there(client: SandboxClient) -> None:
+    source = """
+def f(prompts, completions, trainer_state, log_metric, **kwargs):
+    log_metric("length", len(completions[0]))
+    kwargs["log_extra"]("answer", kwargs["answer"])
+    return [float(trainer_state is None)]
+"""
+    (row,) = client.score(source, [ROW]).rows
+    assert (row.value, row.prints) == (1.0, "length: 1\nanswer: ['4']\n")

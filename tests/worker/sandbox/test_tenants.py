@@ -2,7 +2,7 @@
 
 from worker.sandbox import RewardRow, SandboxClient, Timeouts
 
-from .harness import running_daemon
+from .harness import alive, jails_of, running_daemon
 
 MARK = "tenant-secret-" + "5e0c1f"
 
@@ -52,3 +52,48 @@ def test_a_reward_cannot_find_an_earlier_jobs_rows_in_memory() -> None:
         assert client.score(source, rows).status == "ok"
         assert search(client)[0] == nothing
         assert search(client, own=MARK)[0] > nothing
+
+
+REACH = """
+import ctypes, os, resource, signal
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+def grade(sample, item):
+    pid, reached = item["pid"], []
+    word = ctypes.create_string_buffer(8)
+    null = os.open("/dev/null", os.O_RDONLY)
+    attempts = {
+        "signal 0": lambda: os.kill(pid, 0) is None,
+        "kill": lambda: os.kill(pid, signal.SIGKILL) is None,
+        "kill by descriptor": lambda: signal.pidfd_send_signal(os.pidfd_open(pid), signal.SIGKILL) is None,
+        "ptrace": lambda: libc.ptrace(16, pid, None, None) == 0,
+        "read memory": lambda: libc.process_vm_readv(pid, word, 1, word, 1, 0) >= 0,
+        "limits": lambda: resource.prlimit(pid, resource.RLIMIT_CPU) is not None,
+        "affinity": lambda: os.sched_setaffinity(pid, {0}) is None,
+        "priority": lambda: os.setpriority(os.PRIO_PROCESS, pid, 19) is None,
+        "descriptor": lambda: libc.syscall(438, null, 0, 0) >= 0,
+        "command line": lambda: open(f"/proc/{pid}/cmdline").read(),
+        "file lock": lambda: __import__("fcntl").flock(null, 2) is None,
+        "key": lambda: libc.syscall(248, b"user", b"x", b"y", 1, -3) >= 0,
+        "shared memory": lambda: libc.shmget(4242, 4096, 0o1666) >= 0,
+        "abstract socket": lambda: __import__("socket").socket(1).bind("\\0x") is None,
+    }
+    for name, attempt in attempts.items():
+        try:
+            if attempt():
+                reached.append(name)
+        except OSError:
+            pass
+    return {"score": len(reached), "reason": ", ".join(reached)}
+"""
+
+
+def test_a_jail_cannot_reach_its_neighbour_or_the_daemon() -> None:
+    with running_daemon(pool=2) as daemon, daemon.client() as client:
+        client.score("def grade(sample, item): return 1", [RewardRow("p", "c")] * 64)
+        jails = jails_of(daemon)
+        rows = [RewardRow("p", "c", {"pid": pid}) for pid in (*jails, daemon.pid)]
+        results = client.score(REACH, rows).rows
+        assert [(row.value, row.reason, row.message) for row in results] == [(0.0, None, None)] * len(rows)
+        assert all(alive(pid) for pid in (*jails, daemon.pid))

@@ -12,6 +12,8 @@ from mmap import mmap
 from . import region
 from .values import Converted
 
+_UNCOUNTED_PRINTS = 64 << 10
+
 
 def clip(text: str, size: int) -> bytes:
     """UTF-8 of at most ``size`` bytes, cut between characters."""
@@ -27,12 +29,12 @@ class Report:
         self._rows = rows
         self._printing: int | None = None
         self._kept = 0
-        self._printed = 0
-        self._header = region.Header(region.LOADING, 0, 0, 0, 0, time.monotonic(), time.thread_time())
+        self._seen = 0
+        self._header = region.Header(region.LOADING, 0, 0, 0, time.monotonic(), time.thread_time())
 
     def begin(self, unit: int, row: int) -> None:
         """A unit starts: its prints go to ``row``, the clocks start anew."""
-        self._printing, self._kept = row, 0
+        self._printing, self._kept, self._seen = row, 0, 0
         self._update(state=region.LOADED, unit=unit, started=time.monotonic(), cpu_started=time.thread_time())
 
     def finish(self) -> None:
@@ -75,18 +77,21 @@ class Report:
         region.SLOT.pack_into(self._shared, at, *slot)
 
     def prints(self, data: bytes) -> bool:
-        """Keep what a row prints, as long as there is room; False before the first row."""
+        """Keep what a row prints, as long as there is room.
+
+        False where it belongs to the call's raw output: before the first row, and past 64 KiB of a row, so that
+        a flood goes through the zygote's pipe, which counts what no child can deny.
+        """
         if self._printing is None:
             return False
-        self._printed += len(data)
+        self._seen += len(data)
         kept = data[: region.PRINTS_BYTES - self._kept]
         start = region.windows(self._rows, self._printing)[0] + self._kept
         self._shared[start : start + len(kept)] = kept
         self._kept += len(kept)
         at = region.slot_offset(self._printing) + region.PRINTS_OFFSET
         region.PRINTS_FIELD.pack_into(self._shared, at, self._kept)
-        self._update(printed=self._printed)
-        return True
+        return self._seen <= _UNCOUNTED_PRINTS
 
     def _update(self, **changes: float) -> None:
         self._header = self._header._replace(**changes)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """The three ways a Python reward may be spelled, told apart by signature.
 
-* ``grade(sample, item)`` - OpenAI. ``sample`` has ``output_text``, ``output_json``, ``choices`` and ``judges``.
+* ``grade(sample, item)`` - OpenAI. ``sample`` has ``output_text``, ``output_json``, ``output_tools``, ``choices``
+  and ``judges``.
 * ``reward_fn(prompt, completion, example)`` - Predibase. Strings; ``example`` holds the row's columns as strings.
 * ``f(prompts, completions, **columns)`` - TRL. Lists in, a list out; every column of the rows as a list.
 
@@ -11,6 +12,7 @@ parameters and return a list, as the third always does. Each may be ``async def`
 import asyncio
 import inspect
 import json
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -143,6 +145,7 @@ def _openai_arguments(row: Row) -> tuple[object, ...]:
     sample: dict[str, object] = {
         "output_text": completion,
         "output_json": _json_or_none(completion),
+        "output_tools": [],
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         "judges": row.get("judges") or {},
     }
@@ -181,9 +184,19 @@ def _trl_arguments(entry: Entry, rows: Sequence[Row]) -> dict[str, object]:
         else row["completion"]
         for row in rows
     ]
+    has = ", ".join(sorted(columns))
+    columns |= {"trainer_state": None, "log_metric": _log_metric, "log_extra": _log_extra}
     missing = sorted(entry.required - columns.keys())
     if missing:
-        raise TypeError(
-            f"{entry.name}() needs the column {missing[0]!r}; the row has {', '.join(sorted(columns))}"
-        )
+        raise TypeError(f"{entry.name}() needs the column {missing[0]!r}; the row has {has}")
     return {name: v for name, v in columns.items() if entry.columns is None or name in entry.columns}
+
+
+def _log_metric(name: str, value: object) -> None:
+    """TRL's helper: here the metric is kept with the prints."""
+    sys.stdout.write(f"{name}: {value}\n")
+
+
+def _log_extra(column: str, values: Sequence[object]) -> None:
+    """TRL's helper: here the column is kept with the prints."""
+    sys.stdout.write(f"{column}: {list(values)}\n")

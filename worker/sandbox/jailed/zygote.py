@@ -115,7 +115,7 @@ class Zygote:
 
     def _run(self, call: Call, start: int, left: float) -> None:
         shared = mmap(-1, region.region_size(call.rows))
-        region.HEADER.pack_into(shared, 0, region.LOADING, start, 0, 0, 0, time.monotonic(), 0.0)
+        region.HEADER.pack_into(shared, 0, region.LOADING, start, 0, 0, time.monotonic(), 0.0)
         log_read, log_write = os.pipe()
         progress_read, progress_write = os.pipe()
         os.set_blocking(log_read, False)
@@ -199,7 +199,7 @@ class Watch:
         now = time.monotonic()
         if now >= self._end:
             return region.CALL_DEADLINE, 0
-        if header.printed > region.FLOOD_BYTES or self._log_total > region.FLOOD_BYTES:
+        if self._log_total > region.FLOOD_BYTES:
             return region.OUTPUT_FLOOD, 0
         running = self._outcome.progress >= region.RUNNING
         if running:
@@ -217,7 +217,7 @@ class Watch:
 
     def _unit_began(self, now: float) -> float:
         """The child's own word, clamped: the call's deadline does not depend on it."""
-        started: float = region.HEADER.unpack_from(self._shared, 0)[5]
+        started: float = region.HEADER.unpack_from(self._shared, 0)[4]
         return min(max(started, self._began), now) if started == started else self._began
 
     def _cpu(self) -> float:
