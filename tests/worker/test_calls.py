@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import save_file
 
 from reinforge.schemas.worker_door import CallMessage
+from tests.support.supervised import wait_for
 from tests.support.worker_door import TOKEN, DoorServer
 from tests.worker.sandbox.harness import running_daemon
-from tests.worker.test_supervisor import wait_for
 from worker.calls import ALL, QUICK, CallWorker
 from worker.door import Door
 from worker.models.sources import ModelStore
@@ -30,13 +30,6 @@ GRADE = (
 def sandbox() -> Iterator[Path]:
     with running_daemon() as daemon:
         yield daemon.socket
-
-
-@pytest.fixture
-def server() -> Iterator[DoorServer]:
-    server = DoorServer()
-    yield server
-    server.stop()
 
 
 @pytest.fixture

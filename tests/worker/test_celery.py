@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from celery import Celery
 
+from tests.support.supervised import DATASET, TOY, is_running, wait_for
 from tests.support.worker_door import TOKEN, DoorServer
-from tests.worker.test_supervisor import DATASET, TOY, is_running, wait_for
 from worker.app import broker_configuration
 from worker.folder_broker import Channel
 from worker.settings import WorkerSettings
@@ -24,14 +24,6 @@ from worker.__main__ import main
 tasks.trainer_command = {TOY!r}
 sys.exit(main([]))
 """
-
-
-@pytest.fixture
-def server() -> Iterator[DoorServer]:
-    server = DoorServer()
-    server.state.blobs[hashlib.sha256(DATASET).hexdigest()] = DATASET
-    yield server
-    server.stop()
 
 
 @pytest.fixture

@@ -36,7 +36,8 @@ FEATURES = (
     "{%- if message.reasoning_content is defined %}<think>{{ message.reasoning_content }}</think>{%- endif %}"
     "{%- if message.role == 'assistant' %}{% generation %}{{ message.content }}{% endgeneration %}"
     "{%- else %}{{ message | tojson }}{%- endif %}{%- endfor %}"
-    "{{- ns.seen }}{{ dict(a=1) | tojson(indent=2) }}{{ tools is none }}{{ tool_token }}{{ strftime_now('%Y') | length }}"
+    "{{- ns.seen }}{{ dict(a=1) | tojson(indent=2) }}{{ tools is none }}{{ tool_token }}"
+    "{{ strftime_now('%Y') | length }}"
 )
 CONVERSATIONS: list[list[dict[str, Any]]] = [
     [{"role": "user", "content": "47+85="}],

@@ -30,6 +30,7 @@ def store(tmp_path: Path) -> ModelStore:
     return ModelStore(tmp_path / "store")
 
 
+@pytest.mark.filterwarnings("ignore:fan_in_fan_out", "ignore:.*is_gradient_checkpointing")
 @pytest.mark.parametrize("config", CONFIGURATIONS, ids=lambda config: config.model_type)
 @pytest.mark.parametrize("shards", ["1GB", "20KB"])
 def test_the_facts_are_those_of_the_loaded_model(
