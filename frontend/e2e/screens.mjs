@@ -81,6 +81,7 @@ async function shoot(page, name, theme) {
   // Charts are drawn when they come into view: make all of the page the view.
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   await page.setViewportSize({ width: Number(options.width), height: Math.min(Math.max(height, 900), 6000) });
+  await page.waitForFunction(() => document.querySelector("article[aria-busy=true]") === null);
   await page.waitForTimeout(400);
   const path = join(options.out, `${name}-${options.width}-${theme}.png`);
   await page.screenshot({ path });

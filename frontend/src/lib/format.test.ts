@@ -1,5 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { ago, bytes, change, duration, number, percent, reward, signed, tick } from "./format";
+import {
+  ago,
+  bytes,
+  change,
+  duration,
+  number,
+  percent,
+  range,
+  reward,
+  roughly,
+  signed,
+  tick,
+} from "./format";
 
 const THIN = "\u202f";
 const plain = (text: string) => text.replaceAll(THIN, " ").replaceAll("\u00a0", " ");
@@ -60,6 +72,23 @@ describe("times and sizes", () => {
     [7500, "2 h 5 min"],
     [273_600, "3 d 4 h"],
   ])("duration(%s) is %s", (seconds, text) => expect(plain(duration(seconds))).toBe(text));
+
+  it("rounds guesses to what is known", () => {
+    expect([0.2, 19.6, 616, 7512].map((seconds) => plain(roughly(seconds)))).toEqual([
+      "1 s",
+      "20 s",
+      "10 min",
+      "2 h 5 min",
+    ]);
+  });
+
+  it("names the unit of a range once where it can", () => {
+    expect(plain(range(16, 27))).toBe("16–27 s");
+    expect(plain(range(214, 1332))).toBe("4–22 min");
+    expect(plain(range(50, 200))).toBe("50 s – 3 min");
+    expect(plain(range(7100, 7600))).toBe("1 h 58 min – 2 h 7 min");
+    expect(plain(range(20.1, 20.3))).toBe("20 s");
+  });
 
   it("tells recent times by their distance", () => {
     const now = Date.parse("2026-11-20T12:00:00Z");

@@ -68,7 +68,7 @@ export function percent(share: number | null | undefined): string {
 /** `0.41 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
-  if (seconds < 10) return `${seconds.toFixed(seconds < 1 ? 2 : 1)}${GAP}s`;
+  if (seconds < 10 && !Number.isInteger(seconds)) return `${seconds.toFixed(seconds < 1 ? 2 : 1)}${GAP}s`;
   const whole = Math.round(seconds);
   const units: [number, string][] = [
     [86_400, "d"],
@@ -82,6 +82,23 @@ export function duration(seconds: number | null | undefined): string {
   const rest = next ? Math.floor((whole % size) / next[0]) : 0;
   const head = `${Math.floor(whole / size)}${GAP}${name}`;
   return next && rest > 0 ? `${head} ${rest}${GAP}${next[1]}` : head;
+}
+
+/** A time that is only guessed: `20 s`, `10 min`, `2 h 5 min`; no more digits than are known. */
+export function roughly(seconds: number): string {
+  if (seconds < 100) return duration(Math.max(1, Math.round(seconds)));
+  if (seconds < 5_400) return `${Math.round(seconds / 60)}${GAP}min`;
+  return duration(Math.round(seconds / 60) * 60);
+}
+
+/** Two guesses: `16–27 s`, `50 s – 3 min`; just one of them when they read the same. */
+export function range(low: number, high: number): string {
+  const [from, to] = [roughly(low), roughly(high)];
+  const [start, unit, more] = from.split(GAP);
+  if (from === to) return to;
+  return !more && to.split(GAP).length === 2 && to.endsWith(`${GAP}${unit}`)
+    ? `${start}–${to}`
+    : `${from} – ${to}`;
 }
 
 /** `312 kB`, `3.8 MB`; powers of ten, as file managers show them. */

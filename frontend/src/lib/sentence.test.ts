@@ -16,6 +16,10 @@ group("describe", () => {
     expect(describe(points([null, 0.5]), WORDS)).toBe("0.5 at step 2.");
   });
 
+  it("names both ends while there are few points", () => {
+    expect(describe(points([0.5, 0.6, 0.7]), WORDS)).toBe("0.5 at step 1, 0.7 at step 3.");
+  });
+
   it("tells a rise and since when it has been steady", () => {
     const sentence = describe(
       ramp(40, (i) => Math.min(1, i / 20)),

@@ -38,6 +38,11 @@ export function describe(points: Points | undefined, words: Words): string {
   if (!only) return "Nothing measured yet.";
   if (measured.length === 1) return `${format(only.value)} at step ${only.step}.`;
 
+  const last = measured.at(-1) as { step: number; value: number };
+  if (measured.length < 5 && format(only.value) !== format(last.value)) {
+    return `${format(only.value)} at step ${only.step}, ${format(last.value)} at step ${last.step}.`;
+  }
+
   const width = Math.max(1, Math.min(10, Math.floor(measured.length / 10)));
   const values = measured.map((point) => point.value);
   const start = mean(values.slice(0, width));

@@ -24,7 +24,12 @@ export function CompletionCard({ job, row }: { job: string; row: CompletionRow }
   const rewards = detail.data?.rewards ?? [];
   const where = side(row.advantage);
   return (
-    <article ref={ref} className={styles.card} aria-label={`Completion ${row.sample_no + 1}`}>
+    <article
+      ref={ref}
+      className={styles.card}
+      aria-busy={detail.isLoading}
+      aria-label={`Completion ${row.sample_no + 1}`}
+    >
       <header>
         {row.reward === null ? (
           <span className={styles.error}>no reward: {statusWords(row.error ?? "error")}</span>
@@ -50,13 +55,11 @@ export function CompletionCard({ job, row }: { job: string; row: CompletionRow }
         )}
         {text === "" && <span className="visually-hidden">empty completion</span>}
       </pre>
-      {rewards.length > 0 && (
-        <div className={styles.said}>
-          {rewards.map((result) => (
-            <RewardSaid key={result.name} result={result} alone={rewards.length === 1} />
-          ))}
-        </div>
-      )}
+      <div className={styles.said}>
+        {rewards.map((result) => (
+          <RewardSaid key={result.name} result={result} alone={rewards.length === 1} />
+        ))}
+      </div>
       <footer>
         <span>{count(row.length, "token")}</span>
         <span>{FINISH[row.finish_reason] ?? row.finish_reason}</span>

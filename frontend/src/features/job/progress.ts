@@ -1,7 +1,7 @@
 import type { Job } from "@/api/jobs";
 import type { Phase } from "@/api/live";
 import { estimate } from "@/lib/eta";
-import { duration, NOTHING } from "@/lib/format";
+import { duration, range, roughly } from "@/lib/format";
 import { latest } from "@/lib/sentence";
 import { lastStep, pick, type SeriesMap, stepEnds } from "./series";
 
@@ -57,7 +57,7 @@ export function timeLine(job: Job, series: SeriesMap): string {
   const told = middle != null ? { middle, low: low ?? middle, high: high ?? middle } : null;
   const left = estimate(stepEnds(series), steps - lastStep(series)) ?? told;
   if (!left) return "time left is known after a few steps";
-  const range =
-    duration(left.low) === duration(left.high) ? "" : ` (${duration(left.low)} – ${duration(left.high)})`;
-  return left.middle > 0 ? `about ${duration(left.middle)} left${range}` : NOTHING;
+  const said = roughly(left.middle);
+  const between = range(left.low, left.high);
+  return `about ${said} left${between === said ? "" : ` (${between})`}`;
 }
