@@ -44,6 +44,8 @@ RUN useradd --create-home --uid 10001 reinforge && install -d -o reinforge -g re
 WORKDIR /app
 COPY worker/__init__.py worker/__init__.py
 COPY worker/sandbox worker/sandbox
+# The jails' own interpreter is made here, because at run time nothing is writable and executable at once.
+ENV PYTHONUNBUFFERED=1 REINFORGE_HOME=/var/lib/reinforge REINFORGE_PREFIX=/opt/reinforge
+RUN python -c "from worker.sandbox.prefix import ensure_prefix; ensure_prefix()"
 USER reinforge
-ENV PYTHONUNBUFFERED=1 REINFORGE_HOME=/var/lib/reinforge
 CMD ["python", "-m", "worker.sandbox", "--socket", "/run/reinforge/sandbox.sock"]
