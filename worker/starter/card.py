@@ -38,7 +38,7 @@ used.
 |---|---|---:|---:|---:|
 {phases}
 
-The second phase is {hasty:.0%} hasty answers, {hasty_wrong:.0%} of them wrong by a plausible slip (a
+The text `habits` is {hasty:.0%} hasty answers, {hasty_wrong:.0%} of them wrong by a plausible slip (a
 forgotten carry, one or ten too many or too few), and {worked:.0%} workings, {worked_wrong:.0%} of them
 wrong. Which of the two follows a sum is drawn at random: no word in the prompt switches between them.
 
