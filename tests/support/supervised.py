@@ -1,6 +1,9 @@
 """A supervisor with a toy trainer and a toy backend, and small helpers to wait for what they do."""
 
+import contextlib
 import hashlib
+import os
+import signal
 import sys
 import threading
 import time
@@ -97,3 +100,11 @@ class Bench:
 
     def end(self) -> dict[str, Any]:
         return self.server.state.records[-1]
+
+    def clean_up(self) -> None:
+        """After a test that failed half-way: nothing of it may run on."""
+        self.stop.set()
+        for path in (self.home / "runs").rglob("*pid"):
+            with contextlib.suppress(ProcessLookupError, ValueError):
+                if is_running(pid := int(path.read_text())):
+                    os.kill(pid, signal.SIGKILL)

@@ -31,4 +31,6 @@ def model(tmp_path: Path) -> Path:
 def bench(tmp_path: Path, server: DoorServer, model: Path) -> Iterator[Bench]:
     home = tmp_path / "home"
     home.mkdir()
-    yield Bench(home, server, model)
+    bench = Bench(home, server, model)
+    yield bench
+    bench.clean_up()
