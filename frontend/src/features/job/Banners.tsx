@@ -6,7 +6,6 @@ import styles from "./Banners.module.css";
 const TITLES: Record<string, string> = {
   paused: "Paused",
   failed: "Failed",
-  cancelled: "Cancelled",
   queued: "Queued again",
 };
 
@@ -48,7 +47,8 @@ export function Banners({ job }: { job: JobDetail }) {
   const findings = useQuery(findingsQuery(job.id)).data?.data ?? [];
   const newest = findings.toSorted((a, b) => b.step - a.step).slice(0, MOST);
   const warnings = job.warnings ?? [];
-  const quiet = !job.error && !job.reason && newest.length === 0 && warnings.length === 0;
+  const quiet =
+    !job.error && !(job.reason && job.status in TITLES) && newest.length === 0 && warnings.length === 0;
   if (quiet) return null;
   return (
     <div className={styles.stack}>

@@ -62,7 +62,7 @@ export function DatasetField({ draft, errors, onChange }: Props) {
       )}
       {upload.error && !draft.dataset && <UploadProblems title="The file was refused" error={upload.error} />}
       {errors["data.dataset"] && (
-        <div className={styles.error} role="alert">
+        <div className={styles.error} role="alert" data-field-error>
           {errors["data.dataset"]}
         </div>
       )}

@@ -1,7 +1,7 @@
 import { Button, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useEffect, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import { ApiError } from "@/api/client";
 import { datasetQuery } from "@/api/datasets";
 import { type JobDetail, useCreateJob } from "@/api/jobs";
@@ -21,6 +21,7 @@ type Props = { dataset: string | undefined; reward: string | undefined; onCreate
 export function NewJob({ dataset, reward, onCreated }: Props) {
   const [draft, setDraft] = useState<Draft>({ ...EMPTY, reward: reward ?? null });
   const [errors, setErrors] = useState<FieldErrors>({});
+  const form = useRef<HTMLFormElement>(null);
   const create = useCreateJob();
   const models = useQuery(modelsQuery).data?.data;
   const model = models?.find((one) => one.id === draft.model);
@@ -36,6 +37,13 @@ export function NewJob({ dataset, reward, onCreated }: Props) {
     const ready = models?.filter((one) => one.status === "ready");
     if (ready?.length === 1) setDraft((old) => ({ ...old, model: old.model ?? (ready[0]?.id as string) }));
   }, [models]);
+
+  useEffect(() => {
+    if (Object.keys(errors).length === 0) return;
+    const first = form.current?.querySelector("[aria-invalid=true], [data-field-error]");
+    first?.scrollIntoView({ block: "center" });
+    if (first instanceof HTMLElement) first.focus({ preventScroll: true });
+  }, [errors]);
 
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -59,7 +67,7 @@ export function NewJob({ dataset, reward, onCreated }: Props) {
         "New job",
       ]}
     >
-      <form className={styles.layout} onSubmit={submit} noValidate>
+      <form ref={form} className={styles.layout} onSubmit={submit} noValidate>
         <div className={styles.form}>
           <DatasetField draft={draft} errors={errors} onChange={change} />
           <RewardField draft={draft} errors={errors} onChange={change} />

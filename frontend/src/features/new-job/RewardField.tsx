@@ -66,7 +66,7 @@ export function RewardField({ draft, errors, onChange }: Props) {
         </>
       )}
       {errors["rewards[0]"] && (
-        <div className={styles.error} role="alert">
+        <div className={styles.error} role="alert" data-field-error>
           {errors["rewards[0]"]}
         </div>
       )}

@@ -67,6 +67,13 @@ describe("refusals", () => {
     [null, null],
   ])("%s belongs to %s", (param, field) => expect(fieldOf(param)).toBe(field));
 
+  it("does not repeat the path that the envelope's message starts with", () => {
+    const error = new ApiError(422, "invalid_input", "limits.steps: too many", null, "limits.steps", [
+      { param: "limits.steps", message: "too many" },
+    ]);
+    expect(refusals(error)).toEqual({ "limits.steps": "too many" });
+  });
+
   it("puts message and hint beside the field, and further errors beside theirs", () => {
     const error = new ApiError(422, "invalid_input", "Too few.", "Use 2.", "rollout.completions_per_prompt", [
       { param: "model", message: "Unknown model." },

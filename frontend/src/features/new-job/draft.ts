@@ -139,11 +139,13 @@ export function fieldOf(param: string | null | undefined): string | null {
 /** The server's refusal, told beside the fields that it names. */
 export function refusals(error: ApiError): FieldErrors {
   const errors: FieldErrors = {};
-  for (const detail of error.errors) {
-    const field = fieldOf(detail.param);
-    if (field) errors[field] ??= detail.message;
-  }
   const field = fieldOf(error.param);
-  if (field) errors[field] = [error.message, error.hint].filter(Boolean).join(" ");
+  // The envelope's own message names the path, which the place beside the field already says.
+  const own = error.errors.find((detail) => detail.param === error.param)?.message ?? error.message;
+  if (field) errors[field] = [own, error.hint].filter(Boolean).join(" ");
+  for (const detail of error.errors) {
+    const other = fieldOf(detail.param);
+    if (other) errors[other] ??= detail.message;
+  }
   return errors;
 }

@@ -13,7 +13,7 @@ import { RewardEditor } from "./RewardEditor";
 type Props = { id: string; revision: number | undefined; onRevision: (revision: number | undefined) => void };
 
 const functions = (revision: RewardRevision) =>
-  revision.entries.map((entry) => `${entry.name}() on line ${entry.line}`).join(", ");
+  revision.entries.map(({ name, line }) => (line ? `${name}() on line ${line}` : `${name}()`)).join(", ");
 
 /** One reward: the source of each revision, and the next one. */
 export function RewardPage({ id, revision, onRevision }: Props) {
