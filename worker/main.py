@@ -38,6 +38,7 @@ from worker.training.loop import Outcome, train
 from worker.training.position import Position, unpack_resume_state
 
 POLICY = "policy"
+WIDTH_PER_THREAD = 256
 
 
 def main() -> None:
@@ -47,7 +48,6 @@ def main() -> None:
     arguments = parser.parse_args()
     folder: Path = arguments.run
     manifest = RunManifest.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
-    set_threads()
     with (
         offline_reporter(folder, manifest)
         if arguments.offline
@@ -87,6 +87,7 @@ class Job:
         spec, manifest, reporter = self.spec, self.manifest, self.reporter
         reporter.report(Phase, phase="loading", step=0)
         base = load_base_model(Path(manifest.model_path))
+        set_threads(base.model.config.get_text_config().hidden_size)
         host = LocalHost(base)
         adapter = spec.adapter
         alpha = adapter.alpha or 2.0 * adapter.rank
@@ -211,10 +212,14 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in ("reinforge", "torch", "transformers", "peft")}
 
 
-def set_threads() -> None:
-    """As many threads as this process has cores, unless OMP_NUM_THREADS says otherwise."""
+def set_threads(hidden_size: int) -> None:
+    """As many threads as help a model of this width, unless OMP_NUM_THREADS says otherwise.
+
+    Below some width handing work to a second thread costs more than it saves, most of all on a busy machine: the
+    starter model (128 wide) generates in 0.33 s with one thread and in 0.65 s with two.
+    """
     if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(available_cores())
+        torch.set_num_threads(max(1, min(available_cores(), hidden_size // WIDTH_PER_THREAD)))
 
 
 def available_cores() -> int:

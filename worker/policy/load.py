@@ -44,6 +44,10 @@ def load_base_model(path: Path) -> BaseModel:
         # transformers would go on with random numbers in their place.
         raise _failed(path, f"{len(missing)} weights are missing, the first is {missing[0]}")
     model = model.to(device)
+    if device.type == "cpu":
+        # On the CPU the weights are the file itself, mapped: written to while a job runs, they would change under it.
+        for tensor in (*model.parameters(), *model.buffers()):
+            tensor.data = tensor.data.clone()
     model.eval()
     model.requires_grad_(False)
     return BaseModel(model, tokenizer, _stop_ids(model, tokenizer), _context_length(model))
