@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -109,14 +110,12 @@ def test_frames_are_the_database_with_four_ingesting_connections(backend: Backen
         for seed, seen in enumerate(watchers)
     ]
     stored = [0]
-    ingesting = [
-        threading.Thread(target=ingest, args=(trainer, records, seed, stored), daemon=True)
-        for seed in range(4)
-    ]
-    for thread in watching + ingesting:
+    for thread in watching:
         thread.start()
-    for thread in ingesting:
-        thread.join(60)
+    with ThreadPoolExecutor(4) as pool:
+        ingesting = [pool.submit(ingest, trainer, records, seed, stored) for seed in range(4)]
+    for each in ingesting:
+        each.result()
     assert stored == [len(records)]
     trainer.end("failed", reason="enough", message="Enough.")
     for thread in watching:
