@@ -8,73 +8,21 @@ import argparse
 import asyncio
 import json
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Header, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, StreamingResponse
+from mock_bodies import ADAPTER, DATASETS, JOBS, MODEL, REWARDS, STARTED, detail, page, refuse
+from mock_data import GROUP, PROMPTS, MockJob, group, held_out_values, train_values
 
-from mock_data import GROUP, PROMPTS, SOURCE, TRACEBACK, MockJob, group, held_out_values, train_values
 from reinforge.metrics import METRICS
 from reinforge.spec import JobSpec
 
-SPEC: dict[str, Any] = {
-    "name": "Show your work on additions", "model": "starter-arith",
-    "data": {"dataset": "file-additions", "held_out_rows": 64},
-    "rewards": [{"type": "python", "name": "correct", "reward": "rew_demo", "revision": 3}],
-    "algorithm": {"preset": "grpo"},
-    "rollout": {"prompts_per_step": PROMPTS, "completions_per_prompt": GROUP, "max_completion_tokens": 56},
-    "optimizer": {"learning_rate": 2e-4}, "limits": {"steps": 60},
-}
-NOW = time.time()
 STATIC = Path(__file__).parents[2] / "backend" / "static"
-JOBS = {job.id: job for job in [
-    MockJob("ftjob-running", "Show your work on additions", "running", started=NOW - 68),
-    MockJob("ftjob-queued", "Longer answers", "queued"),
-    MockJob("ftjob-paused", "Typo in the reward", "paused", done=3, reason="reward_errors", started=NOW - 700, error={
-        "code": "reward_errors", "message": "The reward failed on all 128 completions of step 4.",
-        "hint": "Correct the reward and start a new job.", "traceback": TRACEBACK}),
-    MockJob("ftjob-done", "Additions, learning rate 2e-4", "succeeded", done=60, started=NOW - 7200, ended=NOW - 7110),
-    MockJob("ftjob-failed", "Too large for this machine", "failed", done=12, reason="out_of_memory",
-            started=NOW - 9000, ended=NOW - 8980, error={
-        "code": "out_of_memory", "message": "The trainer was ended because the machine ran out of memory.",
-        "hint": "Use fewer completions per step or a shorter maximum length.", "traceback": None}),
-    MockJob("ftjob-cancelled", "First try", "cancelled", done=22, started=NOW - 99000, ended=NOW - 98950),
-]}
-STARTED = datetime.now(UTC).isoformat()
-DATASETS = {"file-additions": {
-    "object": "dataset", "id": "file-additions", "name": "additions", "filename": "additions.jsonl",
-    "format": "jsonl", "bytes": 41_233, "rows": 400, "sha256": "ab" * 32, "warnings": ["3 rows appear twice."],
-    "columns": [{"name": "messages", "type": "list", "nulls": 0, "example": '[{"role": "user", …}]'},
-                {"name": "answer", "type": "string", "nulls": 0, "example": "120"}],
-    "preview": [], "created_at": STARTED, "jobs": 6}}
-REWARDS = {"rew_demo": {
-    "object": "reward", "id": "rew_demo", "name": "correct", "description": "Accuracy of the sum.", "revision": 2,
-    "entry": "grade", "granularity": "sample", "created_at": STARTED, "updated_at": STARTED,
-    "revisions": [{"revision": n, "source": SOURCE if n == 2 else SOURCE.replace("compared", "checked"),
-                   "sha256": "cd" * 32, "created_at": STARTED,
-                   "entries": [{"name": "grade", "spelling": "openai", "line": 6}]} for n in (2, 1)]}}
-MODEL = {"object": "base_model", "id": "starter-arith", "source": "builtin:starter-arith", "status": "ready",
-         "architecture": "Qwen3ForCausalLM", "parameters": 1_050_000, "context_length": 256,
-         "has_chat_template": True, "vocabulary": 96, "lora_targets": ["q_proj", "v_proj"], "bytes": 3_800_000,
-         "licence": "apache-2.0", "sha256": "ef" * 32, "created_at": STARTED}
-ADAPTER = {"object": "adapter", "id": "adp_demo", "name": "Additions, learning rate 2e-4", "job": "ftjob-done",
-           "checkpoint": "ftckpt_60", "step": 60, "model": "starter-arith", "bytes": 312_000, "sha256": "aa" * 32,
-           "held_out_reward": 0.953, "created_at": STARTED}
 
 app = FastAPI()
-
-
-def page(rows: list[Any]) -> dict[str, Any]:
-    return {"object": "list", "data": rows, "has_more": False, "next_cursor": None}
-
-
-def refuse(status: int, message: str, **more: Any) -> JSONResponse:
-    error = {"message": message, "type": "invalid_request_error", "code": "invalid_input", "param": None,
-             "hint": None, "errors": [], "request_id": "req_mock"}
-    return JSONResponse({"error": error | more}, status)
 
 
 @app.middleware("http")
@@ -88,7 +36,9 @@ async def signed_in(request: Request, call_next: Any) -> Any:
 @app.post("/api/v1/sign-in")
 async def sign_in(body: dict[str, str]) -> Any:
     if body["token"].startswith("bad"):
-        return refuse(401, "This sign-in link was already used.", hint="Run `reinforge up` again to get a new one.")
+        return refuse(
+            401, "This sign-in link was already used.", hint="Run `reinforge up` again to get a new one."
+        )
     answer = JSONResponse({"ok": True})
     answer.set_cookie("reinforge_session", "mock-session", httponly=True)
     return answer
@@ -105,8 +55,15 @@ async def sign_out() -> Any:
 async def listing(room: str, status: str | None = None) -> Any:
     match room:
         case "me":
-            return {"object": "me", "key": "key_1", "name": "Ada", "role": "owner", "project": "default",
-                    "project_name": "arithmetic", "version": "0.1.0"}
+            return {
+                "object": "me",
+                "key": "key_1",
+                "name": "Ada",
+                "role": "owner",
+                "project": "default",
+                "project_name": "arithmetic",
+                "version": "0.1.0",
+            }
         case "jobs":
             return page([job.body() for job in JOBS.values() if status in (None, job.status)])
         case "datasets":
@@ -118,12 +75,31 @@ async def listing(room: str, status: str | None = None) -> Any:
         case "adapters":
             return page([ADAPTER])
         case "workers":
-            return page([{"object": "worker", "id": f"wrk_{kind}", "kind": kind, "hostname": "box", "online": True,
-                          "jail": "namespaces", "jail_reasons": [], "device": "cpu, 2 cores", "version": "0.1.0",
-                          "last_seen_at": STARTED, "job": None} for kind in ("trainer", "calls")])
+            return page(
+                [
+                    {
+                        "object": "worker",
+                        "id": f"wrk_{kind}",
+                        "kind": kind,
+                        "hostname": "box",
+                        "online": True,
+                        "jail": "namespaces",
+                        "jail_reasons": [],
+                        "device": "cpu, 2 cores",
+                        "version": "0.1.0",
+                        "last_seen_at": STARTED,
+                        "job": None,
+                    }
+                    for kind in ("trainer", "calls")
+                ]
+            )
         case "meta":
-            return {"version": "0.1.0", "metrics": [vars(metric) for metric in METRICS.values()], "presets": {},
-                    "job_spec_schema": JobSpec.model_json_schema()}
+            return {
+                "version": "0.1.0",
+                "metrics": [vars(metric) for metric in METRICS.values()],
+                "presets": {},
+                "job_spec": JobSpec.model_json_schema(),
+            }
     return refuse(404, "No such thing.")
 
 
@@ -131,11 +107,26 @@ async def listing(room: str, status: str | None = None) -> Any:
 async def upload(file: UploadFile) -> Any:
     body = await file.read()
     if b"bad" in body or not body:
-        return refuse(422, "2 rows cannot be read.", param="file", hint="Correct the lines and upload the file again.",
-                      errors=[{"line": 3, "column": 27, "message": "The JSON ends inside a string.",
-                               "text": '{"messages": [{"role": "user'},
-                              {"line": 8, "column": 1, "message": "Column `answer` is a list here and text above.",
-                               "text": '{"messages": [], "answer": []}'}])
+        return refuse(
+            422,
+            "2 rows cannot be read.",
+            param="file",
+            hint="Correct the lines and upload the file again.",
+            errors=[
+                {
+                    "line": 3,
+                    "column": 27,
+                    "message": "The JSON ends inside a string.",
+                    "text": '{"messages": [{"role": "user',
+                },
+                {
+                    "line": 8,
+                    "column": 1,
+                    "message": "Column `answer` is a list here and text above.",
+                    "text": '{"messages": [], "answer": []}',
+                },
+            ],
+        )
     new = {**DATASETS["file-additions"], "id": f"file-{len(DATASETS)}", "name": file.filename, "jobs": 0}
     DATASETS[new["id"]] = new
     return JSONResponse(new, 201)
@@ -149,15 +140,23 @@ async def dataset(id: str) -> Any:
 @app.get("/api/v1/datasets/{id}/rows")
 async def rows(id: str, offset: int = 0, limit: int = 50) -> Any:
     data = [group(i // PROMPTS, "train", i % PROMPTS)[0] for i in range(offset, min(400, offset + limit))]
-    return {"object": "list", "data": [{"messages": row["prompt_messages"], **row["item"]} for row in data],
-            "offset": offset, "total": 400}
+    return {
+        "object": "list",
+        "data": [{"messages": row["prompt_messages"], **row["item"]} for row in data],
+        "offset": offset,
+        "total": 400,
+    }
 
 
 @app.post("/api/v1/rewards")
 async def create_reward(body: dict[str, Any]) -> Any:
     if "def " not in body["source"]:
-        return refuse(422, "The source defines nothing callable.", param="source",
-                      hint="Define `def grade(sample, item)`.")
+        return refuse(
+            422,
+            "The source defines nothing callable.",
+            param="source",
+            hint="Define `def grade(sample, item)`.",
+        )
     new = {**REWARDS["rew_demo"], "id": f"rew_{len(REWARDS)}", "name": body["name"]}
     REWARDS[new["id"]] = new
     return JSONResponse(new, 201)
@@ -186,16 +185,17 @@ async def add_model(body: dict[str, Any]) -> Any:
 @app.post("/api/v1/jobs")
 async def create_job(body: dict[str, Any]) -> Any:
     if body["rollout"]["completions_per_prompt"] < 2:
-        return refuse(422, "Needs at least 2 completions per prompt.", param="rollout.completions_per_prompt",
-                      hint="With one completion there is nothing to compare.")
-    job = MockJob(f"ftjob-{len(JOBS)}", body.get("name") or "Untitled", "running", steps=body["limits"]["steps"])
+        return refuse(
+            422,
+            "Needs at least 2 completions per prompt.",
+            param="rollout.completions_per_prompt",
+            hint="With one completion there is nothing to compare.",
+        )
+    job = MockJob(
+        f"ftjob-{len(JOBS)}", body.get("name") or "Untitled", "running", steps=body["limits"]["steps"]
+    )
     JOBS[job.id] = job
     return JSONResponse(detail(job), 201)
-
-
-def detail(job: MockJob) -> dict[str, Any]:
-    return {**job.body(), "spec": SPEC, "resolved_spec": JobSpec.model_validate(SPEC).resolved().model_dump(),
-            "facts": {"parameters": 1_050_000, "trainable_parameters": 78_000, "device": "cpu"}, "warnings": []}
 
 
 @app.get("/api/v1/jobs/{id}")
@@ -216,11 +216,22 @@ async def metrics(id: str) -> Any:
     job.step()
     step = job.step()
     steps, evaluated = list(range(1, step + 1)), job.evaluated() if step else []
-    points = {"train": (steps, [train_values(s, job.seed) for s in steps]),
-              "held_out": (evaluated, [held_out_values(s, job.seed) for s in evaluated])}
-    series = [{"key": key, "kind": kind, "steps": at, "values": [row[key] for row in values],
-               "ts": [job.started + s * job.seconds_per_step for s in at]}
-              for kind, (at, values) in points.items() if values for key in values[0]]
+    points = {
+        "train": (steps, [train_values(s, job.seed) for s in steps]),
+        "held_out": (evaluated, [held_out_values(s, job.seed) for s in evaluated]),
+    }
+    series = [
+        {
+            "key": key,
+            "kind": kind,
+            "steps": at,
+            "values": [row[key] for row in values],
+            "ts": [job.started + s * job.seconds_per_step for s in at],
+        }
+        for kind, (at, values) in points.items()
+        if values
+        for key in values[0]
+    ]
     return {"object": "metrics", "job": id, "seq": step * 10, "series": series}
 
 
@@ -239,12 +250,23 @@ async def stream(id: str, after: int = 0, last_event_id: str = Header(default=""
                 values = {"step": s, "kind": "train", "values": train_values(s, job.seed), "ts": time.time()}
                 events += [{"seq": s * 10 - 5, "job": id, "type": "metrics", "data": values}]
                 if s % 10 == 0:
-                    values = {"step": s, "kind": "held_out", "values": held_out_values(s, job.seed), "ts": time.time()}
+                    values = {
+                        "step": s,
+                        "kind": "held_out",
+                        "values": held_out_values(s, job.seed),
+                        "ts": time.time(),
+                    }
                     events += [{"seq": s * 10 - 3, "job": id, "type": "metrics", "data": values}]
                 done = {"step": s, "split": "train", "count": PROMPTS * GROUP}
-                events += [{"seq": s * 10 - 1, "job": id, "type": "completions", "data": done},
-                           {"seq": s * 10, "job": id, "type": "status", "data": json.loads(
-                               json.dumps(job.body(), default=lambda t: t.isoformat()))}]
+                events += [
+                    {"seq": s * 10 - 1, "job": id, "type": "completions", "data": done},
+                    {
+                        "seq": s * 10,
+                        "job": id,
+                        "type": "status",
+                        "data": json.loads(json.dumps(job.body(), default=lambda t: t.isoformat())),
+                    },
+                ]
             if events:
                 sent = step
                 body = json.dumps({"seq": step * 10, "events": events})
@@ -264,8 +286,14 @@ async def completions(id: str, step: int | None = None, split: str = "train", li
     if step is None or not steps:
         return {"object": "list", "data": [], "total": 0, "step": None, "steps": []}
     data = [row for prompt in range(PROMPTS) for row in group(step, split, prompt)]
-    return {"object": "list", "data": data[:limit], "has_more": len(data) > limit, "total": len(data), "step": step,
-            "steps": steps}
+    return {
+        "object": "list",
+        "data": data[:limit],
+        "has_more": len(data) > limit,
+        "total": len(data),
+        "step": step,
+        "steps": steps,
+    }
 
 
 @app.get("/api/v1/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}")
@@ -277,34 +305,68 @@ async def one_completion(id: str, split: str, step: int, prompt_no: int, sample_
 async def checkpoints(id: str) -> Any:
     job = JOBS[id]
     at = [s for s in job.evaluated() if s]
-    return page([{"object": "checkpoint", "id": f"ftckpt_{s}", "job": id, "step": s, "bytes": 312_000,
-                  "held_out_reward": held_out_values(s, job.seed)["held_out/reward_mean"], "best": s == at[-1],
-                  "final": s == job.steps, "adapter": "adp_demo" if s == job.steps else None, "created_at": STARTED}
-                 for s in reversed(at)])
+    return page(
+        [
+            {
+                "object": "checkpoint",
+                "id": f"ftckpt_{s}",
+                "job": id,
+                "step": s,
+                "bytes": 312_000,
+                "held_out_reward": held_out_values(s, job.seed)["held_out/reward_mean"],
+                "best": s == at[-1],
+                "final": s == job.steps,
+                "adapter": "adp_demo" if s == job.steps else None,
+                "created_at": STARTED,
+            }
+            for s in reversed(at)
+        ]
+    )
 
 
 @app.get("/api/v1/jobs/{id}/logs")
 async def logs(id: str, after: int = 0) -> Any:
     job = JOBS[id]
-    lines = ["info", "Loaded starter-arith: 1.05 M parameters, 78 k trainable."], ["warning", "3 rows appear twice."]
-    steps = [["info", f"step {s}: reward {train_values(s, job.seed)['reward/mean']:.3f}"]
-             for s in range(1, job.step() + 1)]
-    return page([{"seq": n, "ts": job.started + n, "level": level, "message": text, "step": n, "attempt": 1}
-                 for n, (level, text) in enumerate([*lines, *steps], 1) if n > after])
+    lines = (
+        ["info", "Loaded starter-arith: 1.05 M parameters, 78 k trainable."],
+        ["warning", "3 rows appear twice."],
+    )
+    steps = [
+        ["info", f"step {s}: reward {train_values(s, job.seed)['reward/mean']:.3f}"]
+        for s in range(1, job.step() + 1)
+    ]
+    return page(
+        [
+            {"seq": n, "ts": job.started + n, "level": level, "message": text, "step": n, "attempt": 1}
+            for n, (level, text) in enumerate([*lines, *steps], 1)
+            if n > after
+        ]
+    )
 
 
 @app.get("/api/v1/jobs/{id}/findings")
 async def findings(id: str) -> Any:
     if JOBS[id].step() < 22:
         return page([])
-    return page([{"code": "groups_solved", "severity": "warning", "step": 22, "evidence": {},
-                  "message": "62 % of groups are all right since step 22, so they teach nothing.",
-                  "hint": "Harder rows would use the time better."}])
+    return page(
+        [
+            {
+                "code": "groups_solved",
+                "severity": "warning",
+                "step": 22,
+                "evidence": {},
+                "message": "62 % of groups are all right since step 22, so they teach nothing.",
+                "hint": "Harder rows would use the time better.",
+            }
+        ]
+    )
 
 
 @app.get("/api/v1/adapters/{id}/download")
 async def download(id: str) -> Any:
-    return PlainTextResponse("adapter", headers={"content-disposition": "attachment; filename=adapter.tar.gz"})
+    return PlainTextResponse(
+        "adapter", headers={"content-disposition": "attachment; filename=adapter.tar.gz"}
+    )
 
 
 @app.get("/{path:path}")

@@ -96,7 +96,9 @@ def completion(step: int, split: str, prompt_no: int, sample_no: int) -> dict[st
     right = draw.random() < (0.97 if worked else 0.35)
     given = total if right else total - draw.choice([1, 10, 10])
     units, tens = a % 10 + b % 10, a // 10 + b // 10 + (a % 10 + b % 10) // 10
-    think = f"<think>{a % 10}+{b % 10}={units} {a // 10}+{b // 10}{'+1' if units > 9 else ''}={tens}</think>\n"
+    think = (
+        f"<think>{a % 10}+{b % 10}={units} {a // 10}+{b // 10}{'+1' if units > 9 else ''}={tens}</think>\n"
+    )
     text = (think if worked else "") + f"<answer>{given}</answer>"
     error, finish = None, "stop"
     if (prompt_no, sample_no) == (2, 3):
@@ -108,20 +110,39 @@ def completion(step: int, split: str, prompt_no: int, sample_no: int) -> dict[st
         text, finish, right = think + "so the sum is then again " * 4, "length", False
     value = None if error else float(right)
     return {
-        "step": step, "split": split, "prompt_no": prompt_no, "sample_no": sample_no, "row_index": row,
-        "prompt_hash": f"{row:016x}", "reward": value, "advantage": None, "length": len(text),
-        "finish_reason": finish, "error": error, "text": text,
+        "step": step,
+        "split": split,
+        "prompt_no": prompt_no,
+        "sample_no": sample_no,
+        "row_index": row,
+        "prompt_hash": f"{row:016x}",
+        "reward": value,
+        "advantage": None,
+        "length": len(text),
+        "finish_reason": finish,
+        "error": error,
+        "text": text,
         "prompt": f"<|im_start|>user\n{a}+{b}=<|im_end|>\n<|im_start|>assistant\n",
         "prompt_messages": [{"role": "user", "content": f"{a}+{b}="}],
         "item": {"answer": str(total), "a": a, "b": b},
-        "rewards": [{
-            "name": "correct", "status": error or "ok", "value": value,
-            "parts": {} if error else {"format": 1.0, "accuracy": float(right)},
-            "reason": None if error else ("right" if right else f"wrong sum: {given}, expected {total}"),
-            "prints": f"checking row {row}\n" if sample_no == 0 else "",
-            "message": TRACEBACK if error else None, "wall_ms": 0.4, "cpu_ms": 0.3, "revision": "rew_demo@3",
-        }],
-        "token_ids": [], "tokens": [], "sampler_logprobs": [], "entropies": [],
+        "rewards": [
+            {
+                "name": "correct",
+                "status": error or "ok",
+                "value": value,
+                "parts": {} if error else {"format": 1.0, "accuracy": float(right)},
+                "reason": None if error else ("right" if right else f"wrong sum: {given}, expected {total}"),
+                "prints": f"checking row {row}\n" if sample_no == 0 else "",
+                "message": TRACEBACK if error else None,
+                "wall_ms": 0.4,
+                "cpu_ms": 0.3,
+                "revision": "rew_demo@3",
+            }
+        ],
+        "token_ids": [],
+        "tokens": [],
+        "sampler_logprobs": [],
+        "entropies": [],
     }
 
 
@@ -162,7 +183,9 @@ class MockJob:
         return step
 
     def evaluated(self) -> list[int]:
-        return [step for step in range(0, self.step() + 1) if step % 10 == 0] if self.step() or self.started else []
+        return (
+            [step for step in range(self.step() + 1) if step % 10 == 0] if self.step() or self.started else []
+        )
 
     def body(self) -> dict[str, Any]:
         step, now = self.step(), datetime.now(UTC)
@@ -171,20 +194,37 @@ class MockJob:
         left = (self.steps - step) * self.seconds_per_step if self.status == "running" else None
         evaluated = self.evaluated() if began else []
         return {
-            "object": "job", "id": self.id, "name": self.name, "project": "default", "status": self.status,
-            "reason": self.reason, "error": self.error, "attempt": 1, "model": "starter-arith",
+            "object": "job",
+            "id": self.id,
+            "name": self.name,
+            "project": "default",
+            "status": self.status,
+            "reason": self.reason,
+            "error": self.error,
+            "attempt": 1,
+            "model": "starter-arith",
             "progress": {
-                "step": step, "steps": self.steps, "percent": 100 * step / self.steps,
+                "step": step,
+                "steps": self.steps,
+                "percent": 100 * step / self.steps,
                 "phase": "generating" if self.status == "running" else None,
-                "eta_seconds": left, "eta_low_seconds": left and left * 0.8, "eta_high_seconds": left and left * 1.3,
+                "eta_seconds": left,
+                "eta_low_seconds": left and left * 0.8,
+                "eta_high_seconds": left and left * 1.3,
             },
-            "dataset": "file-additions", "reward_names": ["correct"],
-            "held_out_reward_before": held_out_values(0, self.seed)["held_out/reward_mean"] if evaluated else None,
-            "held_out_reward":
-                held_out_values(evaluated[-1], self.seed)["held_out/reward_mean"] if evaluated else None,
+            "dataset": "file-additions",
+            "reward_names": ["correct"],
+            "held_out_reward_before": held_out_values(0, self.seed)["held_out/reward_mean"]
+            if evaluated
+            else None,
+            "held_out_reward": held_out_values(evaluated[-1], self.seed)["held_out/reward_mean"]
+            if evaluated
+            else None,
             "best_step": evaluated[-1] if evaluated and step else None,
-            "adapter": "adp_demo" if self.status == "succeeded" else None, "jail": "namespaces",
-            "created_at": (began or now) - timedelta(seconds=4), "started_at": began,
+            "adapter": "adp_demo" if self.status == "succeeded" else None,
+            "jail": "namespaces",
+            "created_at": (began or now) - timedelta(seconds=4),
+            "started_at": began,
             "finished_at": datetime.fromtimestamp(self.ended or time.time(), UTC) if final else None,
             "created_by": "owner",
         }
