@@ -1,6 +1,7 @@
 // Takes pictures of the main screens of a running server:
 //   node e2e/screens.mjs --url http://127.0.0.1:8321 --key rf-… --out docs/img [--width 1440] [--theme light,dark]
-//   [--only job,jobs] [--job ftjob-…]
+//   [--height 900] [--only job,jobs] [--job ftjob-…]
+// Without --height a picture shows all of its page.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -12,6 +13,7 @@ const { values: options } = parseArgs({
     key: { type: "string", default: process.env.REINFORGE_API_KEY ?? "" },
     out: { type: "string", default: "screens" },
     width: { type: "string", default: "1440" },
+    height: { type: "string" },
     theme: { type: "string", default: "light,dark" },
     only: { type: "string" },
     job: { type: "string" },
@@ -34,7 +36,7 @@ async function screens(context) {
   const reward = await firstOf(context, "rewards");
   const all = [
     ["jobs", "/jobs", "table tbody tr a, h2"],
-    ["job", job && `/jobs/${job}`, "figure canvas"],
+    ["job", job && `/jobs/${job}`, "figure"],
     ["completions", job && `/jobs/${job}?tab=completions`, "article pre"],
     ["checkpoints", job && `/jobs/${job}?tab=checkpoints`, "table, h2"],
     ["logs", job && `/jobs/${job}?tab=logs`, "section[aria-label=Log], h2"],
@@ -79,8 +81,9 @@ async function take(browser, theme) {
 async function shoot(page, name, theme) {
   await page.setViewportSize({ width: Number(options.width), height: 900 });
   // Charts are drawn when they come into view: make all of the page the view.
-  const height = await page.evaluate(() => document.documentElement.scrollHeight);
-  await page.setViewportSize({ width: Number(options.width), height: Math.min(Math.max(height, 900), 6000) });
+  const whole = await page.evaluate(() => document.documentElement.scrollHeight);
+  const height = options.height ? Number(options.height) : Math.min(Math.max(whole, 900), 6000);
+  await page.setViewportSize({ width: Number(options.width), height });
   await page.waitForFunction(() => document.querySelector("article[aria-busy=true]") === null);
   await page.waitForTimeout(400);
   const path = join(options.out, `${name}-${options.width}-${theme}.png`);
