@@ -39,7 +39,7 @@ STOP_DELIVER_SECONDS = 5.0
 """How long a worker that goes down still tries to deliver the end of a job."""
 EXIT_GRACE_SECONDS = 30.0
 """From the trainer's `ended` record to SIGKILL."""
-_TICK_SECONDS = 0.1
+TICK_SECONDS = 0.1
 
 
 class Outcome(StrEnum):
@@ -112,7 +112,7 @@ class _Attempt:
             self.trainer.end(grace=0)
         self.heart.stop()
         self.sender.stop()
-        self.sender.join(timeout=_TICK_SECONDS * 20)
+        self.sender.join(timeout=TICK_SECONDS * 20)
         if not self.sender.is_alive():  # a request under way may outlast us; it only reads
             self.outbox.close()
             self.folder.outbox.unlink(missing_ok=True)
@@ -136,7 +136,7 @@ class _Attempt:
         thread = threading.Thread(target=work, name=f"prepare-{self.claimed.job}", daemon=True)
         thread.start()
         while thread.is_alive() and not self._must_leave():
-            thread.join(_TICK_SECONDS)
+            thread.join(TICK_SECONDS)
         if self._must_leave():
             return False
         if failure:
@@ -166,7 +166,7 @@ class _Attempt:
     def _watch(self, trainer: TrainerProcess) -> int | None:
         """The trainer's exit status; None when we ended it because the lease or this worker goes."""
         ended_at: float | None = None
-        while (status := trainer.wait(_TICK_SECONDS)) is None:
+        while (status := trainer.wait(TICK_SECONDS)) is None:
             if self._must_leave():
                 trainer.end(LEAVE_GRACE_SECONDS)
                 return None
@@ -191,7 +191,7 @@ class _Attempt:
                     return Outcome.STOPPED
             if self.sender.refusal is not None:
                 return self._report_refusal(self.sender.refusal)
-            time.sleep(_TICK_SECONDS)
+            time.sleep(TICK_SECONDS)
         if self.ended:
             return Outcome.DELIVERED
         return Outcome.LEASE_LOST if self.lease.lost is not None else Outcome.STOPPED

@@ -2,7 +2,7 @@
 
 Its script is the job specification's `metadata.script`: words separated by spaces.
     metrics:N   N metric records            blob      a rollouts record with its blob
-    commands    wait for a command, log it  sleep     wait until standard input ends
+    commands:N  wait for N commands, log    sleep     wait until standard input ends
     end         an `ended` record           exit:N    end with that status
     kill:N      a signal to itself          print:X   a line on the log
     ignore      do not notice EOF           garbage   a line that is no record
@@ -29,7 +29,6 @@ class Toy:
         self.sequence = self.manifest["first_sequence"]
         self.step = 0
         self.commands: list[dict] = []
-        self.command_came = threading.Event()
         self.watches_eof = True
 
     def record(self, **fields: object) -> None:
@@ -43,7 +42,6 @@ class Toy:
     def listen(self) -> None:
         for line in sys.stdin:
             self.commands.append(json.loads(line))
-            self.command_came.set()
         while not self.watches_eof:
             time.sleep(0.05)
         os._exit(7)
@@ -69,7 +67,9 @@ class Toy:
             case "blob":
                 self.blob()
             case "commands":
-                self.command_came.wait(60)
+                deadline = time.monotonic() + 60
+                while len(self.commands) < int(value or 1) and time.monotonic() < deadline:
+                    time.sleep(0.01)
                 self.record(kind="log", level="info", message=json.dumps(self.commands))
             case "sleep":
                 time.sleep(600)

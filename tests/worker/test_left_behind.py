@@ -43,7 +43,7 @@ def test_kill_9_of_the_supervisor_leaves_no_trainer(bench: Bench) -> None:
     )
     supervisor.send_signal(signal.SIGKILL)
     supervisor.wait()
-    wait_for(lambda: not is_running(pid), seconds=2)
+    wait_for(lambda: not is_running(pid))
 
     # What the trainer itself had started is ended by the next supervisor in its place.
     assert is_running(child)
