@@ -14,7 +14,7 @@ DEFAULT_URL = "http://127.0.0.1:8321"
 class WorkerSettings(BaseSettings):
     """Read from the environment; every field names its variable. Nothing here gives access to the database."""
 
-    model_config = SettingsConfigDict(extra="ignore", populate_by_name=True)
+    model_config = SettingsConfigDict(extra="ignore", populate_by_name=True, env_ignore_empty=True)
 
     home: Path = Field(default=Path(".reinforge"), validation_alias="REINFORGE_HOME")
     """Folder for run folders, caches, downloaded models and the folder broker."""

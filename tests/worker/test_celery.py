@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,8 +29,30 @@ sys.exit(main([]))
 
 
 @pytest.fixture
-def settings(tmp_path: Path, server: DoorServer) -> WorkerSettings:
-    return WorkerSettings(home=tmp_path / "home", backend_url=server.url, worker_token=TOKEN)
+def redis_url(tmp_path: Path) -> Iterator[str]:
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("redis-server is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    arguments = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(tmp_path)]
+    process = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
+    wait_for(lambda: is_listening(port))
+    yield f"redis://127.0.0.1:{port}/0"
+    process.terminate()
+    process.wait()
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(params=["folder", "redis"])
+def settings(tmp_path: Path, server: DoorServer, request: pytest.FixtureRequest) -> WorkerSettings:
+    redis_url = request.getfixturevalue("redis_url") if request.param == "redis" else None
+    home = tmp_path / "home"
+    return WorkerSettings(home=home, backend_url=server.url, worker_token=TOKEN, redis_url=redis_url)
 
 
 @pytest.fixture
@@ -38,6 +62,7 @@ def worker(settings: WorkerSettings, tmp_path: Path) -> Iterator[subprocess.Pope
         "REINFORGE_URL": settings.backend_url,
         "REINFORGE_WORKER_TOKEN": TOKEN,
         "SANDBOX_SOCKET": str(tmp_path / "no.sock"),
+        "REDIS_URL": settings.redis_url or "",
     }
     with (tmp_path / "worker.log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "-c", _PROGRAM], env=environment, stdout=log, stderr=log)
@@ -77,7 +102,8 @@ def test_a_wake_up_runs_the_job_and_others_do_nothing(
     for job in ("ftjob-unknown", "ftjob-1", "ftjob-1"):
         wake(settings, job)
     wait_for(lambda: server.state.acknowledged == 3, 30)
-    wait_for(lambda: not list(settings.folder("broker", "queue").iterdir()))
+    if settings.redis_url is None:
+        wait_for(lambda: not list(settings.folder("broker", "queue").iterdir()))
     assert worker.poll() is None
     assert server.state.workers[0]["kind"] == "trainer"
     assert server.state.workers[0]["jail"] is None
@@ -102,6 +128,7 @@ def test_a_worker_told_to_leave_takes_its_trainer_along(
     assert [record["kind"] for record in server.state.records] == ["step_metrics"]
 
 
+@pytest.mark.parametrize("settings", ["folder"], indirect=True)
 def test_a_message_still_being_written_is_left_for_the_next_look(settings: WorkerSettings) -> None:
     options = broker_configuration(settings)["broker_transport_options"]
     wake(settings, "ftjob-1")
