@@ -86,8 +86,8 @@ def test_signing_out_ends_the_session(backend: Backend) -> None:
         out = browser.post("/api/v1/sign-out", headers={"sec-fetch-site": "same-origin"})
         assert out.status_code == 204
         assert "reinforge_session" not in browser.cookies
-        again = backend.bare.get("/api/v1/me", cookies=cookies)
-        assert code(again) == (401, "invalid_api_key")
+    with httpx.Client(base_url=backend.url, cookies=cookies) as thief:
+        assert code(thief.get("/api/v1/me")) == (401, "invalid_api_key")
 
 
 def test_a_sign_in_link_works_once(backend: Backend) -> None:
