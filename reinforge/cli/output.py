@@ -60,13 +60,8 @@ def print_error(error: ReinforgeError) -> None:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    return (
-        "–"
-        if value is None
-        else f"{value:.{digits}g}"
-        if abs(value) >= 1000 or value == 0
-        else f"{value:.{digits}f}"
-    )
+    """A figure with `digits` decimals; a dash where there is none."""
+    return "–" if value is None else f"{value:,.{digits}f}"
 
 
 def size(count: int | None) -> str:

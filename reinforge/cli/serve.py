@@ -123,7 +123,8 @@ def _run_demo(client: Reinforge, spec: Any, home: Path, *, again: bool) -> dict[
     out.print(
         f"\nHeld-out reward [bold]{number(result['reward_before'])} → {number(result['reward_after'])}[/bold], "
         f"completion length {number(result['length_before'], 1)} → {number(result['length_after'], 1)} tokens, "
-        f"{result['steps']} steps in {duration(result['seconds'])} (here {duration(time.monotonic() - begin)})"
+        f"{result['steps']} steps in {duration(result['seconds'])} (here {duration(time.monotonic() - begin)})",
+        soft_wrap=True,
     )
     out.print(f"Adapter: {result['adapter_path']}", soft_wrap=True, markup=False)
     out.print(f"Job:     {result['url']}", soft_wrap=True, markup=False)

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -136,9 +135,9 @@ def _lines(view: JobView, events: Iterable[JobEvent], console: Console) -> None:
     phase = None
     for event in events:
         if view.apply(event):
-            console.print(escape(view.line()))
+            console.print(view.line(), markup=False, soft_wrap=True)
         elif event.type == "status":
-            console.print(escape(f"{view.job.id} is {view.status}"))
+            console.print(f"{view.job.id} is {view.status}", markup=False, soft_wrap=True)
         elif event.type == "phase" and view.step == 0 and event.data["phase"] != phase:
             phase = event.data["phase"]
-            console.print(escape(phase))
+            console.print(phase, markup=False)
