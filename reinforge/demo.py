@@ -97,26 +97,21 @@ def examples(
     gained = [pair for pair in pairs if (pair[0].reward or 0) < (pair[1].reward or 0)] or pairs
     one_per_prompt = {before.prompt_no: (before, after) for before, after in reversed(gained)}
     chosen = sorted(one_per_prompt.items())[:count]
-    return [
-        (
-            client.jobs.completion(
-                job.id, "held_out", before.step, before.prompt_no, before.sample_no
-            ).prompt,
-            before,
-            after,
-        )
-        for _, (before, after) in chosen
-    ]
+    return [(question(client, job, before), before, after) for _, (before, after) in chosen]
+
+
+def question(client: Reinforge, job: JobDetail, row: CompletionRow) -> str:
+    """What the user asked in the row's prompt, without the chat template around it."""
+    one = client.jobs.completion(job.id, row.split, row.step, row.prompt_no, row.sample_no)
+    content = one.prompt_messages[-1].get("content") if one.prompt_messages else None
+    return content if isinstance(content, str) else one.prompt
 
 
 def summary(client: Reinforge, job: JobDetail, home: Path) -> dict[str, Any]:
     """What `demo-summary.json` holds; the adapter is unpacked below `home`. Raises `JobFailure` without success."""
     if job.status != JobStatus.SUCCEEDED:
-        message = (
-            job.error.message
-            if job.error
-            else f"it is {job.status}" + (f", {job.reason}" if job.reason else "")
-        )
+        state = f"it is {job.status}" + (f", {job.reason}" if job.reason else "")
+        message = job.error.message if job.error else state
         raise JobFailure(f"The demo job did not succeed: {message}", code=job.reason or str(job.status))
     if job.adapter is None:
         raise Unavailable(f"{job.id} succeeded without an adapter.", code="no_adapter")
