@@ -11,12 +11,14 @@ import importlib.metadata
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from transformers.utils.logging import disable_progress_bar
 
 from reinforge.errors import JobFailure
 from reinforge.records import Command, Ended, Phase, RunManifest, Started
@@ -46,6 +48,9 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True, help="folder with run.json")
     parser.add_argument("--offline", action="store_true", help="no supervisor: draw a progress bar")
     arguments = parser.parse_args()
+    # Progress bars and deprecations of the libraries are no news to whoever reads the trainer's log.
+    disable_progress_bar()
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
     folder: Path = arguments.run
     manifest = RunManifest.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
     with (
@@ -147,7 +152,7 @@ class Job:
         self.journal.log(
             "info",
             f"{self.spec.model}: {facts['architecture']}, {whole:,} parameters and {trainable:,} in the adapter, "
-            f"on {facts['device']} in {facts['precision']} with {facts['torch_threads']} threads; "
+            f"on {facts['device']} in {facts['precision']}, torch threads: {facts['torch_threads']}; "
             f"rewards run in jail {facts['jail']}",
         )
         for note in prompts.notes:
@@ -239,7 +244,7 @@ def pipe_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
     yield PipeReporter(
         folder,
         records=int(os.environ.get(RECORD_FD, "3")),
-        commands=sys.stdin.buffer,
+        commands=sys.stdin.fileno(),
         first_sequence=manifest.first_sequence,
     )
 
@@ -261,3 +266,7 @@ def offline_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]
 
 if __name__ == "__main__":
     main()
+    # All is said. A reward that still runs in the sandbox must not keep this process: its score is of no use.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -53,7 +53,7 @@ class ProgressDisplay:
                 self._bar.update(self._task, completed=record.step, numbers=_numbers(record.values))
             case Evaluated() | Ended() | Finding() | LogLine():
                 if line := _line(record):
-                    self._console.print(line, highlight=False, markup=False)
+                    self._console.print(line, highlight=False, markup=False, soft_wrap=True)
             case _:
                 pass
 

@@ -5,13 +5,14 @@ Both write the run folder: `records.jsonl`, `metrics.jsonl` (the trainer's own t
 """
 
 import hashlib
+import io
 import json
 import os
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -131,10 +132,12 @@ class RunFolder:
 
 
 class PipeReporter(RunFolder):
-    """Sends each record to the supervisor and takes its commands. The supervisor's end of either pipe closing means
-    that this attempt is over: the process ends at once, without a word."""
+    """Sends each record to the supervisor on one file descriptor and takes its commands on another.
 
-    def __init__(self, folder: Path, *, records: int, commands: BinaryIO, first_sequence: int = 1) -> None:
+    The supervisor's end of either closing means that this attempt is over: the process ends at once, without a word.
+    """
+
+    def __init__(self, folder: Path, *, records: int, commands: int, first_sequence: int = 1) -> None:
         super().__init__(folder, first_sequence=first_sequence)
         self._pipe = records
         threading.Thread(target=self._listen, args=(commands,), name="commands", daemon=True).start()
@@ -147,8 +150,9 @@ class PipeReporter(RunFolder):
         except BrokenPipeError:
             os._exit(EXIT_ORPHANED)
 
-    def _listen(self, commands: BinaryIO) -> None:
-        for line in commands:
+    def _listen(self, commands: int) -> None:
+        # Unbuffered: a buffered stream is locked while it waits, and the interpreter could not shut down.
+        for line in io.FileIO(commands, closefd=False):
             try:
                 self.receive(Command.model_validate_json(line))
             except ValidationError as error:

@@ -1,0 +1,97 @@
+"""Prompts: what is rendered, dealt out and refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import AutoTokenizer
+
+from reinforge.errors import JobFailure
+from reinforge.spec import DataSpec
+from tests.support.small_jobs import write_rows
+from tests.support.tiny_models import write_tokenizer
+from worker.training.data import ChatRenderer, Prompts, load_prompts
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["template", "plain"])
+def renderer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ChatRenderer:
+    folder = tmp_path_factory.mktemp("tokenizer")
+    write_tokenizer(folder, chat_template=request.param)
+    return ChatRenderer(AutoTokenizer.from_pretrained(folder))
+
+
+def load(
+    folder: Path, renderer: Any, rows: list[dict[str, Any]], *, max_tokens: int = 100, **data: Any
+) -> Prompts:
+    path = write_rows(folder / "rows.jsonl", rows)
+    return load_prompts(
+        DataSpec(dataset="x", **data), path, None, renderer=renderer, seed=3, max_tokens=max_tokens
+    )
+
+
+ROWS = [{"prompt": f"row {n}", "answer": n} for n in range(10)]
+
+
+def test_a_prompt_is_rendered_up_to_the_answer(tmp_path: Path, renderer: ChatRenderer) -> None:
+    prompts = load(tmp_path, renderer, ROWS, held_out_rows=0, system_prompt="be brief", sampling="in_order")
+    first = prompts.for_step(1, 1)[0]
+    if renderer.has_template:
+        assert first.text == "<system>be brief<user>row 0<assistant>"
+    else:
+        assert first.text == "be brief\n\nrow 0"
+    assert first.token_ids == renderer.token_ids(first.text)
+    assert (first.row_index, first.item) == (0, ROWS[0])
+    assert [message["role"] for message in first.messages] == ["system", "user"]
+
+
+def test_every_epoch_deals_every_row_once_in_a_new_order(tmp_path: Path, renderer: ChatRenderer) -> None:
+    prompts = load(tmp_path, renderer, ROWS, held_out_rows=0)
+    dealt = [prompt.row_index for step in range(1, 8) for prompt in prompts.for_step(step, 3)]
+    assert sorted(dealt[:10]) == sorted(dealt[10:20]) == list(range(10))
+    assert dealt[:10] != dealt[10:20]
+    assert [p.row_index for p in prompts.for_step(4, 3)] == dealt[9:12]
+
+
+def test_in_order_means_in_order(tmp_path: Path, renderer: ChatRenderer) -> None:
+    prompts = load(tmp_path, renderer, ROWS, held_out_rows=0, sampling="in_order")
+    assert [p.row_index for p in prompts.for_step(2, 6)] == [6, 7, 8, 9, 0, 1]
+
+
+def test_held_out_rows_are_never_dealt(tmp_path: Path, renderer: ChatRenderer) -> None:
+    prompts = load(tmp_path, renderer, ROWS, held_out_rows=4)
+    held_out = {prompt.row_index for prompt in prompts.for_evaluation(100)}
+    assert len(held_out) == 4
+    assert not held_out & {p.row_index for step in range(1, 20) for p in prompts.for_step(step, 3)}
+    assert len(prompts.for_evaluation(2)) == 2
+
+
+def test_one_row_trains_alone_and_says_so(tmp_path: Path, renderer: ChatRenderer) -> None:
+    prompts = load(tmp_path, renderer, ROWS[:1])
+    assert [p.row_index for p in prompts.for_step(5, 3)] == [0, 0, 0]
+    assert prompts.for_evaluation(5) == []
+    assert any("no held-out evaluation" in note for note in prompts.notes)
+
+
+def test_a_row_that_is_too_long_is_named(tmp_path: Path, renderer: ChatRenderer) -> None:
+    prompts = load(tmp_path, renderer, [*ROWS, {"prompt": "x" * 200}], held_out_rows=0)
+    with pytest.raises(JobFailure, match=r"row 11 has .* tokens; the limit is 100") as caught:
+        prompts.check()
+    assert caught.value.code == "data_error"
+
+
+def test_a_template_that_refuses_names_the_row(tmp_path: Path) -> None:
+    class Refusing:
+        chat_template = "…"
+
+        def apply_chat_template(self, messages: Any, **_: Any) -> str:
+            raise TypeError("no tools here")
+
+    prompts = load(tmp_path, ChatRenderer(Refusing()), ROWS[:2], held_out_rows=0)
+    with pytest.raises(JobFailure, match=r"Row 1 .*no tools here"):
+        prompts.check()
+
+
+def test_holding_out_everything_is_refused(tmp_path: Path, renderer: ChatRenderer) -> None:
+    with pytest.raises(JobFailure) as caught:
+        load(tmp_path, renderer, ROWS, held_out_rows=10)
+    assert caught.value.code == "data_error"

@@ -1,0 +1,176 @@
+"""One attempt as `worker.main` assembles it, with real sandboxed rewards: how it ends, and what it says about it."""
+
+import errno
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from reinforge.errors import JobFailure
+from reinforge.offline import sandbox
+from reinforge.records import RewardCode, RunManifest
+from tests.support.small_jobs import small_spec, write_rows
+from tests.support.tiny_models import write_tiny_model
+from worker.main import Job
+from worker.reporter import LocalReporter
+from worker.training.ends import End, end_of
+
+GOOD = """
+def grade(sample, item):
+    text = sample["output_text"]
+    return sum(c < "n" for c in text) / max(1, len(text))
+"""
+BROKEN = """
+def grade(sample, item):
+    return item["no such column"]
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def socket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("s") / "sandbox.sock"
+    with sandbox(path):
+        yield path
+
+
+class Attempt:
+    def __init__(self, folder: Path, model: Path, socket: Path) -> None:
+        self.folder, self.model, self.socket = folder, model, socket
+
+    def run(
+        self,
+        *,
+        source: str = GOOD,
+        rows: list[dict[str, Any]] | None = None,
+        resume: Path | None = None,
+        **changes: Any,
+    ) -> End:
+        reward = self.folder / "reward.py"
+        reward.write_text(source, encoding="utf-8")
+        dataset = write_rows(self.folder / "rows.jsonl", rows or [{"prompt": f"row {n}"} for n in range(12)])
+        manifest = RunManifest(
+            job="ftjob-test",
+            attempt=1,
+            spec=small_spec(**changes).model_dump(mode="json"),
+            model_path=str(self.model),
+            dataset_path=str(dataset),
+            rewards=[RewardCode(name="low", path=str(reward), revision="rew_1@1")],
+            sandbox_socket=str(self.socket),
+            resume_path=str(resume) if resume else None,
+        )
+        return Job(manifest, LocalReporter(self.folder)).run()
+
+    def records(self, kind: str) -> list[dict[str, Any]]:
+        lines = (self.folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
+        return [record for record in map(json.loads, lines) if record["kind"] == kind]
+
+
+@pytest.fixture
+def attempt(tmp_path: Path, model: Path, socket: Path) -> Attempt:
+    return Attempt(tmp_path, model, socket)
+
+
+def test_a_job_succeeds_and_says_what_ran_where(attempt: Attempt) -> None:
+    assert attempt.run(limits__steps=2).outcome == "succeeded"
+    (started,) = attempt.records("started")
+    facts = started["facts"]
+    assert facts["architecture"] == "Qwen3ForCausalLM"
+    assert facts["trainable_parameters"] == 2 * 4 * (32 + 32 + 32 + 16 + 32 + 16 + 32 + 32 + 3 * (32 + 64))
+    assert facts["jail"] and facts["engine"] == "transformers" and facts["versions"]["torch"]
+    assert attempt.records("rollouts")[-1]["revisions"] == {"low": "rew_1@1"}
+    (ended,) = attempt.records("ended")
+    assert (ended["outcome"], ended["step"]) == ("succeeded", 2)
+    assert {"loading", "generating", "updating", "saving"} <= {p["phase"] for p in attempt.records("phase")}
+
+
+def test_a_reward_that_always_raises_pauses_with_its_traceback_and_can_be_resumed(attempt: Attempt) -> None:
+    end = attempt.run(source=BROKEN, evaluation__rows=0, limits__steps=1)
+    assert (end.outcome, end.reason) == ("paused", "reward_errors")
+    assert "no such column" in (end.traceback or "")
+    assert end.hint
+    (state,) = attempt.records("resume_state_saved")
+    assert state["step"] == 0
+    resume = attempt.folder / "blobs" / state["blob"]["sha256"]
+    assert attempt.run(resume=resume, evaluation__rows=0, limits__steps=1).outcome == "succeeded"
+
+
+def test_a_reward_that_does_not_load_pauses(attempt: Attempt) -> None:
+    end = attempt.run(source="import no_such_module")
+    assert (end.outcome, end.reason) == ("paused", "reward_errors")
+    assert "no_such_module" in (end.message or "")
+
+
+def test_without_a_sandbox_the_job_pauses_before_it_trains(attempt: Attempt) -> None:
+    attempt.socket = attempt.folder / "nobody.sock"
+    end = attempt.run()
+    assert (end.outcome, end.reason) == ("paused", "sandbox_unavailable")
+    assert attempt.records("rollouts") == []
+
+
+def test_a_prompt_that_is_too_long_names_its_row(attempt: Attempt) -> None:
+    rows = [{"prompt": "short"}] * 5 + [{"prompt": "long " * 60}] + [{"prompt": "short"}] * 6
+    end = attempt.run(rows=rows)
+    assert (end.outcome, end.reason) == ("failed", "data_error")
+    assert "row 6 has 302 tokens; the limit is 246" in (end.message or "")
+
+
+def test_a_bad_row_is_named_with_its_line(attempt: Attempt) -> None:
+    end = attempt.run(rows=[{"prompt": "fine"}, {"prompt": ""}])
+    assert (end.outcome, end.reason) == ("failed", "data_error")
+    assert "line 2" in (end.message or "")
+
+
+def test_completions_longer_than_the_context_are_refused(attempt: Attempt) -> None:
+    end = attempt.run(rollout__max_completion_tokens=256)
+    assert (end.outcome, end.reason) == ("failed", "data_error")
+    assert "context of 256" in (end.message or "")
+
+
+def test_a_model_that_does_not_load_is_a_named_end(attempt: Attempt, tmp_path: Path) -> None:
+    attempt.model = tmp_path
+    end = attempt.run()
+    assert (end.outcome, end.reason) == ("failed", "model_load_failed")
+    assert "config.json" in (end.message or "")
+
+
+def test_a_resume_state_that_cannot_be_read_is_a_named_end(attempt: Attempt, tmp_path: Path) -> None:
+    (tmp_path / "state").write_bytes(b"no tar at all")
+    assert attempt.run(resume=tmp_path / "state").reason == "resume_state_invalid"
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "reason"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "failed", "out_of_memory"),
+        (
+            RuntimeError("[enforce fail] DefaultCPUAllocator: not enough memory: you tried"),
+            "failed",
+            "out_of_memory",
+        ),
+        (MemoryError(), "failed", "out_of_memory"),
+        (OSError(errno.ENOSPC, "No space left on device"), "failed", "disk_full"),
+        (JobFailure("gone", code="sandbox_unavailable", retryable=True), "paused", "sandbox_unavailable"),
+        (RuntimeError("something else"), "failed", "trainer_failed"),
+    ],
+)
+def test_every_error_becomes_a_named_end(error: Exception, outcome: str, reason: str) -> None:
+    end = end_of(error)
+    assert (end.outcome, end.reason) == (outcome, reason)
+    assert end.message
+
+
+def test_a_full_disk_still_lets_the_last_word_out(attempt: Attempt, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: LocalReporter, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(LocalReporter, "blob", full)
+    assert attempt.run().reason == "disk_full"
+    assert attempt.records("ended")[0]["reason"] == "disk_full"

@@ -1,0 +1,34 @@
+"""Learning rates by step."""
+
+import pytest
+
+from reinforge.spec import Optimizer
+from worker.training.schedule import learning_rate
+
+
+def rates(steps: int = 6, **settings: object) -> list[float]:
+    optimizer = Optimizer.model_validate({"learning_rate": 0.6, **settings})
+    return [learning_rate(optimizer, step, steps) for step in range(1, steps + 1)]
+
+
+def test_constant() -> None:
+    assert rates() == [0.6] * 6
+
+
+def test_warm_up_reaches_the_rate_at_its_last_step() -> None:
+    assert rates(warmup_steps=3) == pytest.approx([0.2, 0.4, 0.6, 0.6, 0.6, 0.6])
+
+
+def test_linear_falls_to_zero_behind_the_last_step() -> None:
+    assert rates(schedule="linear", warmup_steps=1) == pytest.approx([0.6, 0.6, 0.48, 0.36, 0.24, 0.12])
+
+
+def test_cosine_starts_at_the_rate_and_never_rises() -> None:
+    found = rates(schedule="cosine")
+    assert found[0] == pytest.approx(0.6)
+    assert found[3] == pytest.approx(0.3)
+    assert found == sorted(found, reverse=True)
+
+
+def test_a_warm_up_longer_than_the_job_is_no_error() -> None:
+    assert max(rates(steps=2, warmup_steps=4)) == pytest.approx(0.3)
