@@ -1,5 +1,6 @@
 """The command line as a process: output, errors and exit codes, against a real HTTP server."""
 
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -215,3 +216,8 @@ def test_login_stores_the_key_for_its_owner_alone(
     assert json.loads(path.read_text())[stub.url] == "rf-made"
     assert path.stat().st_mode & 0o077 == 0
     assert stub.seen[-1].headers["cookie"] == "reinforge_session=abc"
+
+
+def test_the_installed_command_is_the_one_that_explains_errors() -> None:
+    (command,) = importlib.metadata.entry_points(group="console_scripts", name="reinforge")
+    assert command.value == "reinforge.cli.main:main"
