@@ -146,10 +146,13 @@ def test_the_reward_rises(tmp_path: Path, architecture: Any, preset: str) -> Non
     model = write_tiny_model(tmp_path / "model", architecture)
     changes: dict[str, Any] = {
         "algorithm__preset": preset,
-        "limits__steps": 16,
+        "limits__steps": 20,
+        "rollout__prompts_per_step": 6,
         "rollout__completions_per_prompt": 8,
-        "optimizer__learning_rate": 0.1,
+        "adapter__rank": 8,
+        "optimizer__learning_rate": 0.04,
         "evaluation__every_steps": 0,
+        "evaluation__samples_per_row": 8,
     }
     job = SmallJob(tmp_path / "job", model, small_spec(**changes))
     job.train()
