@@ -85,9 +85,9 @@ class RunFolder:
         """Drop metrics of steps after `step`, left in the folder by an attempt that did not keep them; all at 0."""
         if not self._metrics.exists():
             return
-        lines = self._metrics.read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if step and line.endswith("\n") and json.loads(line)["step"] <= step]
-        self._metrics.write_text("".join(kept), encoding="utf-8")
+        lines = self._metrics.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if step and line.endswith(b"\n") and json.loads(line)["step"] <= step]
+        self._metrics.write_bytes(b"".join(kept))
 
     def blob(self, content: bytes) -> Blob:
         name = hashlib.sha256(content).hexdigest()

@@ -111,7 +111,8 @@ class SmallJob:
         )
 
     def records(self, kind: str | None = None) -> list[Record]:
-        lines = (self.folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
+        # Bytes: a completion may hold characters at which text would be split, such as U+2028.
+        lines = (self.folder / "records.jsonl").read_bytes().splitlines()
         found = [RECORD.validate_json(line) for line in lines]
         return [record for record in found if kind is None or record.kind == kind]
 

@@ -69,7 +69,7 @@ class Attempt:
         return Job(manifest, LocalReporter(self.folder)).run()
 
     def records(self, kind: str) -> list[dict[str, Any]]:
-        lines = (self.folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = (self.folder / "records.jsonl").read_bytes().splitlines()
         return [record for record in map(json.loads, lines) if record["kind"] == kind]
 
 
