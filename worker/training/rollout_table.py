@@ -61,7 +61,8 @@ def row_statuses(
             length=len(rollout.token_ids),
             finish_reason=rollout.finish_reason,
             error=rollout.score.error if rollout.score else None,
-            text=rollout.text[:TEXT_IN_ROW],
+            # The narrow row goes into a database whose text has no NUL; the table keeps what was written.
+            text=rollout.text[:TEXT_IN_ROW].replace("\0", "\ufffd"),
         )
         for rollout, reward, advantage in zip(rollouts, rewards, advantages, strict=True)
     ]
