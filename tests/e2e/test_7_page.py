@@ -1,0 +1,120 @@
+"""The page in a real browser on the running platform: watch a job live, read it, start one, take the adapter."""
+
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from reinforge.client import Reinforge
+from tests.e2e.browser import browser_page
+from tests.e2e.conftest import DEMO_JOB, Demo
+
+ARITHMETIC = DEMO_JOB.parent
+
+
+@pytest.fixture
+def page(client: Reinforge) -> Iterator[Page]:
+    with browser_page() as one:
+        one.goto(client.sign_in_link())
+        expect(one).to_have_url(re.compile(r"/jobs$"))
+        yield one
+
+
+def test_a_sign_in_link_works_once(client: Reinforge) -> None:
+    link = client.sign_in_link()
+    with browser_page() as first:
+        first.goto(link)
+        expect(first).to_have_url(re.compile(r"/jobs$"))
+    with browser_page() as second:
+        second.goto(link)
+        expect(second.get_by_text(re.compile("used up or expired"))).to_be_visible()
+
+
+def test_the_finished_job_shows_its_three_curves_in_words_and_numbers(page: Page, demo: Demo) -> None:
+    page.goto(f"{page.url.removesuffix('/jobs')}/jobs/{demo.summary['job_id']}")
+    for title in ("Reward", "Entropy", "Completion length"):
+        figure = page.get_by_role("figure").filter(has=page.get_by_text(title, exact=True)).first
+        expect(figure.locator("canvas").first).to_be_visible()
+        expect(figure).to_contain_text(re.compile(r"[0-9]"))
+    expect(page.get_by_text("Step 60 of 60")).to_be_visible()
+    after = demo.summary["reward_after"]
+    expect(page.get_by_text("Held-out reward").locator("..")).to_contain_text(f"{after:.2f}")
+
+
+def test_completions_of_a_group_are_side_by_side(page: Page, demo: Demo) -> None:
+    page.goto(f"{page.url.removesuffix('/jobs')}/jobs/{demo.summary['job_id']}?tab=completions")
+    cards = page.get_by_role("article")
+    expect(cards).to_have_count(8)
+    expect(cards.first).to_contain_text("reward")
+    expect(cards.first.locator("pre").first).to_contain_text("<answer>")
+
+
+def test_the_adapter_is_downloaded(page: Page, demo: Demo, tmp_path: Path) -> None:
+    page.goto(f"{page.url.removesuffix('/jobs')}/jobs/{demo.summary['job_id']}")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download adapter").click()
+    path = tmp_path / "adapter.tar.gz"
+    download.value.save_as(path)
+    with tarfile.open(path) as tar:
+        assert {"adapter_config.json", "adapter_model.safetensors"} <= {Path(n).name for n in tar.getnames()}
+
+
+def test_start_a_job_from_two_files_watch_it_live_and_cancel(page: Page, client: Reinforge) -> None:
+    """What the page draws while the job runs is what the database has."""
+    page.get_by_role("link", name="New job").first.click()
+    page.locator("input[type=file]").first.set_input_files(ARITHMETIC / "additions.jsonl")
+    expect(page.get_by_text(re.compile("512 rows"))).to_be_visible()
+    page.locator("input[type=file]").nth(1).set_input_files(ARITHMETIC / "reward.py")
+    page.get_by_label("Steps", exact=True).fill("500")
+    page.get_by_label("Prompts per step").fill("4")
+    page.get_by_role("button", name="Start the job").click()
+    expect(page).to_have_url(re.compile(r"/jobs/ftjob-"), timeout=40_000)
+    job_id = page.url.rsplit("/", 1)[1].split("?")[0]
+    expect(page.get_by_text(re.compile(r"^Step ([3-9]|\d\d+) of 500"))).to_be_visible(timeout=90_000)
+    reward = page.get_by_role("figure").filter(has=page.get_by_text("Reward", exact=True)).first
+    reward.get_by_role("button", name=re.compile("table", re.IGNORECASE)).click()
+    expect(reward.get_by_role("row").nth(3)).to_be_visible()
+    page.get_by_role("button", name="Cancel").first.click()
+    page.get_by_role("dialog").get_by_role("button", name=re.compile("Cancel")).last.click()
+    expect(page.get_by_text("Cancelled").first).to_be_visible(timeout=30_000)
+    series = next(s for s in client.jobs.metrics(job_id).series if s.key == "reward/mean")
+    shown = reward.get_by_role("row").filter(has=page.get_by_role("cell", name="1", exact=True)).first
+    expect(shown).to_contain_text(f"{series.values[0]:.2g}"[:4])
+
+
+def test_a_reward_that_does_not_parse_is_refused_next_to_its_field(page: Page, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.py"
+    bad.write_text("def grade(sample, item:\n    return 1\n")
+    page.goto(f"{page.url}/new")
+    page.locator("input[type=file]").first.set_input_files(ARITHMETIC / "additions.jsonl")
+    expect(page.get_by_text(re.compile("512 rows"))).to_be_visible()
+    page.locator("input[type=file]").nth(1).set_input_files(bad)
+    page.get_by_role("button", name="Start the job").click()
+    expect(page.get_by_text(re.compile("line 1")).first).to_be_visible(timeout=30_000)
+    assert page.url.endswith("/new")
+
+
+def test_html_in_a_completion_is_shown_and_never_run(page: Page, client: Reinforge, tmp_path: Path) -> None:
+    reward = (
+        "def grade(sample, item):\n"
+        "    print('<img src=x onerror=document.title=1>')\n"
+        "    return {'score': float(len(sample['output_text']) % 3), 'reason': '<script>document.title=2</script>'}\n"
+    )
+    data = client.datasets.push(ARITHMETIC / "additions.jsonl")
+    job = client.jobs.create(
+        {
+            "model": "starter-arith",
+            "data": {"dataset": data.id, "held_out_rows": 0},
+            "rewards": [{"type": "python", "source": reward}],
+            "rollout": {"prompts_per_step": 1, "completions_per_prompt": 2, "max_completion_tokens": 24},
+            "limits": {"steps": 1},
+        }
+    )
+    assert client.jobs.wait(job.id, timeout=120).status == "succeeded"
+    page.goto(f"{page.url.removesuffix('/jobs')}/jobs/{job.id}?tab=completions")
+    expect(page.get_by_text("<script>document.title=2</script>").first).to_be_visible()
+    assert page.title() not in ("1", "2")
+    assert page.locator("img[src=x]").count() == 0
