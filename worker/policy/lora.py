@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 from peft import PeftModel, get_peft_model_state_dict
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from worker.policy.base import (
@@ -120,11 +120,9 @@ class LoraPolicy:
     def export(self, folder: Path, *, base_model: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         tensors = get_peft_model_state_dict(self._peft, adapter_name=self.name, save_embedding_layers=False)
-        save_file(
-            {key: tensor.detach().cpu().contiguous() for key, tensor in sorted(tensors.items())},
-            folder / "adapter_model.safetensors",
-            metadata={"format": "pt"},
-        )
+        plain = {key: tensor.detach().cpu().contiguous() for key, tensor in sorted(tensors.items())}
+        # Written by us: safetensors' own `save_file` leaves files that only their owner can read.
+        (folder / "adapter_model.safetensors").write_bytes(save(plain, metadata={"format": "pt"}))
         config = self._peft.peft_config[self.name].to_dict()
         config |= {"base_model_name_or_path": base_model, "inference_mode": True}
         if isinstance(config["target_modules"], set):

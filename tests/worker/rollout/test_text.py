@@ -1,6 +1,5 @@
 """Token ids as text and as pieces."""
 
-
 import pytest
 from transformers import AutoTokenizer
 
