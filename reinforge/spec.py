@@ -7,7 +7,7 @@ discriminated union, so that a variant of GRPO is a way to fill slots and never 
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 
 class SpecModel(BaseModel):
@@ -86,7 +86,6 @@ class PythonReward(SpecModel):
     """What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job."""
     timeout_seconds: float = Field(default=2.0, gt=0, le=60)
     """Wall time for one completion."""
-    memory_mb: int = Field(default=1024, ge=64, le=4096)
 
     @model_validator(mode="after")
     def one_origin(self) -> Self:
@@ -97,7 +96,12 @@ class PythonReward(SpecModel):
         return self
 
 
-Reward = Annotated[PythonReward, Field(discriminator="type")]
+def _python_by_default(value: Any) -> Any:
+    """A reward without `type` is Python: discriminators do not look at defaults."""
+    return {"type": "python", **value} if isinstance(value, dict) else value
+
+
+Reward = Annotated[Annotated[PythonReward, Field(discriminator="type")], BeforeValidator(_python_by_default)]
 
 
 # ── Algorithm: four slots ───────────────────────────────────────────────────────────────────────────────────

@@ -85,3 +85,9 @@ def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         load(tmp_path / "none.yaml")
     assert caught.value.code == "file_not_found"
+
+
+def test_a_reward_is_python_unless_it_says_otherwise(tmp_path: Path) -> None:
+    assert load(write(tmp_path, GOOD.replace("type: python, ", ""))).rewards[0].type == "python"
+    with pytest.raises(InvalidInput):
+        load(write(tmp_path, GOOD.replace("type: python", "type: pyhton")))

@@ -2571,11 +2571,6 @@ export interface components {
              * @default 2
              */
             timeout_seconds?: number;
-            /**
-             * Memory Mb
-             * @default 1024
-             */
-            memory_mb?: number;
         };
         /** RecordBatch */
         RecordBatch: {
