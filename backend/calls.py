@@ -148,4 +148,5 @@ def _result(call: Call) -> dict[str, Any]:
         code=call.error.get("code"),
         hint=call.error.get("hint"),
         param=call.error.get("param"),
+        errors=call.error.get("errors"),
     )

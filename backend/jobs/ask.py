@@ -159,8 +159,7 @@ async def _check_prompts(plan: Plan, calls: Calls, rows: Rows, param: str) -> No
     try:
         answer = await calls.ask("render", payload, timeout=WAIT_SECONDS)
     except InvalidInput as error:
-        error.param = param
-        raise
+        raise _refused_prompts(error, rows, param) from error
     longest, limit = answer["longest"], plan.prompt_limit
     context = answer.get("context_length")
     if limit is None and context is not None:
@@ -179,3 +178,18 @@ async def _check_prompts(plan: Plan, calls: Calls, rows: Rows, param: str) -> No
                 f"both share the model's context of {context or plan.model.context_length}."
             ),
         )
+
+
+def _refused_prompts(error: InvalidInput, rows: Rows, param: str) -> InvalidInput:
+    """A refused `render` in terms of the job: the worker counts the rows that it was sent and knows no fields."""
+    if error.param != "data.dataset":  # the model itself cannot be used
+        return InvalidInput(
+            error.message, code=error.code, hint=error.hint, param="model", errors=error.errors
+        )
+    errors = [
+        each | {"row": rows[each["row"]][0] + 1, "param": param} if "row" in each else each
+        for each in error.errors
+    ]
+    numbers = [each["row"] for each in errors if "row" in each]
+    where = f"Row {numbers[0]}: " if numbers else ""
+    return InvalidInput(where + error.message, code=error.code, hint=error.hint, param=param, errors=errors)

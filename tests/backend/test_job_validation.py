@@ -26,6 +26,39 @@ def test_the_longest_prompts_are_measured(backend: Backend) -> None:
         refused(backend.api.post("/jobs", json=spec), "rollout.max_prompt_tokens", "prompt_too_long")
 
 
+def test_a_row_that_the_template_refuses_is_named_as_the_dataset_counts_it(backend: Backend) -> None:
+    def refuse(payload: dict[str, Any]) -> dict[str, Any]:
+        row = next(i for i, messages in enumerate(payload["rows"]) if "bad" in messages[0]["content"])
+        failure = {"message": "The template does not take it.", "code": "prompt_not_renderable", "row": row}
+        error = {
+            "message": failure["message"],
+            "code": failure["code"],
+            "type": "invalid_request_error",
+            "hint": "Mend the row.",
+            "param": "data.dataset",
+            "errors": [failure],
+        }
+        return {"error": error}
+
+    rows = [{"prompt": text} for text in ("the longest of all", "bad", "short row")]
+    with backend.lane(render=refuse):
+        spec = backend.spec(data={"dataset": backend.add_dataset(rows)})
+        error = refused(backend.api.post("/jobs", json=spec), "data.dataset", "prompt_not_renderable")
+    assert "Row 2" in error["message"]
+    assert error["errors"][0]["row"] == 2
+
+
+def test_a_model_whose_files_cannot_be_used_is_the_models_fault(backend: Backend) -> None:
+    def refuse(payload: dict[str, Any]) -> dict[str, Any]:
+        error = {"message": "The model has no tokenizer.json.", "code": "no_tokenizer", "param": "model"}
+        return {
+            "error": error | {"hint": "Save its tokenizer.", "type": "invalid_request_error", "errors": []}
+        }
+
+    with backend.lane(render=refuse):
+        refused(backend.api.post("/jobs", json=backend.spec()), "model", "no_tokenizer")
+
+
 def test_a_large_dataset_is_read_in_another_process(backend: Backend) -> None:
     rows = [{"prompt": f"{n}", "filler": "x" * 2000} for n in range(3000)]
     good = backend.spec(data={"dataset": backend.add_dataset(rows)})
