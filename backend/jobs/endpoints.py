@@ -1,4 +1,4 @@
-"""POST, GET /api/v1/jobs · GET /jobs/{id} · POST /jobs/{id}/cancel."""
+"""POST, GET /api/v1/jobs · GET /jobs/{id} · POST /jobs/{id}/cancel, /resume."""
 
 from typing import Annotated, Any
 
@@ -80,6 +80,12 @@ async def get_job(id: str, session: Session, who: Reader) -> JobDetail:
 async def cancel_job(id: str, session: Session, who: Writer) -> JobDetail:
     """At once when no worker has the job; else it is `cancelling` until its worker has stopped."""
     return job_detail(await service.cancel(session, who.project_id, id))
+
+
+@router.post("/jobs/{id}/resume", operation_id="resumeJob")
+async def resume_job(id: str, request: Request, session: Session, who: Writer) -> JobDetail:
+    """Queue a paused job: its next attempt continues from where it paused."""
+    return job_detail(await service.resume(session, who.project_id, id, request.app.state.wake_ups))
 
 
 router.include_router(watching)

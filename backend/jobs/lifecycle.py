@@ -104,6 +104,24 @@ async def cancel(session: AsyncSession, job: Job) -> None:
     await change_status(session, job, JobStatus.CANCELLING, reason="requested")
 
 
+async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
+    """Queue a locked, paused job; its next attempt continues from the resume state.
+
+    Raises StateConflict (`job_not_paused`).
+    """
+    status = JobStatus(job.status)
+    if status is not JobStatus.PAUSED:
+        raise StateConflict(
+            f"The job is {status}; only a paused job can be resumed.",
+            code="job_not_paused",
+            hint="It has ended; start a new job with the same specification."
+            if status in FINAL
+            else "It goes on by itself.",
+        )
+    job.lost_attempts = 0
+    await enqueue(session, job, wake_ups)
+
+
 async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
     """The lease of a locked job has run out: queue it again, end what was being cancelled, give up in the end."""
     attempt = await session.get_one(Attempt, (job.id, job.attempt))

@@ -1,4 +1,4 @@
-"""Creating, finding and cancelling jobs."""
+"""Creating, cancelling and resuming jobs."""
 
 from pathlib import Path
 from typing import Any
@@ -86,4 +86,11 @@ async def cancel(session: AsyncSession, project_id: str, job_id: str) -> Job:
     """Raises NotFound, StateConflict (`job_not_cancellable`)."""
     job = await lifecycle.lock_job(session, job_id, project_id)
     await lifecycle.cancel(session, job)
+    return job
+
+
+async def resume(session: AsyncSession, project_id: str, job_id: str, wake_ups: WakeUps) -> Job:
+    """Raises NotFound, StateConflict (`job_not_paused`)."""
+    job = await lifecycle.lock_job(session, job_id, project_id)
+    await lifecycle.resume(session, job, wake_ups)
     return job

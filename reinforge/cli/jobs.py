@@ -129,6 +129,26 @@ def cancel(id: JobId, json: Json = False) -> None:
 
 
 @app.command()
+def resume(
+    id: JobId,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Follow it to the end; the exit code tells how it ended.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Let a paused job go on from where it paused."""
+    with connect() as client:
+        job = client.jobs.resume(id)
+        if not quiet:
+            err.print(f"{job.id} is {job.status}: {client.base_url}/jobs/{job.id}")
+        if wait:
+            _finish(client, id, json=json, quiet=quiet)
+        elif json:
+            output.print_json(job)
+
+
+@app.command()
 def completions(
     id: JobId,
     step: Annotated[int | None, typer.Option(help="Step; default the newest.")] = None,
@@ -180,6 +200,8 @@ def report(job: JobDetail) -> None:
             out.print(f"  hint       {job.error.hint}", markup=False)
         if job.error.traceback:
             out.print(job.error.traceback, markup=False)
+    if job.status == JobStatus.PAUSED:
+        out.print(f"  go on with  reinforge job resume {job.id}", markup=False)
 
 
 def _finish(client: Reinforge, id: str, *, json: bool, quiet: bool, exit_status: bool = True) -> None:

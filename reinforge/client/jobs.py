@@ -44,6 +44,10 @@ class Jobs:
     def cancel(self, id: str) -> JobDetail:
         return JobDetail.model_validate(self._transport.post(f"/jobs/{id}/cancel"))
 
+    def resume(self, id: str) -> JobDetail:
+        """Queue a paused job; it continues from where it paused."""
+        return JobDetail.model_validate(self._transport.post(f"/jobs/{id}/resume"))
+
     def metrics(self, id: str) -> Metrics:
         return Metrics.model_validate(self._transport.get(f"/jobs/{id}/metrics"))
 

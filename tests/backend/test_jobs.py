@@ -229,3 +229,64 @@ def test_what_has_ended_cannot_be_cancelled(open_lane: Backend) -> None:
     trainer.end("cancelled")
     again = open_lane.api.post(f"/jobs/{job}/cancel")
     assert (again.status_code, again.headers["x-should-retry"]) == (409, "false")
+
+
+# ── Resuming ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def paused_after_step_2(backend: Backend) -> str:
+    """A job that paused in its third step, whose completions are stored."""
+    job = backend.create_job()
+    trainer = backend.claim(job)
+    trainer.start()
+    for step in (1, 2, 3):
+        trainer.step(step)
+        if step == 2:
+            trainer.resume_state(2)
+    trainer.end("paused", reason="reward_errors", message="All rows failed.", hint="Mend it.")
+    return job
+
+
+def test_a_paused_job_goes_on_from_its_resume_state(open_lane: Backend) -> None:
+    job = paused_after_step_2(open_lane)
+    assert open_lane.door.post("/jobs/claim", json={"worker": "wrk_test", "job": job}).status_code == 204
+    open_lane.sql("UPDATE job SET lost_attempts = 4 WHERE id = %s", job)
+
+    resumed = open_lane.api.post(f"/jobs/{job}/resume")
+    assert resumed.status_code == 200, resumed.text
+    assert (resumed.json()["status"], resumed.json()["error"]) == ("queued", None)
+    assert open_lane.sql("SELECT lost_attempts FROM job WHERE id = %s", job) == [(0,)]
+    wanted = f"['{job}']"
+    messages = [json.loads(path.read_text()) for path in (open_lane.home / "broker" / "queue").iterdir()]
+    assert sum(message["headers"]["argsrepr"] == wanted for message in messages) == 2
+
+    trainer = open_lane.claim(job)
+    assert (trainer.attempt, trainer.claimed["resume_step"]) == (2, 2)
+    [series] = [
+        each
+        for each in open_lane.api.get(f"/jobs/{job}/metrics").json()["series"]
+        if each["key"] == "reward/mean"
+    ]
+    assert series["steps"] == [1, 2]
+    trainer.start(step=2)
+    trainer.step(3)
+    trainer.checkpoint(3, final=True)
+    trainer.end("succeeded", step=3)
+    assert open_lane.job(job)["status"] == "succeeded"
+
+
+def test_only_a_paused_job_is_resumed(open_lane: Backend) -> None:
+    job = open_lane.create_job()
+    for _ in range(2):  # queued, then cancelled
+        refused = open_lane.api.post(f"/jobs/{job}/resume")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "job_not_paused")
+        assert refused.json()["error"]["hint"]
+        assert refused.headers["x-should-retry"] == "false"
+        open_lane.api.post(f"/jobs/{job}/cancel")
+    assert open_lane.api.post("/jobs/ftjob-none/resume").status_code == 404
+
+
+def test_a_viewer_resumes_nothing(open_lane: Backend) -> None:
+    job = paused_after_step_2(open_lane)
+    assert open_lane.add_key("viewer").post(f"/jobs/{job}/resume").status_code == 403
+    assert open_lane.job(job)["status"] == "paused"

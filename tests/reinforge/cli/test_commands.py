@@ -173,6 +173,17 @@ def test_watch_ends_with_the_job(stub: StubServer, status: str, code: int) -> No
     assert "step 1/3  reward 0.500" in done.stderr
 
 
+def test_a_paused_job_tells_how_to_go_on_and_does(stub: StubServer) -> None:
+    paused = JOB | {"status": "paused", "error": {"code": "reward_errors", "message": "All rows failed."}}
+    stub.on("GET", "/jobs/ftjob-1", Answer(200, paused))
+    assert "reinforge job resume ftjob-1" in run(stub, "job", "show", "ftjob-1").stdout
+    stub.on("POST", "/jobs/ftjob-1/resume", Answer(200, JOB | {"status": "queued"}))
+    done = run(stub, "job", "resume", "ftjob-1")
+    assert done.returncode == 0, done.stderr
+    assert "ftjob-1 is queued" in done.stderr
+    assert stub.seen[-1].path.endswith("/jobs/ftjob-1/resume")
+
+
 def test_a_broken_stream_is_taken_up_where_it_broke(stub: StubServer) -> None:
     def step(seq: int, number: int) -> dict[str, Any]:
         return event(seq, "metrics", step=number, kind="train", values={"reward/mean": number / 10})
