@@ -73,6 +73,12 @@ class Group:
     samples: Sequence[Scorable]
 
 
+MEND_HINT = (
+    "A job keeps the code it was created with: mend the reward, test it and start a new job; "
+    "resume this one only if the fault lay elsewhere."
+)
+
+
 class RewardsFailed(JobFailure):
     """Rewards failed in a way that pauses the job; `traceback` is the most frequent error's."""
 

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from worker.rewards.base import RewardResult, RewardsFailed, Score
+from worker.rewards.base import MEND_HINT, RewardResult, RewardsFailed, Score
 
 WINDOW_STEPS = 3
-HINT = "Read the message beside the completions, mend the reward, test it, then resume the job."
+HINT = f"Read the message beside the completions. {MEND_HINT}"
 
 
 @dataclass(slots=True)

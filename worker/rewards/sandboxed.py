@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reinforge.errors import JobFailure
-from worker.rewards.base import Group, RewardResult, RewardsFailed, Scorable, Score
+from worker.rewards.base import MEND_HINT, Group, RewardResult, RewardsFailed, Scorable, Score
 from worker.sandbox.client import SandboxClient
 from worker.sandbox.limits import Timeouts
 from worker.sandbox.outcome import CallOutcome, Granularity, Isolation, RewardRow, RowResult
@@ -113,7 +113,7 @@ class SandboxedScorer:
             raise RewardsFailed(
                 f"The reward {reward.name} cannot be loaded: {_first_line(outcome.message)}",
                 traceback=outcome.message,
-                hint="Mend its code, test it, then resume the job.",
+                hint=MEND_HINT,
             )
         if outcome.status != "ok":
             raise JobFailure(
@@ -128,7 +128,7 @@ class SandboxedScorer:
             raise RewardsFailed(
                 f"The reward {reward.name} failed ({failed[0].status}) and is set to pause the job on any error.",
                 traceback=failed[0].message,
-                hint="Mend its code, test it, then resume the job.",
+                hint=MEND_HINT,
             )
         return results
 
