@@ -27,7 +27,8 @@ class Outbox:
     """One writer (the pipe's reader), one sender; any thread may ask whether it is empty."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("w+b")
+        # Unbuffered: what a full disk refused would stay in the buffer and fail every later seek and read.
+        self._file = path.open("w+b", buffering=0)
         self._places: deque[_Place] = deque()
         self._change = threading.Condition()
         self._end = 0
@@ -38,8 +39,8 @@ class Outbox:
             kept = None
             try:
                 self._file.seek(self._end)
-                self._file.write(data)
-                self._file.flush()
+                if self._file.write(data) != len(data):  # the rest did not fit; the next record overwrites it
+                    kept = data
             except OSError:
                 kept = data
             self._places.append(_Place(record.sequence, self._end, len(data), kept))

@@ -1,5 +1,8 @@
 """Records that wait: in order, on disk, and in memory when the disk takes no more."""
 
+import contextlib
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -55,9 +58,23 @@ def test_a_batch_is_bounded_in_number_and_bytes(outbox: Outbox, monkeypatch: pyt
     assert sequences(outbox.peek()) == [6], "a record larger than a batch still goes, alone"
 
 
-def test_on_a_full_disk_records_are_held_in_memory(outbox: Outbox) -> None:
+@contextlib.contextmanager
+def files_no_larger_than(size: int) -> Iterator[None]:
+    """Writes beyond `size` fail part of the way, as they do when a disk fills up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_on_a_full_disk_records_are_held_in_memory(outbox: Outbox, tmp_path: Path) -> None:
     outbox.put(line(1))
-    outbox._file = Path("/dev/full").open("w+b")  # noqa: SIM115 - the device that is always full
-    outbox.put(line(2, "the end of the job"))
-    outbox.acknowledge(1)
-    assert outbox.peek() == [line(2, "the end of the job")]
+    with files_no_larger_than((tmp_path / "outbox.jsonl").stat().st_size + 10):
+        outbox.put(line(2, "the end of the job"))
+        assert sequences(outbox.peek()) == [1, 2], "what was written before is still read"
+        outbox.acknowledge(1)
+        assert outbox.peek() == [line(2, "the end of the job")]
+    outbox.put(line(3))
+    assert outbox.peek() == [line(2, "the end of the job"), line(3)]
