@@ -70,16 +70,34 @@ async def add(database: Database, calls: Calls, body: ModelCreate, created_by: s
         return await repository.put(session, body.id, values, replace=True)
 
 
+async def ensure_builtin(database: Database, calls: Calls, id: str) -> None:
+    """Describe a built-in model now, for a job that comes before `seed_builtin` got round to it.
+
+    Raises Unavailable `no_worker` and others; does nothing for other models.
+    """
+    if id not in BUILTIN:
+        return
+    async with database.transaction() as session:
+        if await repository.find(session, id) is not None:
+            return
+    await _describe_builtin(database, calls, id)
+
+
+async def _describe_builtin(database: Database, calls: Calls, id: str) -> None:
+    source = BUILTIN[id]
+    facts = await calls.ask("inspect_model", {"source": source}, timeout=_BUILTIN_SECONDS)
+    async with database.transaction() as session:
+        await repository.put(session, id, _values(source, facts), replace=True)
+
+
 async def seed_builtin(database: Database, calls: Calls) -> None:
     """Describe the models that come with the worker, as soon as one is there to look; ends when it is done."""
-    waiting = dict(BUILTIN)
+    waiting = set(BUILTIN)
     while waiting:
-        for id, source in list(waiting.items()):
+        for id in sorted(waiting):
             try:
-                facts = await calls.ask("inspect_model", {"source": source}, timeout=_BUILTIN_SECONDS)
-                async with database.transaction() as session:
-                    await repository.put(session, id, _values(source, facts), replace=True)
-                del waiting[id]
+                await _describe_builtin(database, calls, id)
+                waiting.remove(id)
             except (ReinforgeError, SQLAlchemyError) as error:
                 log.debug("%s waits: %s", id, error)
         if waiting:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from backend.auth import Reader, SettingsDep, Writer
+from backend.base_models import service as base_models
 from backend.calls import CallsDep
 from backend.cursors import cut, encode_cursor
 from backend.database import DatabaseDep, Session
@@ -42,6 +43,7 @@ async def create_job(
     Answers 422 with `param` for what is wrong with it, 503 `no_worker` when no worker can check it.
     """
     asked = fingerprint(await request.body())
+    await base_models.ensure_builtin(database, calls, spec.model)
     async with database.transaction() as session:
         if (stored := await once.peek(session, asked)) is not None:
             return stored

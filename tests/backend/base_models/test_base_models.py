@@ -97,6 +97,21 @@ def test_the_starter_model_appears_once_a_worker_is_there(
     assert taken.status_code == 409
 
 
+def test_a_job_on_the_starter_model_need_not_wait_until_it_appears(lane: Backend) -> None:
+    """The first thing people do after the start is to send a job."""
+    lane.sql("DELETE FROM base_model WHERE id = 'starter-arith'")
+    dataset = lane.api.post("/datasets", files={"file": ("rows.jsonl", b'{"prompt": "1+1="}\n')}).json()
+    spec = {
+        "model": "starter-arith",
+        "data": {"dataset": dataset["id"]},
+        "rewards": [{"source": "def grade(sample, item):\n    return 1.0\n"}],
+    }
+    answer = lane.api.post("/jobs", json=spec)
+    # This worker has no sandbox, so the job itself is refused, but not for want of the model.
+    assert answer.json()["error"]["code"] != "model_not_found", answer.text
+    assert lane.api.get("/models/starter-arith").status_code == 200
+
+
 @pytest.fixture
 def empty_backend(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
     with Backend(database_url, tmp_path_factory.mktemp("empty")) as running:
