@@ -111,7 +111,7 @@ def test_cancel_ends_it_soon_and_twice_is_a_conflict(client: Reinforge, spec: An
         ({"model": "no-such-model"}, "model", "no-such-model"),
         ({"rollout": {"completions_per_prompt": 1}}, "rollout.completions_per_prompt", "2"),
         ({"rewards": [{"type": "python", "source": "def grade(sample, item:\n"}]}, "rewards[0]", "line 1"),
-        ({"rewards": [{"type": "python", "source": "x = 1\n"}]}, "rewards[0]", "callable"),
+        ({"rewards": [{"type": "python", "source": "x = 1\n"}]}, "rewards[0]", "defines no reward"),
         ({"rewards": [{"type": "python", "reward": "rew_none"}]}, "rewards[0].reward", "rew_none"),
         ({"data": {"dataset": "file-none"}}, "data.dataset", "file-none"),
         ({"rollout": {"max_completion_tokens": 100_000}}, "rollout.max_completion_tokens", "context"),

@@ -100,7 +100,7 @@ def test_as_a_normal_user(open_folder: Path) -> None:
         shutil.copy(library, prefix / "lib" / library.name)
     packages = open_folder / "packages"
     subprocess.run(["cp", "-a", "--reflink=auto", sysconfig.get_path("purelib"), packages], check=True)
-    for editable in [*packages.glob("*reinforge*.pth"), *packages.glob("_editable_impl_reinforge*")]:
+    for editable in packages.glob("*reinforge*.pth"):
         editable.unlink()
     subprocess.run(["chown", "-R", f"{UID}:{UID}", str(open_folder / "user")], check=True)
     environment = {

@@ -41,7 +41,9 @@ def test_the_finished_job_shows_its_three_curves_in_words_and_numbers(page: Page
         expect(figure).to_contain_text(re.compile(r"[0-9]"))
     expect(page.get_by_text("Step 60 of 60")).to_be_visible()
     after = demo.summary["reward_after"]
-    expect(page.get_by_text("Held-out reward").locator("..")).to_contain_text(f"{after:.2f}")
+    expect(page.get_by_text("Held-out reward", exact=True).locator("..").first).to_contain_text(
+        f"{after:.2f}"
+    )
 
 
 def test_completions_of_a_group_are_side_by_side(page: Page, demo: Demo) -> None:
@@ -66,7 +68,7 @@ def test_start_a_job_from_two_files_watch_it_live_and_cancel(page: Page, client:
     """What the page draws while the job runs is what the database has."""
     page.get_by_role("link", name="New job").first.click()
     page.locator("input[type=file]").first.set_input_files(ARITHMETIC / "additions.jsonl")
-    expect(page.get_by_text(re.compile("512 rows"))).to_be_visible()
+    expect(page.get_by_text(re.compile("512 rows")).first).to_be_visible()
     page.locator("input[type=file]").nth(1).set_input_files(ARITHMETIC / "reward.py")
     page.get_by_label("Steps", exact=True).fill("500")
     page.get_by_label("Prompts per step").fill("4")
@@ -90,7 +92,7 @@ def test_a_reward_that_does_not_parse_is_refused_next_to_its_field(page: Page, t
     bad.write_text("def grade(sample, item:\n    return 1\n")
     page.goto(f"{page.url}/new")
     page.locator("input[type=file]").first.set_input_files(ARITHMETIC / "additions.jsonl")
-    expect(page.get_by_text(re.compile("512 rows"))).to_be_visible()
+    expect(page.get_by_text(re.compile("512 rows")).first).to_be_visible()
     page.locator("input[type=file]").nth(1).set_input_files(bad)
     page.get_by_role("button", name="Start the job").click()
     expect(page.get_by_text(re.compile("line 1")).first).to_be_visible(timeout=30_000)
