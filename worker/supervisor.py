@@ -8,6 +8,7 @@
 The lease decides: once it is lost the trainer is gone within two seconds and nothing more is sent.
 """
 
+import errno
 import logging
 import threading
 import time
@@ -27,7 +28,7 @@ from worker.lease import Heart, Lease
 from worker.models.sources import ModelStore
 from worker.outbox import Outbox
 from worker.run_folder import RunFolder, make_run_folder, prepare
-from worker.sender import Sender
+from worker.sender import STORAGE_PATIENCE_SECONDS, Sender
 from worker.slots import Slot
 from worker.trainer_process import TRAINER, TrainerProcess
 
@@ -49,7 +50,7 @@ class Outcome(StrEnum):
     STOPPED = "stopped"
     """This worker is going down; the job's lease runs out and another attempt continues."""
     REFUSED = "refused"
-    """The backend does not take the records."""
+    """The backend does not take the records, or cannot keep them; it was told so."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,19 @@ class Supervisor:
     """Set when the worker is to go down."""
     command: Sequence[str] = TRAINER
     heartbeat_seconds: float = HEARTBEAT_SECONDS
+    storage_patience_seconds: float = STORAGE_PATIENCE_SECONDS
 
     def run(self, claimed: Claimed) -> Outcome:
         """From the claim to the job's end. Call it in a thread that outlives the job."""
         log.info("%s attempt %s begins", claimed.job, claimed.attempt)
-        folder = make_run_folder(self.runs, claimed)
-        attempt = _Attempt(self, claimed, folder, Lease(claimed.lease_seconds), Outbox(folder.outbox))
+        lease = Lease(claimed.lease_seconds)
+        try:
+            folder = make_run_folder(self.runs, claimed)
+            outbox = Outbox(folder.outbox)
+        except OSError as error:
+            end = _ended(_not_prepared(error), sequence=1)
+            return Outcome.DELIVERED if _post_end(self.door, claimed, end) else Outcome.STOPPED
+        attempt = _Attempt(self, claimed, folder, lease, outbox)
         try:
             outcome = attempt.run()
         finally:
@@ -91,11 +99,20 @@ class _Attempt:
     last_sequence: int = 0
     last_step: int = 0
     ended: bool = False
+    cancelling: bool = False
+    """A cancel came before there was a trainer to tell."""
     sender: Sender = field(init=False)
     heart: Heart = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sender = Sender(self.parent.door, self.claimed, self.lease, self.outbox, self.folder.blobs)
+        self.sender = Sender(
+            self.parent.door,
+            self.claimed,
+            self.lease,
+            self.outbox,
+            self.folder.blobs,
+            self.parent.storage_patience_seconds,
+        )
         self.heart = Heart(
             self.parent.door, self.claimed, self.lease, self._command, every=self.parent.heartbeat_seconds
         )
@@ -118,7 +135,7 @@ class _Attempt:
             self.folder.outbox.unlink(missing_ok=True)
 
     def _prepare(self) -> bool:
-        """Whether there is something to train. Downloads run aside, so that a lost lease need not wait for them."""
+        """Whether there is something to train. Downloads run aside: no lost lease and no cancel waits for them."""
         failure: list[Exception] = []
 
         def work() -> None:
@@ -135,20 +152,25 @@ class _Attempt:
 
         thread = threading.Thread(target=work, name=f"prepare-{self.claimed.job}", daemon=True)
         thread.start()
-        while thread.is_alive() and not self._must_leave():
+        while thread.is_alive() and not self._must_leave() and not self.cancelling:
             thread.join(TICK_SECONDS)
         if self._must_leave():
             return False
-        if failure:
+        if self.cancelling:
+            self._keep(_cancelled(self.last_sequence + 1))
+        elif failure:
             self._end(_not_prepared(failure[0]))
-            return False
-        return True
+        return not self.ended
 
     def _train(self) -> None:
         kills_before = postmortem.memory_kills()
-        self.trainer = trainer = TrainerProcess(
-            self.folder.path, self.folder.log, self.parent.slot, self._keep, self.parent.command
-        )
+        try:
+            self.trainer = trainer = TrainerProcess(
+                self.folder.path, self.folder.log, self.parent.slot, self._keep, self.parent.command
+            )
+        except OSError as error:
+            self._end(_not_prepared(error))
+            return
         status = self._watch(trainer)
         trainer.close()
         if status is None or self.ended:
@@ -189,34 +211,22 @@ class _Attempt:
                 stopped_at = stopped_at or time.monotonic()
                 if not self.ended or time.monotonic() - stopped_at > STOP_DELIVER_SECONDS:
                     return Outcome.STOPPED
-            if self.sender.refusal is not None:
-                return self._report_refusal(self.sender.refusal)
+            if self.sender.failure is not None:
+                self._report_instead(self.sender.failure)
+                return Outcome.REFUSED
             time.sleep(TICK_SECONDS)
         if self.ended:
             return Outcome.DELIVERED
         return Outcome.LEASE_LOST if self.lease.lost is not None else Outcome.STOPPED
 
-    def _report_refusal(self, why: str) -> Outcome:
-        """Say why the job ends in place of the record that was refused."""
-        end = Ended(
-            sequence=self.sender.acknowledged + 1,
-            ts=time.time(),
-            outcome="failed",
-            reason="record_refused",
-            message=f"The backend refused what the trainer reported: {why}"[:2000],
-            hint="Are backend and worker of the same version?",
-            step=self.last_step,
-        )
-        try:
-            self.parent.door.post_records(
-                self.claimed.job, self.claimed.job_token, self.claimed.attempt, [end]
-            )
-        except ReinforgeError as error:
-            log.error("%s: nor can its end be delivered: %s", self.claimed.job, error.message)
-        return Outcome.REFUSED
+    def _report_instead(self, failure: JobFailure) -> None:
+        """Say why the job ends in place of the record that cannot be delivered."""
+        tail = postmortem.log_tail(self.folder.log)
+        end = _ended(failure, sequence=self.sender.acknowledged + 1, step=self.last_step, tail=tail)
+        _post_end(self.parent.door, self.claimed, end)
 
     def _must_leave(self) -> bool:
-        return self.lease.lost is not None or self.parent.stop.is_set() or self.sender.refusal is not None
+        return self.lease.lost is not None or self.parent.stop.is_set() or self.sender.failure is not None
 
     def _keep(self, record: Record) -> None:
         self.last_sequence = record.sequence
@@ -226,21 +236,42 @@ class _Attempt:
 
     def _end(self, failure: JobFailure, *, tail: str | None = None) -> None:
         """Write the record that the trainer did not write."""
-        end = Ended(
-            sequence=self.last_sequence + 1,
-            ts=time.time(),
-            outcome="paused" if failure.retryable else "failed",
-            reason=failure.code,
-            message=failure.message,
-            hint=failure.hint,
-            step=self.last_step,
-            traceback=tail,
-        )
-        self._keep(end)
+        self._keep(_ended(failure, sequence=self.last_sequence + 1, step=self.last_step, tail=tail))
 
     def _command(self, command: Command) -> bool:
         trainer = self.trainer
-        return trainer is not None and trainer.command(command)
+        if trainer is None:
+            # Not counted as delivered: it comes again with the next heartbeat, if by then there is a trainer.
+            self.cancelling = self.cancelling or command.kind == "cancel"
+            return False
+        return trainer.command(command)
+
+
+def _ended(failure: JobFailure, *, sequence: int, step: int = 0, tail: str | None = None) -> Ended:
+    return Ended(
+        sequence=sequence,
+        ts=time.time(),
+        outcome="paused" if failure.retryable else "failed",
+        reason=failure.code,
+        message=failure.message,
+        hint=failure.hint,
+        step=step,
+        traceback=tail,
+    )
+
+
+def _cancelled(sequence: int) -> Ended:
+    return Ended(sequence=sequence, ts=time.time(), outcome="cancelled", reason="cancel_requested")
+
+
+def _post_end(door: Door, claimed: Claimed, end: Ended) -> bool:
+    """Deliver an end past the outbox; whether it arrived. If not, the job's lease runs out."""
+    try:
+        door.post_records(claimed.job, claimed.job_token, claimed.attempt, [end])
+    except ReinforgeError as error:
+        log.error("%s: its end (%s) cannot be delivered: %s", claimed.job, end.reason, error.message)
+        return False
+    return True
 
 
 def _not_prepared(error: Exception) -> JobFailure:
@@ -253,8 +284,15 @@ def _not_prepared(error: Exception) -> JobFailure:
         )
     if isinstance(error, ReinforgeError):
         return JobFailure(error.message, code=error.code, hint=error.hint)
-    if isinstance(error, OSError) and any(text in str(error) for text in postmortem.DISK_TEXTS):
-        return JobFailure(str(error), code="disk_full", hint=postmortem.DISK_HINT)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return JobFailure(f"The worker's disk is full: {error}", code="disk_full", hint=postmortem.DISK_HINT)
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        message = f"The worker ran out of memory: {error}"
+        return JobFailure(message, code="out_of_memory", hint=postmortem.MEMORY_HINT)
     log.error("a job could not be prepared", exc_info=error)
     detail = "".join(traceback.format_exception_only(error)).strip()
-    return JobFailure(f"The job could not be prepared: {detail}", code="preparation_failed")
+    return JobFailure(
+        f"The job could not be prepared: {detail}",
+        code="preparation_failed",
+        hint="The worker's log has the details; check that its data folder exists and can be written.",
+    )

@@ -63,7 +63,14 @@ class TrainerProcess:
             raise
         finally:
             os.close(write_end)
-        remember_process(slot, self._process.pid, run)
+        try:
+            remember_process(slot, self._process.pid, run)
+        except OSError:
+            os.close(read_end)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            raise
         self._pipe = os.fdopen(read_end, "rb")
         self._reader = threading.Thread(target=self._read, name=f"records-{self._process.pid}", daemon=True)
         self._reader.start()

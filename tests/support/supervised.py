@@ -35,7 +35,7 @@ def wait_for(condition: Callable[[], Any], seconds: float = 20) -> Any:
 def is_running(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # gone before, or while it was read
         return False
     return state != "Z"
 

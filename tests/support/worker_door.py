@@ -28,6 +28,8 @@ class DoorState:
     lease_taken: bool = False
     refuse_heartbeats: bool = False
     refuse_records: bool = False
+    refuse_blobs: str | None = None
+    """Answer uploads with 503 and this code."""
     redirect_blobs_to: str | None = None
     damage_blobs: int = 0
     """So many downloads arrive with a byte changed."""
@@ -87,6 +89,8 @@ class _Handler(BaseHTTPRequestHandler):
         sha256 = self.path.rpartition("/")[2].partition("?")[0]
         if state.away:
             return self._error(503, "unavailable")
+        if state.refuse_blobs:
+            return self._error(503, state.refuse_blobs)
         if state.redirect_blobs_to and self.path.startswith("/worker"):
             return self._reply(307, headers={"location": f"{state.redirect_blobs_to}/store/{sha256}"})
         if self.path.startswith("/store") and "authorization" in self.headers:

@@ -1,7 +1,10 @@
 """The supervisor with a toy trainer and a toy backend: what reaches the backend, and why a job ended."""
 
+import dataclasses
+import errno
 import hashlib
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -175,6 +178,45 @@ def test_records_that_the_backend_refuses_end_the_job_with_that_reason(bench: Be
     assert bench.end()["reason"] == "record_refused"
 
 
+@pytest.mark.parametrize("code", ["storage_full", "storage_unavailable"])
+def test_an_object_store_that_stays_out_of_order_pauses_the_job(bench: Bench, code: str) -> None:
+    bench.server.state.refuse_blobs = code
+    bench.supervisor = dataclasses.replace(bench.supervisor, storage_patience_seconds=0.5)
+    assert bench.run("metrics:2 print:the_last_words blob sleep") is Outcome.REFUSED
+    end = bench.end()
+    assert (end["outcome"], end["reason"], end["sequence"]) == ("paused", code, 3)
+    assert code in end["message"] and "resume" in end["hint"]
+    assert "the last words" in end["traceback"]
+
+
+def test_an_object_store_that_recovers_costs_nothing(bench: Bench) -> None:
+    state = bench.server.state
+    state.refuse_blobs = "storage_unavailable"
+    thread = bench.run_aside("metrics:1 blob metrics:1 end")
+    written = bench.folder / "records.jsonl"
+    wait_for(lambda: written.exists() and written.read_text().count("\n") == 4)
+    state.refuse_blobs = None
+    thread.join(30)
+    assert bench.outcome is Outcome.DELIVERED
+    assert [record["sequence"] for record in state.records] == [1, 2, 3, 4]
+
+
+def test_a_job_cancelled_while_it_is_prepared_does_not_wait_for_the_download(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    downloaded = threading.Event()
+    monkeypatch.setattr("worker.supervisor.prepare", lambda *_: downloaded.wait(60))
+    bench.server.state.commands.append({"id": "cmd_1", "kind": "cancel"})
+    thread = bench.run_aside("end")
+    try:
+        thread.join(10)
+        assert bench.outcome is Outcome.DELIVERED
+    finally:
+        downloaded.set()
+        thread.join(10)
+    assert (bench.end()["outcome"], bench.end()["reason"]) == ("cancelled", "cancel_requested")
+
+
 # ── Why a trainer ended ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -232,6 +274,38 @@ def test_a_job_that_cannot_be_prepared_ends_with_the_reason(
     assert bench.run("end", **changes) is Outcome.DELIVERED
     assert (bench.end()["outcome"], bench.end()["reason"]) == (outcome, reason)
     assert bench.end()["hint"]
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("where", "error", "reason"),
+    [
+        ("worker.supervisor.make_run_folder", FULL, "disk_full"),
+        ("worker.supervisor.Outbox", FULL, "disk_full"),
+        ("worker.supervisor.prepare", FULL, "disk_full"),
+        ("worker.trainer_process.remember_process", FULL, "disk_full"),
+        (
+            "worker.trainer_process.subprocess.Popen",
+            OSError(errno.ENOMEM, "Cannot allocate memory"),
+            "out_of_memory",
+        ),
+        ("worker.supervisor.make_run_folder", PermissionError(errno.EACCES, "No."), "preparation_failed"),
+    ],
+)
+def test_a_worker_that_cannot_even_begin_says_why(
+    bench: Bench, where: str, error: OSError, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(where, fail)
+    assert bench.run("sleep") is Outcome.DELIVERED
+    assert (bench.end()["outcome"], bench.end()["reason"]) == ("failed", reason)
+    assert bench.end()["hint"]
+    pid = bench.folder / "pid"
+    assert not pid.exists() or not is_running(int(pid.read_text()))
 
 
 def test_a_damaged_download_is_fetched_again(bench: Bench) -> None:
