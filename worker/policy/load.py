@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from reinforge.errors import JobFailure
+from worker.policy.memory import is_out_of_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,13 @@ class BaseModel:
 
 
 def load_base_model(path: Path) -> BaseModel:
-    """Load safetensors weights and a fast tokenizer. Raises JobFailure `model_load_failed`."""
-    if not (path / "config.json").is_file():
-        raise _failed(path, "it has no config.json")
+    """Load safetensors weights and a fast tokenizer.
+
+    Raises JobFailure `model_load_failed`; what lack of memory raises is let through.
+    """
+    for name in ("config.json", "tokenizer.json"):  # without the second, transformers makes an empty tokenizer
+        if not (path / name).is_file():
+            raise _failed(path, f"it has no {name}")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
@@ -36,10 +40,12 @@ def load_base_model(path: Path) -> BaseModel:
             trust_remote_code=False,
             output_loading_info=True,
         )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        raise _failed(
-            path, str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-        ) from error
+    except Exception as error:
+        # A stranger's configuration can fail anywhere in the library, in any way.
+        if is_out_of_memory(error):
+            raise
+        lines = str(error).strip().splitlines()
+        raise _failed(path, lines[0][:500] if lines else repr(error)) from error
     if missing := sorted(loading["missing_keys"]):
         # transformers would go on with random numbers in their place.
         raise _failed(path, f"{len(missing)} weights are missing, the first is {missing[0]}")

@@ -5,9 +5,8 @@ import traceback
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-
 from reinforge.errors import JobFailure
+from worker.policy.memory import is_out_of_memory
 
 FRAMES = 20
 """Innermost frames of a traceback that are kept."""
@@ -26,9 +25,10 @@ def end_of(error: BaseException) -> End:
     """The end that an error means. Reasons: the codes of JobFailure, `out_of_memory`, `disk_full`, `trainer_failed`."""
     if isinstance(error, JobFailure):
         outcome: Literal["paused", "failed"] = "paused" if error.retryable else "failed"
-        return End(outcome, error.code, error.message, error.hint, getattr(error, "traceback", None))
-    trace = "".join(traceback.format_exception(error, limit=-FRAMES))
-    if isinstance(error, MemoryError | torch.OutOfMemoryError) or _cpu_allocation_failed(error):
+        trace = getattr(error, "traceback", None) or (_trace(error.__cause__) if error.__cause__ else None)
+        return End(outcome, error.code, error.message, error.hint, trace)
+    trace = _trace(error)
+    if is_out_of_memory(error):
         hint = (
             "Lower rollout.max_completion_tokens, rollout.prompts_per_step or adapter.rank, "
             "or use a machine with more memory."
@@ -43,9 +43,8 @@ def end_of(error: BaseException) -> End:
     return End("failed", "trainer_failed", message, "The traceback is in the job's log.", trace)
 
 
-def _cpu_allocation_failed(error: BaseException) -> bool:
-    """PyTorch's CPU allocator raises a plain RuntimeError."""
-    return isinstance(error, RuntimeError) and "not enough memory" in str(error)
+def _trace(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error, limit=-FRAMES))
 
 
 def _first_line(error: BaseException) -> str:

@@ -2,7 +2,8 @@
 
 import errno
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -136,9 +137,74 @@ def test_completions_longer_than_the_context_are_refused(attempt: Attempt) -> No
 
 def test_a_model_that_does_not_load_is_a_named_end(attempt: Attempt, tmp_path: Path) -> None:
     attempt.model = tmp_path
+    for missing in ("config.json", "tokenizer.json"):
+        end = attempt.run()
+        assert (end.outcome, end.reason) == ("failed", "model_load_failed")
+        assert missing in (end.message or "")
+        (tmp_path / missing).write_text("{}")
+
+
+def truncate_weights(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+
+
+def remove_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+
+
+def scramble_weights(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"\xff" * 1000)
+
+
+def mistype_config(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"hidden_size": "wide"}))
+
+
+def break_config(folder: Path) -> None:
+    (folder / "config.json").write_text("{")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        truncate_weights,
+        remove_weights,
+        scramble_weights,
+        mistype_config,
+        break_config,
+    ],
+)
+def test_a_damaged_model_is_a_named_end_with_its_traceback(
+    attempt: Attempt, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    attempt.model = Path(shutil.copytree(attempt.model, tmp_path / "damaged"))
+    damage(attempt.model)
     end = attempt.run()
     assert (end.outcome, end.reason) == ("failed", "model_load_failed")
-    assert "config.json" in (end.message or "")
+    assert "damaged" in (end.message or "")
+    assert end.hint
+    assert "Traceback" in (end.traceback or "")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory."),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: not enough memory: you tried"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+    ],
+)
+def test_a_model_that_is_too_large_is_not_a_damaged_one(
+    attempt: Attempt, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("worker.policy.load.AutoModelForCausalLM.from_pretrained", fail)
+    end = attempt.run()
+    assert (end.outcome, end.reason) == ("failed", "out_of_memory")
 
 
 def test_a_resume_state_that_cannot_be_read_is_a_named_end(attempt: Attempt, tmp_path: Path) -> None:
