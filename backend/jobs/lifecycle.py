@@ -14,13 +14,14 @@ from backend.database import after_commit
 from backend.events import notify
 from backend.ids import new_id
 from backend.jobs.view import job_view
-from backend.models import Attempt, Event, Job, JobCommand, now
+from backend.models import Attempt, Event, Job, JobCommand, LogLineRow, now
 from backend.queue import WakeUps
 from reinforge.errors import NotFound, StateConflict
 from reinforge.schemas.worker_door import LEASE_SECONDS
 from reinforge.states import CANCELLABLE, FINAL, JobStatus, check_transition
 
 MAX_LOST_ATTEMPTS = 5
+LOG_TAIL_LINES = 60
 _WITHOUT_WORKER = frozenset({JobStatus.VALIDATING, JobStatus.QUEUED, JobStatus.PAUSED})
 
 
@@ -134,10 +135,18 @@ async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> No
             "code": "worker_lost",
             "message": f"The worker was lost {job.lost_attempts} times without a checkpoint in between.",
             "hint": "Look at the log of the worker; it may have run out of memory. Then start the job again.",
+            "traceback": await _log_tail(session, job.id),
         }
         await change_status(session, job, JobStatus.FAILED, reason="worker_lost", error=error)
     else:
         await enqueue(session, job, wake_ups, reason="lease_lost")
+
+
+async def _log_tail(session: AsyncSession, job_id: str) -> str | None:
+    """The last lines that any attempt reported: a lost worker sends no others."""
+    query = select(LogLineRow.message).where(LogLineRow.job_id == job_id)
+    lines = (await session.scalars(query.order_by(LogLineRow.seq.desc()).limit(LOG_TAIL_LINES))).all()
+    return "\n".join(reversed(lines)) or None
 
 
 def lease_end() -> datetime:

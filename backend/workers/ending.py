@@ -25,24 +25,20 @@ async def end_attempt(session: AsyncSession, job: Job, attempt: Attempt, record:
         case "succeeded":
             await _succeed(session, job)
         case "failed":
-            await change_status(
-                session, job, JobStatus.FAILED, reason=record.reason, error=_error(record, "trainer_failed")
-            )
+            error = _error(record)
+            await change_status(session, job, JobStatus.FAILED, reason=error["code"], error=error)
         case "paused":
-            await change_status(
-                session, job, JobStatus.PAUSED, reason=record.reason, error=_error(record, "paused")
-            )
+            why = _error(record) if record.message is not None else None  # None: it was asked for
+            await change_status(session, job, JobStatus.PAUSED, reason=record.reason, error=why)
         case "cancelled":
             await change_status(session, job, JobStatus.CANCELLED, reason=record.reason or "trainer_stopped")
 
 
-def _error(record: Ended, default: str) -> dict[str, Any] | None:
-    if record.reason is None and record.message is None:
-        return None
+def _error(record: Ended) -> dict[str, Any]:
     return {
-        "code": record.reason or default,
-        "message": record.message or "The trainer gave no message; its log has the last lines.",
-        "hint": record.hint,
+        "code": record.reason or "trainer_failed",
+        "message": record.message or "The trainer gave no reason.",
+        "hint": record.hint or "The log has the last lines.",
         "traceback": record.traceback,
     }
 

@@ -165,6 +165,28 @@ def test_progress_forgives_lost_workers(backend: Backend) -> None:
     assert (backend.job(job)["status"], backend.job(job)["attempt"]) == ("queued", 7)
 
 
+def test_a_job_whose_workers_are_lost_shows_the_last_lines_of_its_log(backend: Backend) -> None:
+    job = backend.create_job()
+    trainer = backend.claim(job)
+    trainer.start()
+    for number in range(100):
+        trainer.send({"kind": "log", "level": "info", "message": f"line {number}"})
+    backend.sql("UPDATE job SET lost_attempts = 4 WHERE id = %s", job)
+    lose_lease(backend, trainer)
+    error = backend.job(job)["error"]
+    assert error["code"] == "worker_lost" and error["hint"]
+    lines = error["traceback"].splitlines()
+    assert (lines[0], lines[-1]) == ("line 40", "line 99")
+
+
+def test_a_failure_without_a_word_is_still_an_error(backend: Backend) -> None:
+    job = backend.create_job()
+    backend.claim(job).end("failed")
+    failed = backend.job(job)
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "trainer_failed")
+    assert failed["error"]["message"] and failed["error"]["hint"]
+
+
 def test_a_resumed_attempt_leaves_one_history(backend: Backend) -> None:
     job = backend.create_job(limits={"steps": 9})
     first = backend.claim(job)
