@@ -1,0 +1,119 @@
+"""The peer of `step.py`: TRL's GRPOTrainer on the same model, rows, reward and settings, at its best on a CPU.
+
+Run by `step.py` in a process of its own; writes `{"ends", "rewards", "lengths", "sample_seconds"}`, one number per
+step. Differences from TRL's defaults, each because it is faster or the same mathematics as the other side: no
+gradient checkpointing, float32, no logging, no saving, no dropout, a constant learning rate without weight decay.
+"""
+
+import argparse
+import json
+import runpy
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from peft import LoraConfig
+from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+
+
+class Timed(GRPOTrainer):
+    """Notes how long each step's completions took, rewards included."""
+
+    sample_seconds: list[float]
+
+    def _generate_and_score_completions(self, inputs: Any) -> Any:
+        started = time.monotonic()
+        made = super()._generate_and_score_completions(inputs)
+        self.sample_seconds.append(time.monotonic() - started)
+        return made
+
+
+class Ends(TrainerCallback):
+    def __init__(self) -> None:
+        self.at: list[float] = []
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        self.at.append(time.monotonic())
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    for name in ("model", "dataset", "reward", "settings", "out"):
+        options.add_argument(f"--{name}", type=Path, required=True)
+    given = options.parse_args()
+    job = json.loads(given.settings.read_text(encoding="utf-8"))
+    rollout, optimizer, adapter, micro_batches = (
+        job["rollout"], job["optimizer"], job["adapter"], job["micro_batches"]
+    )  # fmt: skip
+    grade = runpy.run_path(str(given.reward))["grade"]
+    rewards: list[float] = []
+    lengths: list[float] = []
+
+    def correct(completions: Any, completion_ids: Any, answer: list[str], **_: Any) -> list[float]:
+        texts = [completion[0]["content"] for completion in completions]
+        graded = [
+            grade({"output_text": text}, {"answer": right}) for text, right in zip(texts, answer, strict=True)
+        ]
+        scores = [each["score"] for each in graded]
+        rewards.append(sum(scores) / len(scores))
+        lengths.append(sum(map(len, completion_ids)) / len(completion_ids))
+        return scores
+
+    rows = [json.loads(line) for line in given.dataset.read_text(encoding="utf-8").splitlines()]
+    completions = rollout["prompts_per_step"] * rollout["completions_per_prompt"]
+    ends = Ends()
+    trainer = Timed(
+        model=AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32),
+        processing_class=AutoTokenizer.from_pretrained(given.model),
+        reward_funcs=correct,
+        train_dataset=Dataset.from_list([{"prompt": row["messages"], "answer": row["answer"]} for row in rows]),
+        peft_config=LoraConfig(
+            r=adapter["rank"], lora_alpha=2 * adapter["rank"], target_modules="all-linear", task_type="CAUSAL_LM"
+        ),
+        callbacks=[ends],
+        args=GRPOConfig(
+            output_dir=str(given.out.parent / "trl"),
+            max_steps=job["limits"]["steps"],
+            per_device_train_batch_size=completions // micro_batches,
+            gradient_accumulation_steps=micro_batches,
+            num_generations=rollout["completions_per_prompt"],
+            max_completion_length=rollout["max_completion_tokens"],
+            temperature=1.0,
+            loss_type="grpo",
+            beta=0.0,
+            num_iterations=1,
+            learning_rate=optimizer["learning_rate"],
+            lr_scheduler_type="constant",
+            weight_decay=0.0,
+            max_grad_norm=1.0,
+            optim="adamw_torch",
+            use_cpu=True,
+            bf16=False,
+            fp16=False,
+            gradient_checkpointing=False,
+            disable_dropout=True,
+            use_vllm=False,
+            dataloader_pin_memory=False,
+            logging_strategy="no",
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+            seed=0,
+        ),
+    )  # fmt: skip
+    trainer.sample_seconds = []
+    trainer.train()
+    found = {
+        "ends": ends.at,
+        "rewards": rewards,
+        "lengths": lengths,
+        "sample_seconds": trainer.sample_seconds,
+    }
+    given.out.write_text(json.dumps(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
