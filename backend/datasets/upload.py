@@ -5,7 +5,6 @@ The file's bytes are hashed and counted on their way, and the upload ends at the
 
 import contextlib
 import hashlib
-import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +19,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from reinforge.dataset.limits import readable
 from reinforge.errors import InvalidInput, TooLarge
-from reinforge.storage.base import disk_error
+from reinforge.storage.base import disk_error, scratch_file
 
 _MAX_FIELD_BYTES = 65_536
 _MAX_PARTS = 20
@@ -44,14 +43,13 @@ class Upload:
 async def receive(request: Request, folder: Path, limit: int) -> AsyncIterator[Upload]:
     """The request's `file` part in a temporary file below `folder`, removed at the end of the block.
 
-    Raises TooLarge `file_too_large`, InvalidInput `missing_file`, `invalid_multipart`.
+    Raises TooLarge `file_too_large`, InvalidInput `missing_file`, `invalid_multipart`, StorageError.
     """
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > limit + _MAX_FIELD_BYTES:
         raise too_large(limit)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _remove_abandoned(folder)
-    with tempfile.NamedTemporaryFile(dir=folder, prefix="upload-") as file:
+    with scratch_file(folder, "upload-") as file:
         parts = _Parts(file, limit)
         parser = MultipartParser(_boundary(request), parts.callbacks())  # type: ignore[arg-type]
         try:

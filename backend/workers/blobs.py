@@ -1,7 +1,6 @@
 """Blobs: immutable files by their SHA-256, streamed in and out without being held in memory."""
 
 import hashlib
-import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import IO
@@ -10,7 +9,7 @@ import anyio.to_thread
 
 from backend.objects import Objects
 from reinforge.errors import InvalidInput, TooLarge
-from reinforge.storage.base import disk_error
+from reinforge.storage.base import disk_error, scratch_file
 
 
 async def receive(
@@ -20,9 +19,8 @@ async def receive(
 
     Raises InvalidInput (`blob_mismatch`), TooLarge, StorageError (`storage_full`).
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder, prefix="blob-") as file:
-        size, found = await spool(body, file.file, limit)
+    with scratch_file(folder, "blob-") as file:
+        size, found = await spool(body, file, limit)
         if found != sha256:
             raise InvalidInput(
                 f"The body's SHA-256 is {found}, not {sha256}.",

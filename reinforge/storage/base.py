@@ -4,8 +4,9 @@ import errno
 import os
 import re
 import secrets
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, Protocol
 
@@ -148,6 +149,25 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise disk_error(error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch_file(folder: Path, prefix: str) -> Iterator[IO[bytes]]:
+    """A named file in `folder`, which is made if need be, that is gone when the block ends.
+
+    Flush it inside the block. Raises StorageError when it cannot be made.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = tempfile.NamedTemporaryFile(dir=folder, prefix=prefix)  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise disk_error(error) from error
+    try:
+        yield made
+    finally:
+        # Closing tries again to write what a full disk has refused; that error would hide the first one.
+        with suppress(OSError):
+            made.close()
 
 
 def disk_error(error: OSError) -> StorageError:

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import resource
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -202,6 +203,43 @@ def small(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
         module_database_url, tmp_path_factory.mktemp("small"), upload_limit_bytes=1_000_000
     ) as running:
         yield running
+
+
+def test_on_a_full_disk_nothing_is_kept_and_that_is_said(small: Backend) -> None:
+    before = stored(small)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # writes fail part of the way
+    try:
+        answers = [
+            push(small, JSONL * 10),
+            small.door.put("/blobs/" + hashlib.sha256(JSONL).hexdigest(), content=JSONL),
+        ]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    for answer in answers:
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (503, "storage_full")
+        assert error["hint"]
+    assert stored(small) == before
+
+
+def test_an_upload_folder_that_cannot_be_used_is_named(small: Backend) -> None:
+    folder = small.home / "uploads"
+    folder.mkdir(exist_ok=True)
+    folder.rename(small.home / "away")
+    folder.touch()
+    try:
+        answers = [
+            push(small, JSONL),
+            small.door.put("/blobs/" + hashlib.sha256(JSONL).hexdigest(), content=JSONL),
+        ]
+    finally:
+        folder.unlink()
+        (small.home / "away").rename(folder)
+    for answer in answers:
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (503, "storage_unavailable"), error
+        assert error["hint"]
 
 
 def test_a_file_just_over_the_limit_is_told_so(small: Backend) -> None:
