@@ -4,6 +4,7 @@
 Both write the run folder: `records.jsonl`, `metrics.jsonl` (the trainer's own truth) and `blobs/<sha256>`.
 """
 
+import errno
 import hashlib
 import io
 import json
@@ -23,7 +24,6 @@ EXIT_ORPHANED = 75
 """Exit code of a trainer whose supervisor has gone (EX_TEMPFAIL)."""
 
 R = TypeVar("R", bound=BaseRecord)
-CommandKind = Literal["cancel", "pause", "checkpoint"]
 
 
 class Reporter(Protocol):
@@ -53,7 +53,8 @@ class RunFolder:
     def __init__(self, folder: Path, *, first_sequence: int = 1) -> None:
         self.folder = folder
         self._sequence = first_sequence
-        self._records = (folder / "records.jsonl").open("ab")
+        # Unbuffered: what a full disk refused would otherwise be tried again with every later record.
+        self._records = (folder / "records.jsonl").open("ab", buffering=0)
         self._metrics = folder / "metrics.jsonl"
         self._blobs = folder / "blobs"
         self._blobs.mkdir(exist_ok=True)
@@ -65,17 +66,26 @@ class RunFolder:
     def report(self, record: type[R], **fields: Any) -> R:
         with self._lock:
             made = record(sequence=self._sequence, ts=time.time(), **fields)
-            self._sequence += 1
             line = made.model_dump_json().encode() + b"\n"
             try:
-                self._records.write(line)
-                self._records.flush()
+                self._append(line)
             except OSError:
                 # The last word must get out even when the disk is full: that is what it says.
                 if record is not Ended:
                     raise
+            self._sequence += 1  # only now: a record that was not sent must leave no gap
             self._send(line)
         return made
+
+    def _append(self, line: bytes) -> None:
+        """Add a whole line to `records.jsonl`, or nothing. Raises OSError."""
+        size = os.fstat(self._records.fileno()).st_size
+        try:
+            if self._records.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder))
+        except OSError:
+            self._records.truncate(size)
+            raise
 
     def metrics(self, step: int, kind: Literal["train", "held_out"], values: dict[str, float | None]) -> None:
         with self._metrics.open("a", encoding="utf-8") as file:

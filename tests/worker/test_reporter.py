@@ -1,12 +1,14 @@
 """The run folder and the twins that write it."""
 
+import errno
 import json
 import os
+import resource
 from pathlib import Path
 
 import pytest
 
-from reinforge.records import RECORD, Blob, Command, LogLine
+from reinforge.records import RECORD, Blob, Command, Ended, LogLine
 from worker.reporter import LocalReporter, PipeReporter
 
 
@@ -80,3 +82,28 @@ def test_the_pipe_carries_the_same_lines_as_the_file(tmp_path: Path, monkeypatch
         assert pipe.read() == (tmp_path / "records.jsonl").read_bytes()
     # The listening thread ends the process at EOF, so the other end stays open until the process is gone.
     assert commands_in > 0
+
+
+def test_a_full_disk_leaves_no_gap_and_no_torn_line(tmp_path: Path) -> None:
+    """The last word follows what was really sent: the backend refuses records that are not in sequence."""
+    read_end, write_end = os.pipe()
+    commands, keeps_open = os.pipe()
+    reporter = PipeReporter(tmp_path, records=write_end, commands=commands)
+    reporter.report(LogLine, level="info", message="before")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "records.jsonl").stat().st_size + 10, hard))
+    try:
+        with pytest.raises(OSError) as caught:
+            reporter.report(LogLine, level="info", message="does not fit")
+        reporter.report(Ended, outcome="failed", reason="disk_full")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        sent = [json.loads(line) for line in pipe]
+    assert [(record["sequence"], record["kind"]) for record in sent] == [(1, "log"), (2, "ended")]
+    assert caught.value.errno == errno.ENOSPC
+    kept = (tmp_path / "records.jsonl").read_bytes()
+    assert [json.loads(line)["sequence"] for line in kept.splitlines()] == [1]
+    assert kept.endswith(b"\n")
+    assert keeps_open > 0
