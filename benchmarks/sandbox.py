@@ -108,17 +108,18 @@ def scoring(client: SandboxClient, rounds: int) -> list[dict[str, float]]:
         if not in_sandbox(client, chosen) == in_process(chosen) == in_fresh_processes(chosen):
             sys.exit("the sides disagree about the scores")
 
-        def peers(chosen: list[RewardRow] = chosen) -> tuple[float, float]:
-            return timed(lambda: in_process(chosen)), timed(lambda: in_fresh_processes(chosen))
+        naive: list[float] = []
 
         def ours(chosen: list[RewardRow] = chosen) -> float:
             return timed(lambda: in_sandbox(client, chosen))
 
+        def peers(chosen: list[RewardRow] = chosen, naive: list[float] = naive) -> float:
+            naive.append(timed(lambda: in_fresh_processes(chosen)))
+            return timed(lambda: in_process(chosen))
+
         pairs = alternate(rounds, ours, peers)
-        seconds, plain, fresh = (
-            median(side)
-            for side in ([p[0] for p in pairs], [p[1][0] for p in pairs], [p[1][1] for p in pairs])
-        )
+        seconds, plain = median([pair[0] for pair in pairs]), median([pair[1] for pair in pairs])
+        fresh = median(naive)
         found.append(
             {
                 "rows": size,

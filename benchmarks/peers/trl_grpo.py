@@ -39,80 +39,86 @@ class Ends(TrainerCallback):
         self.at.append(time.monotonic())
 
 
+class Reward:
+    """The demo's reward as TRL calls one, and what it saw: a mean reward and length per step."""
+
+    __name__ = "correct"
+
+    def __init__(self, path: Path) -> None:
+        self._grade = runpy.run_path(str(path))["grade"]
+        self.means: list[float] = []
+        self.lengths: list[float] = []
+
+    def __call__(self, completions: Any, completion_ids: Any, answer: list[str], **_: Any) -> list[float]:
+        scores = [
+            self._grade({"output_text": completion[0]["content"]}, {"answer": right})["score"]
+            for completion, right in zip(completions, answer, strict=True)
+        ]
+        self.means.append(sum(scores) / len(scores))
+        self.lengths.append(sum(map(len, completion_ids)) / len(completion_ids))
+        return scores
+
+
+def config(job: dict[str, Any], folder: Path) -> GRPOConfig:
+    rollout, micro_batches = job["rollout"], job["micro_batches"]
+    completions = rollout["prompts_per_step"] * rollout["completions_per_prompt"]
+    return GRPOConfig(
+        output_dir=str(folder),
+        max_steps=job["limits"]["steps"],
+        per_device_train_batch_size=completions // micro_batches,
+        gradient_accumulation_steps=micro_batches,
+        num_generations=rollout["completions_per_prompt"],
+        max_completion_length=rollout["max_completion_tokens"],
+        temperature=1.0,
+        loss_type="grpo",
+        beta=0.0,
+        num_iterations=1,
+        learning_rate=job["optimizer"]["learning_rate"],
+        lr_scheduler_type="constant",
+        weight_decay=0.0,
+        max_grad_norm=1.0,
+        optim="adamw_torch",
+        use_cpu=True,
+        bf16=False,
+        fp16=False,
+        gradient_checkpointing=False,
+        disable_dropout=True,
+        use_vllm=False,
+        dataloader_pin_memory=False,
+        logging_strategy="no",
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        seed=0,
+    )
+
+
 def main() -> None:
     options = argparse.ArgumentParser()
     for name in ("model", "dataset", "reward", "settings", "out"):
         options.add_argument(f"--{name}", type=Path, required=True)
     given = options.parse_args()
     job = json.loads(given.settings.read_text(encoding="utf-8"))
-    rollout, optimizer, adapter, micro_batches = (
-        job["rollout"], job["optimizer"], job["adapter"], job["micro_batches"]
-    )  # fmt: skip
-    grade = runpy.run_path(str(given.reward))["grade"]
-    rewards: list[float] = []
-    lengths: list[float] = []
-
-    def correct(completions: Any, completion_ids: Any, answer: list[str], **_: Any) -> list[float]:
-        texts = [completion[0]["content"] for completion in completions]
-        graded = [
-            grade({"output_text": text}, {"answer": right}) for text, right in zip(texts, answer, strict=True)
-        ]
-        scores = [each["score"] for each in graded]
-        rewards.append(sum(scores) / len(scores))
-        lengths.append(sum(map(len, completion_ids)) / len(completion_ids))
-        return scores
-
     rows = [json.loads(line) for line in given.dataset.read_text(encoding="utf-8").splitlines()]
-    completions = rollout["prompts_per_step"] * rollout["completions_per_prompt"]
-    ends = Ends()
+    rank = job["adapter"]["rank"]
+    ends, reward = Ends(), Reward(given.reward)
     trainer = Timed(
         model=AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32),
         processing_class=AutoTokenizer.from_pretrained(given.model),
-        reward_funcs=correct,
-        train_dataset=Dataset.from_list([{"prompt": row["messages"], "answer": row["answer"]} for row in rows]),
+        reward_funcs=reward,
+        train_dataset=Dataset.from_list(
+            [{"prompt": row["messages"], "answer": row["answer"]} for row in rows]
+        ),
         peft_config=LoraConfig(
-            r=adapter["rank"], lora_alpha=2 * adapter["rank"], target_modules="all-linear", task_type="CAUSAL_LM"
+            r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM"
         ),
         callbacks=[ends],
-        args=GRPOConfig(
-            output_dir=str(given.out.parent / "trl"),
-            max_steps=job["limits"]["steps"],
-            per_device_train_batch_size=completions // micro_batches,
-            gradient_accumulation_steps=micro_batches,
-            num_generations=rollout["completions_per_prompt"],
-            max_completion_length=rollout["max_completion_tokens"],
-            temperature=1.0,
-            loss_type="grpo",
-            beta=0.0,
-            num_iterations=1,
-            learning_rate=optimizer["learning_rate"],
-            lr_scheduler_type="constant",
-            weight_decay=0.0,
-            max_grad_norm=1.0,
-            optim="adamw_torch",
-            use_cpu=True,
-            bf16=False,
-            fp16=False,
-            gradient_checkpointing=False,
-            disable_dropout=True,
-            use_vllm=False,
-            dataloader_pin_memory=False,
-            logging_strategy="no",
-            save_strategy="no",
-            report_to="none",
-            disable_tqdm=True,
-            seed=0,
-        ),
-    )  # fmt: skip
+        args=config(job, given.out.parent / "trl"),
+    )
     trainer.sample_seconds = []
     trainer.train()
-    found = {
-        "ends": ends.at,
-        "rewards": rewards,
-        "lengths": lengths,
-        "sample_seconds": trainer.sample_seconds,
-    }
-    given.out.write_text(json.dumps(found), encoding="utf-8")
+    found = {"ends": ends.at, "rewards": reward.means, "lengths": reward.lengths}
+    given.out.write_text(json.dumps(found | {"sample_seconds": trainer.sample_seconds}), encoding="utf-8")
 
 
 if __name__ == "__main__":
