@@ -57,7 +57,10 @@ def spec_hash(spec: JobSpec) -> str:
 def find_or_start(
     client: Reinforge, spec: JobSpec, push: Callable[[Reinforge, JobSpec], JobSpec], *, again: bool
 ) -> tuple[JobDetail, bool]:
-    """The demo job and whether it was there already: a finished or unfinished one of the same specification."""
+    """The demo job and whether it was there already: a finished or unfinished one of the same specification.
+
+    A paused one goes on: what paused it, a sandbox that was away for one, may be mended by now.
+    """
     mark = spec_hash(spec)
     if not again:
         for job in client.jobs.list():
@@ -65,7 +68,8 @@ def find_or_start(
                 continue
             detail = client.jobs.get(job.id)
             if detail.spec.get("metadata", {}).get("demo") == mark:
-                return detail, True
+                paused = detail.status == JobStatus.PAUSED
+                return (client.jobs.resume(job.id) if paused else detail), True
     pushed = push(client, spec).model_copy(update={"name": NAME, "metadata": {"demo": mark}})
     return client.jobs.create(pushed), False
 

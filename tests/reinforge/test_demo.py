@@ -1,0 +1,63 @@
+"""Which job the demo shows: a finished one again, an unfinished one to its end, a new one otherwise."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reinforge.client import Reinforge
+from reinforge.demo import NAME, find_or_start, spec_hash
+from reinforge.spec import JobSpec
+from tests.support.stub_server import Answer, StubServer
+
+
+@pytest.fixture
+def stub() -> Iterator[StubServer]:
+    server = StubServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> JobSpec:
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "1+1="}\n')
+    (tmp_path / "reward.py").write_text("def grade(sample, item): return 1\n")
+    rewards = [{"type": "python", "name": "right", "path": str(tmp_path / "reward.py")}]
+    data = {"dataset": str(tmp_path / "rows.jsonl")}
+    return JobSpec.model_validate({"model": "starter-arith", "data": data, "rewards": rewards})
+
+
+def job(status: str, mark: str) -> dict[str, Any]:
+    return {
+        "id": "ftjob-1", "name": NAME, "project": "default", "status": status, "attempt": 1, "model": "starter-arith",
+        "dataset": "file-1", "reward_names": ["right"], "created_at": "2026-01-02T03:04:05Z",
+        "spec": {"metadata": {"demo": mark}}, "progress": {"step": 0, "steps": 3, "percent": 0.0},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("status", ["succeeded", "running", "paused"])
+def test_a_job_of_the_same_files_is_shown_and_a_paused_one_goes_on(
+    stub: StubServer, spec: JobSpec, status: str
+) -> None:
+    there = job(status, spec_hash(spec))
+    stub.on("GET", "/jobs", Answer(200, {"data": [there], "has_more": False}))
+    stub.on("GET", "/jobs/ftjob-1", Answer(200, there))
+    stub.on("POST", "/jobs/ftjob-1/resume", Answer(200, there | {"status": "queued"}))
+    with Reinforge(stub.url, "rf-test") as client:
+        found, known = find_or_start(client, spec, lambda _, given: given, again=False)
+    assert (found.id, known) == ("ftjob-1", True)
+    assert found.status == ("queued" if status == "paused" else status)
+    resumed = [seen for seen in stub.seen if seen.path.endswith("/resume")]
+    assert len(resumed) == (status == "paused")
+
+
+@pytest.mark.parametrize(("status", "mark"), [("failed", None), ("succeeded", "of other files")])
+def test_otherwise_a_new_one_starts(stub: StubServer, spec: JobSpec, status: str, mark: str | None) -> None:
+    there = job(status, mark or spec_hash(spec))
+    stub.on("GET", "/jobs", Answer(200, {"data": [there], "has_more": False}))
+    stub.on("GET", "/jobs/ftjob-1", Answer(200, there))
+    stub.on("POST", "/jobs", Answer(201, there | {"id": "ftjob-2", "status": "queued"}))
+    with Reinforge(stub.url, "rf-test") as client:
+        found, known = find_or_start(client, spec, lambda _, given: given, again=False)
+    assert (found.id, known) == ("ftjob-2", False)
