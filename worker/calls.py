@@ -60,18 +60,22 @@ class CallWorker:
         while not self.stop.is_set():
             try:
                 call = self._door.next_call(self._id, kinds, wait_seconds)
+                if call is not None:
+                    self._deliver(call, self.answer(call))
             except (BackendAway, DoorRefused) as error:
                 log.info("no calls: %s", error.message)
                 self.stop.wait(_AWAY_SECONDS)
-                continue
-            if call is not None:
-                self._deliver(call, self.answer(call))
+            except Exception:
+                # The process goes on saying that it is there, so its threads must be too.
+                log.exception("the calls lane stumbled")
+                self.stop.wait(_AWAY_SECONDS)
 
     def answer(self, call: CallMessage) -> CallAnswer:
         """What the call comes to; every failure is an answer too."""
         began = time.monotonic()
         try:
             answer = CallAnswer(result=self._answers[call.kind](call.payload))
+            answer.model_dump_json()  # half a character in a stranger's file cannot be sent
         except ReinforgeError as error:
             answer = CallAnswer(error=error.envelope()["error"])
         except Exception as error:

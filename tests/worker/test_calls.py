@@ -138,6 +138,62 @@ def test_a_call_that_the_worker_cannot_read_is_answered_too(worker: CallWorker) 
     assert error["code"] == "internal_error"
 
 
+HALF = r"""
+def grade(sample, item):
+    half = "\ud83d"
+    print("print " + half)
+    if item["kind"] == "raise":
+        raise ValueError("raise " + half)
+    return {"score": 1.0, "reason": "reason " + half}
+"""
+
+
+def test_half_a_character_in_what_a_reward_says_is_replaced(worker: CallWorker) -> None:
+    """Python strings may hold lone surrogates; no JSON document, database or page may."""
+    rows = [{"completion": "x", "item": {"kind": kind}} for kind in ("return", "raise")]
+    answer = worker.answer(
+        CallMessage(id="c", kind="score", payload={"source": HALF, "rows": rows}, deadline_seconds=10)
+    )
+    assert answer.error is None
+    answer.model_dump_json()
+    good, bad = answer.result["results"] if answer.result else []
+    assert (good["status"], good["value"], good["reason"]) == ("ok", 1.0, "reason ?")
+    assert good["prints"].startswith("print ")
+    assert bad["status"] == "exception" and "raise ?" in bad["message"]
+
+
+def test_an_answer_that_cannot_be_sent_is_an_error_and_the_lane_goes_on(
+    worker: CallWorker, model: Path
+) -> None:
+    (model / "config.json").write_text('{"architectures": ["\\ud83d"]}')
+    result, error = ask(worker, "inspect_model", {"source": str(model)})
+    assert (result, error["code"]) == (None, "internal_error")
+
+
+def test_a_thread_of_the_lane_survives_the_unexpected(
+    worker: CallWorker, server: DoorServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = iter([RuntimeError("a bug"), RuntimeError("another")])
+    next_call = worker._door.next_call
+
+    def flaky(*arguments: Any) -> Any:
+        for error in failures:
+            raise error
+        return next_call(*arguments)
+
+    monkeypatch.setattr(worker._door, "next_call", flaky)
+    monkeypatch.setattr("worker.calls._AWAY_SECONDS", 0.01)
+    payload = {"rewards": [{"name": "a", "source": GRADE}]}
+    server.state.calls.append({"id": "c", "kind": "validate", "payload": payload, "deadline_seconds": 30})
+    thread = threading.Thread(target=worker.loop, args=(QUICK, 0.1), daemon=True)
+    thread.start()
+    try:
+        wait_for(lambda: "c" in server.state.answers)
+    finally:
+        worker.stop.set()
+        thread.join(10)
+
+
 def test_calls_come_over_http_and_slow_ones_do_not_hold_up_the_others(
     worker: CallWorker, server: DoorServer, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
