@@ -71,6 +71,11 @@ class Sender(threading.Thread):
                 log.error("%s: a record cannot be delivered: %s", self._claimed.job, error)
                 self.failure = _refused(error)
                 return
+            except Exception as error:
+                # Without this thread the job would go on for ever and tell nobody.
+                log.exception("%s: a record cannot be delivered", self._claimed.job)
+                self.failure = _broken(error)
+                return
 
     def _out_of_patience(self, error: BackendAway) -> bool:
         """Whether the object store has been out of order for too long; a backend that is away has all the time."""
@@ -88,7 +93,7 @@ class Sender(threading.Thread):
             except (BackendAway, DoorRefused, OSError):
                 if not records:
                     raise
-                break  # what comes before it need not wait
+                break  # tried again with the next batch; what comes before it need not wait
             records.append(record)
         if self._lease.lost is not None:
             return
@@ -127,3 +132,8 @@ def _refused(error: Exception) -> JobFailure:
     return JobFailure(
         message[:2000], code="record_refused", hint="Are backend and worker of the same version?"
     )
+
+
+def _broken(error: Exception) -> JobFailure:
+    message = f"The worker failed to deliver what the trainer made: {type(error).__name__}: {error}"
+    return JobFailure(message[:2000], code="delivery_failed", hint="The worker's log has the details.")

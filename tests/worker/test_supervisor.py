@@ -189,6 +189,19 @@ def test_an_object_store_that_stays_out_of_order_pauses_the_job(bench: Bench, co
     assert "the last words" in end["traceback"]
 
 
+def test_a_sender_that_breaks_does_not_leave_the_job_hanging(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(bench.supervisor.door, "put_blob", break_down)
+    assert bench.run("metrics:1 blob sleep") is Outcome.REFUSED
+    end = bench.end()
+    assert (end["outcome"], end["reason"]) == ("failed", "delivery_failed")
+    assert "RuntimeError: a bug" in end["message"] and end["hint"]
+
+
 def test_an_object_store_that_recovers_costs_nothing(bench: Bench) -> None:
     state = bench.server.state
     state.refuse_blobs = "storage_unavailable"
