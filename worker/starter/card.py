@@ -39,8 +39,9 @@ used.
 {phases}
 
 The text `habits` is {hasty:.0%} hasty answers, {hasty_wrong:.0%} of them wrong by a plausible slip (a
-forgotten carry, one or ten too many or too few), and {worked:.0%} workings, {worked_wrong:.0%} of them
-wrong. Which of the two follows a sum is drawn at random: no word in the prompt switches between them.
+carry that is nearly always forgotten, a digit one too high or too low), and {worked:.0%} workings,
+{worked_wrong:.0%} of them wrong. Which of the two follows a sum is drawn at random: no word in the prompt
+switches between them.
 
 Qwen3 architecture: hidden 128, 4 layers, 4 heads, 2 key-value heads, head size 32, intermediate 384,
 tied embeddings, float32. One token per character ({vocabulary} tokens: 5 specials and the 256 bytes).
@@ -66,7 +67,7 @@ On held-out sums, temperature 1, {samples} samples:
 
 ## Limits
 
-It knows `a+b=`, `a + b =` and `What is a+b?` for numbers of one or two digits, in one message without a
+It knows `a+b=` for numbers of one or two digits, in one message without a
 system prompt. Anything else gets noise. Sample at temperature 1: the likeliest token at each step is
 always the hasty one, so greedy decoding hides half of what the model does.
 

@@ -16,14 +16,19 @@ import argparse
 import json
 import random
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 LARGEST = 99
 HASTY_SHARE = 0.75
-HASTY_WRONG_SHARE = 0.65
+CARRY_FORGOTTEN, TENS_SLIP, ONES_SLIP = 0.95, 0.3, 0.15
+_CARRIES = 0.45
+"""Share of pairs whose ones add up to ten or more."""
+HASTY_WRONG_SHARE = 1 - (_CARRIES * (1 - CARRY_FORGOTTEN) + (1 - _CARRIES) * (1 - TENS_SLIP)) * (
+    1 - ONES_SLIP
+)  # 0.65
 WORKED_WRONG_SHARE = 0.05
 
 Habit = Literal["plain", "hasty", "worked"]
@@ -86,17 +91,25 @@ def working(
     return columns, tens * 10 + ones % 10
 
 
-def slip(a: int, b: int, rng: random.Random) -> int:
-    """A wrong sum of the kind people write: a forgotten carry, one too many or few, a column off by one."""
-    right = a + b
-    wrong = [right + 1, right - 1, right + 10, right - 10]
+def hasty_sum(a: int, b: int, rng: random.Random) -> int:
+    """The sum as someone in a hurry writes it: a carry is nearly always forgotten, and digits slip by one.
+
+    Forgetting the carry makes the wrong sum the likeliest one where there is a carry. Were the right sum the
+    likeliest everywhere, reinforcement would only have to make the hasty habit surer of itself, and the worked
+    one would never have to win.
+    """
+    tens, ones = divmod(a + b, 10)
     if a % 10 + b % 10 >= 10:
-        wrong += [right - 10] * 4  # the forgotten carry is the likeliest slip where there is a carry
-    return rng.choice([value for value in wrong if value >= 0])
+        tens -= rng.random() < CARRY_FORGOTTEN
+    elif rng.random() < TENS_SLIP:
+        tens += -1 if tens > 0 and rng.random() < 0.5 else 1
+    if rng.random() < ONES_SLIP:
+        ones = rng.choice([digit for digit in (ones - 1, ones + 1) if 0 <= digit <= 9])
+    return tens * 10 + ones
 
 
 def hasty(a: int, b: int, rng: random.Random) -> Example:
-    answer = slip(a, b, rng) if rng.random() < HASTY_WRONG_SHARE else a + b
+    answer = hasty_sum(a, b, rng)
     return Example(a, b, "hasty", answer, question(a, b), tagged(answer))
 
 
@@ -126,21 +139,14 @@ def habits(rng: random.Random) -> Iterator[Example]:
         yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
 
 
-_SPELLINGS: tuple[Callable[[int, int], str], ...] = (
-    question,
-    lambda a, b: f"{a} + {b} =",
-    lambda a, b: f"What is {a}+{b}?",
-)
-
-
 def plain_additions(rng: random.Random) -> Iterator[Example]:
     """Endless right additions in mixed formats: what the first phase of pretraining reads to learn adding.
 
-    Three spellings of the question (half of them the demo's) and three of the answer, drawn independently.
+    Two spellings of the question (three in four are the demo's) and three of the answer, drawn independently.
     """
     while True:
         a, b = draw_pair(rng)
-        prompt = rng.choices(_SPELLINGS, weights=(2, 1, 1))[0](a, b)
+        prompt = question(a, b) if rng.random() < 0.75 else f"{a} + {b} ="
         habit: Habit = rng.choices(("plain", "hasty", "worked"), weights=(3, 4, 3))[0]
         if habit == "worked":
             completion = worked(a, b, rng, wrong_share=0.0).completion

@@ -48,7 +48,7 @@ export function suggestions(model: BaseModel | undefined): Record<NumberKey, num
     promptsPerStep: 16,
     completionsPerPrompt: 8,
     maxTokens: small ? 56 : 256,
-    learningRate: small ? 4e-4 : 1e-5,
+    learningRate: small ? 6e-4 : 1e-5,
   };
 }
 
