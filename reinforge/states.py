@@ -45,10 +45,8 @@ FINAL = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED})
 """Nothing changes a job any more."""
 
 LEASED = frozenset({S.STARTING, S.RUNNING, S.PAUSING, S.CANCELLING})
-"""A worker may hold the job: heartbeats are accepted and an expired lease is acted upon."""
-
-ACCEPTS_RECORDS = LEASED
-"""Records of the current attempt are stored; a cancelling job still reports its last step."""
+"""A worker may hold the job: its heartbeats and records are accepted (a cancelling job still reports its last step)
+and an expired lease is acted upon."""
 
 CANCELLABLE = frozenset(set(JobStatus) - FINAL - {S.CANCELLING})
 """`POST …/cancel` is allowed; in other states it is a state conflict."""

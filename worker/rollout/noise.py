@@ -16,7 +16,6 @@ class Stream(IntEnum):
     TRAIN = 1
     EVALUATE = 2
     SHUFFLE = 3
-    SPLIT = 4
 
 
 def uniform(seed: int, stream: Stream, *counters: npt.ArrayLike) -> npt.NDArray[np.float64]:
