@@ -27,7 +27,7 @@ REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
 
 
 def error_response(error: ReinforgeError, request_id: str | None) -> JSONResponse:
-    """The envelope of house.md; conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409."""
+    """The one shape of every error; conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409."""
     headers: dict[str, str] = {}
     if error.status == 409:
         headers["x-should-retry"] = "false"
