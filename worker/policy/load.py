@@ -26,7 +26,8 @@ def load_base_model(path: Path) -> BaseModel:
 
     Raises JobFailure `model_load_failed`; what lack of memory raises is let through.
     """
-    for name in ("config.json", "tokenizer.json"):  # without the second, transformers makes an empty tokenizer
+    # Without tokenizer.json transformers makes an empty tokenizer.
+    for name in ("config.json", "tokenizer.json"):
         if not (path / name).is_file():
             raise _failed(path, f"it has no {name}")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -145,10 +145,11 @@ def test_a_bad_job_file_reaches_no_server(stub: StubServer, tmp_path: Path) -> N
 
 
 def events(*batches: list[dict[str, Any]]) -> bytes:
-    frames = [
-        f"id: ftjob-1:{batch[-1]['seq']}\nevent: batch\ndata: {json.dumps({'seq': batch[-1]['seq'], 'events': batch})}\n\n"
-        for batch in batches
-    ]
+    frames = []
+    for batch in batches:
+        seq = batch[-1]["seq"]
+        data = json.dumps({"seq": seq, "events": batch})
+        frames.append(f"id: ftjob-1:{seq}\nevent: batch\ndata: {data}\n\n")
     return "".join(frames).encode()
 
 
