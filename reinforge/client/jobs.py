@@ -8,7 +8,7 @@ import httpx
 from httpx_sse import EventSource
 
 from reinforge.client.paging import iterate
-from reinforge.client.transport import Transport, error_from, retry_wait
+from reinforge.client.transport import WORKER_SECONDS, Transport, error_from, retry_wait
 from reinforge.schemas.jobs import (
     Checkpoint,
     Completion,
@@ -33,7 +33,7 @@ class Jobs:
 
     def create(self, spec: JobSpec | dict[str, Any]) -> JobDetail:
         body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
-        return JobDetail.model_validate(self._transport.post("/jobs", body))
+        return JobDetail.model_validate(self._transport.post("/jobs", body, at_least=WORKER_SECONDS))
 
     def list(self, *, status: str | None = None) -> Iterator[Job]:
         return iterate(self._transport, "/jobs", Job, status=status)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.client.paging import iterate
-from reinforge.client.transport import Transport
+from reinforge.client.transport import WORKER_SECONDS, Transport
 from reinforge.schemas.resources import RewardDetail, RewardSummary, RewardTestResult
 
 
@@ -61,4 +61,4 @@ class Rewards:
         if source is not None:
             body["source"] = source
         path = f"/rewards/{id}/test" if id else "/rewards/test"
-        return RewardTestResult.model_validate(self._transport.post(path, body))
+        return RewardTestResult.model_validate(self._transport.post(path, body, at_least=WORKER_SECONDS))

@@ -23,6 +23,8 @@ from reinforge.errors import (
 
 RETRIED = frozenset({408, 409, 429, 500, 502, 503, 504})
 MAX_WAIT_SECONDS = 120.0
+WORKER_SECONDS = 300.0
+"""For requests that the server answers with a worker's help; it gives up before."""
 _BY_STATUS: dict[int, type[ReinforgeError]] = {
     400: InvalidInput,
     401: NotAuthenticated,
@@ -131,8 +133,12 @@ class Transport:
     def get(self, path: str, **params: Any) -> Any:
         return self.request("GET", path, params={k: v for k, v in params.items() if v is not None}).json()
 
-    def post(self, path: str, body: Any = None) -> Any:
-        return self.request("POST", path, json=body).json()
+    def post(self, path: str, body: Any = None, *, at_least: float = 0.0) -> Any:
+        """`at_least`: seconds that the answer may take, however short the client's own time-out is."""
+        own = self.http.timeout
+        read = None if own.read is None else max(own.read, at_least)
+        timeout = httpx.Timeout(connect=own.connect, read=read, write=own.write, pool=own.pool)
+        return self.request("POST", path, json=body, timeout=timeout).json()
 
     @contextmanager
     def stream(self, path: str, **options: Any) -> Iterator[httpx.Response]:

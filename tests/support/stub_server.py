@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,6 +29,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     drop: bool = False
     """Close the connection without an answer."""
+    delay: float = 0.0
+    """Seconds until it is answered."""
 
 
 class StubServer:
@@ -48,6 +51,7 @@ class StubServer:
                 scripted = stub.routes.get((self.command, path.removeprefix("/api/v1")))
                 missing = Answer(404, {"error": {"message": f"no {path}", "code": "not_found"}})
                 answer = (scripted.pop(0) if len(scripted) > 1 else scripted[0]) if scripted else missing
+                time.sleep(answer.delay)
                 if answer.drop:
                     self.close_connection = True
                     self.connection.close()
