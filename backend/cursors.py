@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Select, and_, or_
+from sqlalchemy import Select, literal, tuple_
 
 from reinforge.errors import InvalidInput
 
@@ -42,8 +42,8 @@ def newest_first(
     """Order by creation, newest first, start behind `after`, and ask for one row more than `limit`."""
     if after is not None:
         when, last = decode_cursor(after)
-        older: ColumnElement[bool] = or_(created_at < when, and_(created_at == when, id < last))
-        query = query.where(older)
+        # As one row value the index finds the place; as OR of two conditions it would be read up to it.
+        query = query.where(tuple_(created_at, id) < tuple_(literal(when), literal(last)))
     return query.order_by(created_at.desc(), id.desc()).limit(limit + 1)
 
 

@@ -1,4 +1,4 @@
-"""Creating, listing and cancelling jobs."""
+"""Creating, listing, cancelling and resuming jobs."""
 
 import json
 import threading
@@ -6,7 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import select
 
+from backend.cursors import encode_cursor, newest_first
+from backend.models import Job, now
 from tests.backend.server import REWARD, Backend, refused
 
 
@@ -148,6 +151,17 @@ def test_pages_hold_every_job_once_while_jobs_are_added(open_lane: Backend) -> N
             break
     assert len(seen) == len(set(seen))
     assert [id for id in seen if id in made] == made[::-1]
+
+
+def test_a_later_page_is_found_by_its_index() -> None:
+    query = newest_first(
+        select(Job).where(Job.project_id == "p"),
+        Job.created_at,
+        Job.id,
+        limit=2,
+        after=encode_cursor(now(), "j"),
+    )
+    assert "(job.created_at, job.id) < (" in str(query), "an OR would read all pages before it"
 
 
 def test_jobs_are_listed_by_status(open_lane: Backend) -> None:
