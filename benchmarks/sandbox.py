@@ -148,7 +148,7 @@ def jail_start(prefix: Prefix) -> float:
 
 def main() -> None:
     given = parser(__doc__).parse_args()
-    rounds = 5 if given.quick else 21
+    rounds = 5 if given.quick else 11
     about = machine("reinforge")
     prefix = ensure_prefix()
     with tempfile.TemporaryDirectory(prefix="rf-") as folder:

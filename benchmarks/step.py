@@ -23,7 +23,7 @@ from reinforge.offline import model_folder
 
 EXAMPLE = ROOT / "examples" / "arithmetic"
 WARM_UP = 2
-TRL_CHOICES = ((1, 1), (1, 4), (len(os.sched_getaffinity(0)), 4))
+TRL_CHOICES = ((1, 1), (len(os.sched_getaffinity(0)), 4))
 """Threads and micro-batches that TRL may run with: the fastest in a short trial on this machine. Reinforge follows
 its own rules for both, which nobody set by hand."""
 TRIAL_SECONDS = 60
@@ -108,7 +108,7 @@ def best_choice() -> tuple[int, int]:
     found: dict[tuple[int, int], float] = {}
     for choice in TRL_CHOICES:
         try:
-            found[choice] = trl(job(5), choice, TRIAL_SECONDS).step
+            found[choice] = trl(job(4), choice, TRIAL_SECONDS).step
         except subprocess.TimeoutExpired:
             continue
     return min(found, key=lambda choice: found[choice]) if found else TRL_CHOICES[0]
@@ -133,8 +133,8 @@ def main() -> None:
     options.add_argument("--steps", type=int, help="steps of each run, at least 4")
     options.add_argument("--pairs", type=int, help="runs of each side")
     given = options.parse_args()
-    steps = given.steps or (5 if given.quick else 10)
-    pairs = given.pairs or (1 if given.quick else 3)
+    steps = given.steps or (5 if given.quick else 8)
+    pairs = given.pairs or (1 if given.quick else 2)
     if steps <= WARM_UP + 1:
         options.error("--steps must be at least 4")
     choice = TRL_CHOICES[0] if given.quick else best_choice()
@@ -144,7 +144,7 @@ def main() -> None:
     ours, peers = [pair[0] for pair in runs], [pair[1] for pair in runs]
     ratios = [peer.step / our.step for our, peer in runs]
 
-    print(f"One GRPO step: {pairs} runs of {steps} steps on each side, the first {WARM_UP} left out;")
+    print(f"One GRPO step: {pairs} runs of {steps} steps on each side, the first {WARM_UP} left out")
     print(f"TRL with {choice[0]} thread(s) and {choice[1]} micro-batch(es)\n")
     table(
         ("", "reinforge", "TRL", "TRL ÷ reinforge"),
