@@ -38,10 +38,14 @@ used.
 |---|---|---:|---:|---:|
 {phases}
 
-The text `habits` is {hasty:.0%} hasty answers, {hasty_wrong:.0%} of them wrong by a plausible slip (a
-carry that is nearly always forgotten, a digit one too high or too low), and {worked:.0%} workings,
-{worked_wrong:.0%} of them wrong. Which of the two follows a sum is drawn at random: no word in the prompt
-switches between them.
+`workings` are right throughout. `habits` is {hasty:.0%} hasty answers, {hasty_wrong:.0%} of them wrong
+by a plausible slip (a forgotten carry, a digit one too high or too low), and {worked:.0%} workings,
+{worked_wrong:.0%} of them wrong. Which of the two follows a sum is drawn at random: no word in the
+prompt switches between them.
+
+The first phase shows no sum without its working, on purpose. A sibling that had first learned to add in
+its head (1,600 steps of additions in mixed formats) improved mostly by dropping its slips: 60 steps of
+GRPO took it from 0.52 to 0.90, but only 37 % of its answers were worked out in the end.
 
 Qwen3 architecture: hidden 128, 4 layers, 4 heads, 2 key-value heads, head size 32, intermediate 384,
 tied embeddings, float32. One token per character ({vocabulary} tokens: 5 specials and the 256 bytes).
@@ -65,11 +69,15 @@ On held-out sums, temperature 1, {samples} samples:
 | right when worked | {worked_accuracy:.1%} |
 | mean length | {mean_tokens:.1f} tokens |
 
+With GRPO on the final answer alone (LoRA r=16 on all linear layers, learning rate 6e-4, 16 prompts of 8
+completions a step, 60 steps), the committed checkpoint went from 0.51 to 0.96 on held-out sums,
+from 25 % to 100 % worked out, from 27 to 49 tokens, and its entropy from 0.085 to 0.009 nats a token.
+
 ## Limits
 
-It knows `a+b=` for numbers of one or two digits, in one message without a
-system prompt. Anything else gets noise. Sample at temperature 1: the likeliest token at each step is
-always the hasty one, so greedy decoding hides half of what the model does.
+It knows `a+b=` for numbers of one or two digits, in one message without a system prompt. Anything else
+gets noise. Sample at temperature 1: the likeliest token at each step is always the hasty one, so greedy
+decoding hides half of what the model does.
 
 ## Licence
 

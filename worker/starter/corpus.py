@@ -31,7 +31,7 @@ HASTY_WRONG_SHARE = 1 - (_CARRIES * (1 - CARRY_FORGOTTEN) + (1 - _CARRIES) * (1 
 )  # 0.65
 WORKED_WRONG_SHARE = 0.05
 
-Habit = Literal["plain", "hasty", "worked"]
+Habit = Literal["hasty", "worked"]
 
 
 @dataclass(frozen=True)
@@ -139,20 +139,15 @@ def habits(rng: random.Random) -> Iterator[Example]:
         yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
 
 
-def plain_additions(rng: random.Random) -> Iterator[Example]:
-    """Endless right additions in mixed formats: what the first phase of pretraining reads to learn adding.
+def workings(rng: random.Random) -> Iterator[Example]:
+    """Endless right workings: what the first phase of pretraining reads to learn columns and carries.
 
-    Two spellings of the question (three in four are the demo's) and three of the answer, drawn independently.
+    No sum stands here without its working. A model that had learned to add in its head would improve by
+    dropping its slips, and would never need to find out that working it out pays.
     """
     while True:
         a, b = draw_pair(rng)
-        prompt = question(a, b) if rng.random() < 0.75 else f"{a} + {b} ="
-        habit: Habit = rng.choices(("plain", "hasty", "worked"), weights=(3, 4, 3))[0]
-        if habit == "worked":
-            completion = worked(a, b, rng, wrong_share=0.0).completion
-        else:
-            completion = tagged(a + b) if habit == "hasty" else str(a + b)
-        yield Example(a, b, habit, a + b, prompt, completion)
+        yield worked(a, b, rng, wrong_share=0.0)
 
 
 def demo_rows(seed: int, count: int, *, held_out: bool) -> list[dict[str, object]]:

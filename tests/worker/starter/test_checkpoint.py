@@ -55,8 +55,8 @@ def test_it_is_the_declared_architecture_with_the_tokenizers_own_ids(
 
 
 def test_held_out_accuracy_leaves_room_to_improve(measured: Measured) -> None:
-    # The corpus gives EXPECTED; 0.12 covers sampling error (0.025 at 400 samples) and what the model misses.
-    assert abs(measured.accuracy - EXPECTED) < 0.12
+    # The corpus gives EXPECTED; 0.1 covers sampling error (0.025 at 400 samples) and what the model misses.
+    assert abs(measured.accuracy - EXPECTED) < 0.1
 
 
 def test_it_works_some_sums_out_and_is_right_when_it_does(measured: Measured) -> None:
