@@ -23,12 +23,8 @@ from typing import Literal
 
 LARGEST = 99
 HASTY_SHARE = 0.75
-CARRY_FORGOTTEN, TENS_SLIP, ONES_SLIP = 0.95, 0.3, 0.15
-_CARRIES = 0.45
-"""Share of pairs whose ones add up to ten or more."""
-HASTY_WRONG_SHARE = 1 - (_CARRIES * (1 - CARRY_FORGOTTEN) + (1 - _CARRIES) * (1 - TENS_SLIP)) * (
-    1 - ONES_SLIP
-)  # 0.65
+TENS_SLIP, ONES_SLIP = 0.5, 0.3
+HASTY_WRONG_SHARE = 1 - (1 - TENS_SLIP) * (1 - ONES_SLIP)  # 0.65
 WORKED_WRONG_SHARE = 0.05
 
 Habit = Literal["hasty", "worked"]
@@ -92,17 +88,16 @@ def working(
 
 
 def hasty_sum(a: int, b: int, rng: random.Random) -> int:
-    """The sum as someone in a hurry writes it: a carry is nearly always forgotten, and digits slip by one.
+    """The sum as someone in a hurry writes it: the tens slip half of the time, the ones three times in ten.
 
-    Forgetting the carry makes the wrong sum the likeliest one where there is a carry. Were the right sum the
-    likeliest everywhere, reinforcement would only have to make the hasty habit surer of itself, and the worked
-    one would never have to win.
+    Tens slip by a forgotten carry where there is one (four in five), otherwise by one up or down; ones by one
+    up or down. The two slips are independent, because a small model learns how often each digit is wrong
+    long before it learns that one excludes the other.
     """
     tens, ones = divmod(a + b, 10)
-    if a % 10 + b % 10 >= 10:
-        tens -= rng.random() < CARRY_FORGOTTEN
-    elif rng.random() < TENS_SLIP:
-        tens += -1 if tens > 0 and rng.random() < 0.5 else 1
+    if rng.random() < TENS_SLIP:
+        carried = a % 10 + b % 10 >= 10
+        tens += -1 if tens > 0 and rng.random() < (0.8 if carried else 0.5) else 1
     if rng.random() < ONES_SLIP:
         ones = rng.choice([digit for digit in (ones - 1, ones + 1) if 0 <= digit <= 9])
     return tens * 10 + ones
