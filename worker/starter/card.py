@@ -44,8 +44,8 @@ by a plausible slip (a forgotten carry, a digit one too high or too low), and {w
 prompt switches between them.
 
 The first phase shows no sum without its working, on purpose. A sibling that had first learned to add in
-its head (1,600 steps of additions in mixed formats) improved mostly by dropping its slips: 60 steps of
-GRPO took it from 0.52 to 0.90, but only 37 % of its answers were worked out in the end.
+its head (1,600 steps of additions in mixed formats) improved as much in the 60 steps below, but half of
+that by dropping its slips: 75 % of its answers were worked out in the end.
 
 Qwen3 architecture: hidden 128, 4 layers, 4 heads, 2 key-value heads, head size 32, intermediate 384,
 tied embeddings, float32. One token per character ({vocabulary} tokens: 5 specials and the 256 bytes).
@@ -69,9 +69,13 @@ On held-out sums, temperature 1, {samples} samples:
 | right when worked | {worked_accuracy:.1%} |
 | mean length | {mean_tokens:.1f} tokens |
 
-With GRPO on the final answer alone (LoRA r=16 on all linear layers, learning rate 6e-4, 16 prompts of 8
-completions a step, 60 steps), the committed checkpoint went from 0.51 to 0.96 on held-out sums,
-from 25 % to 100 % worked out, from 27 to 49 tokens, and its entropy from 0.085 to 0.009 nats a token.
+What 60 steps of GRPO made of the committed checkpoint, paid for the final answer alone (LoRA r=16 on all
+linear layers, 16 prompts of 8 completions a step, 56 new tokens, temperature 1):
+
+| learning rate | right | worked out | mean length | entropy, nats a token |
+|---|---|---|---|---|
+| 2e-4 | 0.51 → 0.94 | 25 % → 99 % | 27 → 48 | 0.085 → 0.011 |
+| 6e-4 | 0.51 → 0.96 | 25 % → 100 % | 27 → 49 | 0.085 → 0.009 |
 
 ## Limits
 
