@@ -15,7 +15,7 @@ import yaml
 
 from tests.e2e.conftest import ROOT, assert_nothing_left
 
-UID = 64777
+UID = 65534  # nobody: a user that every machine has; initdb wants one with a name
 
 
 def clone(target: Path) -> Path:
