@@ -4,6 +4,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from reinforge.archives import unpack
 from reinforge.client.paging import iterate
 from reinforge.client.transport import Transport
 from reinforge.schemas.resources import Adapter
@@ -46,7 +47,7 @@ class Adapters:
         try:
             to.mkdir(parents=True, exist_ok=True)
             with tarfile.open(archive) as tar:
-                tar.extractall(to, filter="data")  # refuses links, devices and paths that lead outside
+                unpack(tar, to)
         finally:
             archive.unlink()
         inner = [p for p in to.iterdir() if p.is_dir()]

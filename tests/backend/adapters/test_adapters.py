@@ -13,6 +13,7 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoModelForCausalLM, Qwen3Config
 
 from backend.adapters.archive import repack
+from reinforge import archives
 from reinforge.storage import StorageError
 from tests.backend.server import Backend
 
@@ -46,7 +47,7 @@ def finish_job(backend: Backend, adapter: bytes) -> str:
 
 def unpack(content: bytes, folder: Path) -> Path:
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as tar:
-        tar.extractall(folder, filter="data")
+        archives.unpack(tar, folder)
     return folder
 
 

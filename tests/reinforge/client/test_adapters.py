@@ -3,7 +3,6 @@
 import io
 import tarfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,12 +49,27 @@ def test_extract_gives_the_folder_with_the_config(stub: StubServer, tmp_path: Pa
     assert [p.name for p in tmp_path.iterdir()] == ["adapter"]
 
 
-@pytest.mark.parametrize("name", ["../outside.json", "/tmp/outside-of-everything.json"])
-def test_paths_that_lead_outside_are_refused_or_kept_inside(
-    stub: StubServer, tmp_path: Path, name: str
-) -> None:
-    stub.on("GET", "/adapters/adp_1/download", Answer(200, archive(name)))
-    with Reinforge(stub.url, "k") as client, suppress(tarfile.TarError):
+def hostile(kind: str) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        good = tarfile.TarInfo("adapter_config.json")
+        good.size = 2
+        tar.addfile(good, io.BytesIO(b"{}"))
+        info = tarfile.TarInfo(
+            {"parent": "../outside", "absolute": "/tmp/outside-of-everything"}.get(kind, "link")
+        )
+        info.type = {"symlink": tarfile.SYMTYPE, "hardlink": tarfile.LNKTYPE, "fifo": tarfile.FIFOTYPE}.get(
+            kind, tarfile.REGTYPE
+        )
+        info.linkname = "/etc/passwd"
+        tar.addfile(info)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["parent", "absolute", "symlink", "hardlink", "fifo"])
+def test_archives_that_lead_outside_are_refused_whole(stub: StubServer, tmp_path: Path, kind: str) -> None:
+    stub.on("GET", "/adapters/adp_1/download", Answer(200, hostile(kind)))
+    with Reinforge(stub.url, "k") as client, pytest.raises(tarfile.TarError):
         client.adapters.extract("adp_1", tmp_path / "inner" / "adapter")
-    assert not (tmp_path / "inner" / "outside.json").exists()
-    assert not Path("/tmp/outside-of-everything.json").exists()
+    assert [p for p in tmp_path.rglob("*") if not p.is_dir()] == []
+    assert not Path("/tmp/outside-of-everything").exists()

@@ -1,0 +1,27 @@
+"""Unpacking tar files that came from elsewhere."""
+
+import shutil
+import tarfile
+from pathlib import Path, PurePosixPath
+
+
+def unpack(archive: tarfile.TarFile, folder: Path) -> None:
+    """Write the archive's files and folders below `folder`, with ordinary modes and ours to own.
+
+    Raises `tarfile.TarError` for links, devices and paths that lead outside, before anything is written. The check is
+    our own, because Python 3.11 before 3.11.4 has no extraction filters.
+    """
+    members = archive.getmembers()
+    for member in members:
+        path = PurePosixPath(member.name)
+        if not (member.isreg() or member.isdir()) or path.is_absolute() or ".." in path.parts:
+            raise tarfile.TarError(f"{member.name!r} is no plain file or folder inside the archive")
+    for member in members:
+        target = folder / member.name
+        source = archive.extractfile(member)
+        if source is None:
+            target.mkdir(parents=True, exist_ok=True)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with source, target.open("wb") as out:
+            shutil.copyfileobj(source, out)
