@@ -12,6 +12,8 @@ export default defineConfig({
     outDir: "../backend/static",
     emptyOutDir: true,
     assetsInlineLimit: 0,
+    // The licences of what is bundled ask for their notices to travel along.
+    license: { fileName: "licenses.md" },
     rollupOptions: {
       output: {
         codeSplitting: {
