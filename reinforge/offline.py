@@ -10,21 +10,19 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from reinforge.errors import InvalidInput, Unavailable
+from reinforge.errors import InvalidInput
+from reinforge.platform.supervisor import Service
+from reinforge.platform.up import accepts
 from reinforge.records import RewardCode, RunManifest
 from reinforge.spec import JobSpec, PythonReward
-
-SANDBOX_START_SECONDS = 60.0
 
 
 def train(spec: JobSpec, out: Path) -> dict[str, Any]:
@@ -39,7 +37,7 @@ def train(spec: JobSpec, out: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="rf-") as short:
         socket_path = Path(short) / "sandbox.sock"
         prepare(spec, out, socket_path)
-        with sandbox(socket_path):
+        with sandbox(socket_path, out):
             command = [sys.executable, "-m", "worker.main", "--run", str(out), "--offline"]
             status = _run(command)
     ended = last_record(out / "records.jsonl")
@@ -90,39 +88,19 @@ def model_folder(model: str) -> Path:
 
 
 @contextmanager
-def sandbox(socket_path: Path) -> Iterator[None]:
-    """A sandbox daemon on `socket_path` for as long as the block runs."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "worker.sandbox", "--socket", str(socket_path)], start_new_session=True
-    )
+def sandbox(socket_path: Path, out: Path) -> Iterator[None]:
+    """A sandbox daemon on `socket_path` for as long as the block runs, and no longer than this process lives.
+
+    Its log is `out/logs/sandbox.log`. Raises Unavailable when it does not come up.
+    """
+    command = [sys.executable, "-P", "-m", "worker.sandbox", "--socket", str(socket_path)]
+    service = Service("sandbox", command, out, os.environ, ready=lambda: accepts(socket_path))
+    service.start()
     try:
-        _await_socket(process, socket_path)
         yield
     finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _await_socket(process: subprocess.Popen[bytes], path: Path) -> None:
-    deadline = time.monotonic() + SANDBOX_START_SECONDS
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise Unavailable(
-                f"The sandbox daemon ended with status {process.returncode}.",
-                code="sandbox_unavailable",
-                hint="`reinforge doctor` says what is missing.",
-            )
-        with socket.socket(socket.AF_UNIX) as probe:
-            try:
-                probe.connect(str(path))
-                return
-            except OSError:
-                time.sleep(0.05)
-    raise Unavailable("The sandbox daemon did not come up in time.", code="sandbox_unavailable")
+        service.ask_stop()
+        service.stop()
 
 
 def _run(command: list[str]) -> int:

@@ -144,7 +144,7 @@ class Platform:
 
     def _sandbox(self, path: Path, env: Environment) -> Service:
         command = ("worker.sandbox", "--socket", str(path))
-        return self._service("sandbox", *command, env=env.sandbox(), ready=lambda: _accepts(path))
+        return self._service("sandbox", *command, env=env.sandbox(), ready=lambda: accepts(path))
 
     def _api(self, env: Environment) -> Service:
         command = ("backend", "api", "--host", self.host, "--port", str(self.port))
@@ -206,7 +206,7 @@ def free_port(host: str, port: int) -> int:
         return int(probe.getsockname()[1])
 
 
-def _accepts(path: Path) -> bool:
+def accepts(path: Path) -> bool:
     """Whether somebody listens on a Unix socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         try:
