@@ -15,7 +15,12 @@ from reinforge.client.jobs import RESTS
 from reinforge.schemas.jobs import JobDetail, JobEvent
 
 BARS = "▁▂▃▄▅▆▇█"
-SHOWN = ("reward/mean", "entropy/mean", "completions/length_mean")
+SHOWN = (
+    ("reward/mean", "reward", "", 3),
+    ("entropy/mean", "entropy", "nat", 3),
+    ("completions/length_mean", "length", "tokens", 1),
+)
+"""Key, title, unit and decimals of the three curves that people look at first."""
 
 
 def sparkline(values: list[float], width: int = 32) -> str:
@@ -57,6 +62,7 @@ class JobView:
             self.phase = data["phase"] + (f" {done}/{total}" if done is not None and total else "")
         elif event.type == "status":
             self.status = data.get("status", self.status)
+            self.phase = self.phase if self.status == "running" else None
         elif event.type == "rewind":
             self._rewind(data["to_step"])
         elif event.type == "finding" or (event.type == "log" and data.get("level") in ("warning", "error")):
@@ -78,12 +84,12 @@ class JobView:
 
     def line(self) -> str:
         """The newest step in one line, for logs."""
-        reward, entropy, length = (self.series.get(key, [None])[-1] for key in SHOWN)
-        held = f"  held-out {self.held_out[-1][1]:.3f}" if self.held_out else ""
-        return (
-            f"step {self.step}/{self.steps}  reward {number(reward)}  entropy {number(entropy)} nat  "
-            f"length {number(length)} tokens{held}"
-        )
+        parts = [f"step {self.step}/{self.steps}"]
+        for key, title, unit, digits in SHOWN:
+            parts.append(f"{title} {number(self.series.get(key, [None])[-1], digits)} {unit}".rstrip())
+        if self.held_out:
+            parts.append(f"held-out {self.held_out[-1][1]:.3f}")
+        return "  ".join(parts)
 
     def __rich__(self) -> RenderableType:
         head = Text.assemble((self.job.name or self.job.id, "bold"), f"  {self.status}", style="")
@@ -95,12 +101,10 @@ class JobView:
             self.eta(),
         )
         figures = Table.grid(padding=(0, 2))
-        for key, title, unit in zip(
-            SHOWN, ("reward", "entropy", "length"), ("", "nat", "tokens"), strict=True
-        ):
+        for key, title, unit, digits in SHOWN:
             values = self.series.get(key, [])
             if values:
-                change = f"{number(values[0])} → {number(values[-1])} {unit}"
+                change = f"{number(values[0], digits)} → {number(values[-1], digits)} {unit}"
                 figures.add_row(title, change, Text(sparkline(values), style="cyan"))
         if self.held_out:
             points = " → ".join(f"{value:.3f}" for _, value in self.held_out[-6:])
