@@ -80,3 +80,16 @@ def test_gsm8k_trains_three_steps(client: Reinforge, tmp_path: Path, kind: str) 
     assert any(key.endswith("has_digits") for key in series)
     one = client.jobs.completion(job.id, "train", 1, 0, 0)
     assert one.item["question"][:40] in one.prompt
+
+
+def test_200_megabytes_are_uploaded_read_and_paged(client: Reinforge, tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    text = "x" * 1000
+    with path.open("w") as out:
+        for number in range(200_000):
+            out.write(f'{{"prompt": "row {number} {text}", "answer": "{number}"}}\n')
+    assert path.stat().st_size > 200_000_000
+    data = client.datasets.push(path)
+    assert (data.rows, data.bytes) == (200_000, path.stat().st_size)
+    assert client.datasets.rows(data.id, offset=199_999, limit=1)[0]["answer"] == "199999"
+    client.datasets.delete(data.id)
