@@ -154,7 +154,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="rf-") as folder:
         socket = Path(folder) / "sandbox.sock"
         started = time.perf_counter()
-        with sandbox(socket), SandboxClient(socket) as client:
+        with sandbox(socket, socket.parent), SandboxClient(socket) as client:
             status = client.status()
             ready = time.perf_counter() - started
             if not status.available:

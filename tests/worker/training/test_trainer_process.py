@@ -71,7 +71,7 @@ class Trainer:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
     folder = tmp_path_factory.mktemp("p")
-    with sandbox(folder / "s.sock"):
+    with sandbox(folder / "s.sock", folder):
         yield write_tiny_model(folder / "model"), folder / "s.sock"
 
 
