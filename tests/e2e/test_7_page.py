@@ -124,3 +124,25 @@ def test_html_in_a_completion_is_shown_and_never_run(page: Page, client: Reinfor
     expect(page.get_by_text("<script>document.title=2</script>").first).to_be_visible()
     assert page.title() not in ("1", "2")
     assert page.locator("img[src=x]").count() == 0
+
+
+def test_a_paused_job_shows_why_and_is_resumed(page: Page, client: Reinforge) -> None:
+    reward = "def grade(sample, item):\n    return item['no such column']\n"
+    data = client.datasets.push(ARITHMETIC / "additions.jsonl")
+    job = client.jobs.create(
+        {
+            "model": "starter-arith",
+            "data": {"dataset": data.id, "held_out_rows": 0},
+            "rewards": [{"source": reward}],
+            "rollout": {"prompts_per_step": 1, "completions_per_prompt": 2, "max_completion_tokens": 24},
+            "limits": {"steps": 1},
+        }
+    )
+    assert client.jobs.wait(job.id, timeout=120).status == "paused"
+    page.goto(f"{page.url.removesuffix('/jobs')}/jobs/{job.id}")
+    expect(page.get_by_text(re.compile("KeyError")).first).to_be_visible()
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("button", name="Resume")).to_have_count(0)
+    # The reward has not changed, so it pauses again, and the page sees that live.
+    expect(page.get_by_role("button", name="Resume")).to_be_visible(timeout=60_000)
+    assert client.jobs.get(job.id).attempt == 2

@@ -155,3 +155,12 @@ export function useCancelJob(id: string) {
     onSuccess: (job) => keepJob(client, job),
   });
 }
+
+/** Put a paused job back into the queue; it goes on from its newest resume state. */
+export function useResumeJob(id: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () => unwrap(http.POST("/api/v1/jobs/{id}/resume", { params: { path: { id } } })),
+    onSuccess: (job) => keepJob(client, job),
+  });
+}

@@ -1,16 +1,28 @@
 import { Button, Group, Modal, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { adapterDownloadUrl } from "@/api/adapters";
-import { isCancellable, type JobDetail, useCancelJob } from "@/api/jobs";
+import { isCancellable, type JobDetail, useCancelJob, useResumeJob } from "@/api/jobs";
 import { Failure } from "@/components/Failure";
 
 /** What a person can do with the job; cancelling says what is lost first. */
 export function JobActions({ job, step, mayWrite }: { job: JobDetail; step: number; mayWrite: boolean }) {
   const [asking, { open, close }] = useDisclosure(false);
   const cancel = useCancelJob(job.id);
+  const resume = useResumeJob(job.id);
   const confirm = () => cancel.mutate(undefined, { onSuccess: close });
   return (
     <>
+      {resume.error && <Failure title="Not resumed" error={resume.error} />}
+      {mayWrite && job.status === "paused" && (
+        <Button
+          variant="default"
+          loading={resume.isPending}
+          onClick={() => resume.mutate()}
+          title="Goes on from where it paused, with the code it was created with."
+        >
+          Resume
+        </Button>
+      )}
       {mayWrite && isCancellable(job.status) && (
         <Button variant="default" onClick={open}>
           Cancel…
