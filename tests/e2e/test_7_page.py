@@ -23,6 +23,15 @@ def page(client: Reinforge) -> Iterator[Page]:
         yield one
 
 
+def choose_the_starter_model(page: Page) -> None:
+    """With one model the form has chosen it; with several a person has to."""
+    box = page.get_by_role("combobox", name="Base model")
+    if not box.input_value():
+        box.click()
+        page.get_by_role("option", name=re.compile("^starter-arith")).click()
+    expect(box).to_have_value(re.compile("^starter-arith"))
+
+
 def test_a_sign_in_link_works_once(client: Reinforge) -> None:
     link = client.sign_in_link()
     with browser_page() as first:
@@ -72,6 +81,7 @@ def test_start_a_job_from_two_files_watch_it_live_and_cancel(page: Page, client:
     page.locator("input[type=file]").last.set_input_files(ARITHMETIC / "reward.py")
     page.get_by_label("Steps", exact=True).fill("500")
     page.get_by_label("Prompts per step").fill("4")
+    choose_the_starter_model(page)
     page.get_by_role("button", name="Start the job").click()
     expect(page).to_have_url(re.compile(r"/jobs/ftjob-"), timeout=40_000)
     job_id = page.url.rsplit("/", 1)[1].split("?")[0]
@@ -83,6 +93,8 @@ def test_start_a_job_from_two_files_watch_it_live_and_cancel(page: Page, client:
     page.get_by_role("dialog").get_by_role("button", name=re.compile("Cancel")).last.click()
     expect(page.get_by_text("Cancelled").first).to_be_visible(timeout=30_000)
     mean = next(s for s in client.jobs.metrics(job_id).series if s.key == "reward/mean")
+    # Live frames come twice a second at most: the last step may be drawn a moment after the state.
+    expect(reward.get_by_role("rowheader", name=str(mean.steps[-1]), exact=True)).to_be_visible()
     heads = reward.get_by_role("columnheader").all_inner_texts()
     rows = [row.inner_text().split("\t") for row in reward.locator("tbody tr").all()]
     drawn = {int(row[0]): row[heads.index("train mean")] for row in rows if row[0] != "0"}
@@ -98,6 +110,7 @@ def test_a_reward_that_does_not_parse_is_refused_next_to_its_field(page: Page, t
     page.locator("input[type=file]").first.set_input_files(ARITHMETIC / "additions.jsonl")
     expect(page.get_by_text(re.compile("512 rows")).first).to_be_visible()
     page.locator("input[type=file]").last.set_input_files(bad)
+    choose_the_starter_model(page)
     page.get_by_role("button", name="Start the job").click()
     expect(page.get_by_text(re.compile("line 1")).first).to_be_visible(timeout=30_000)
     assert page.url.endswith("/new")
