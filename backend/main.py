@@ -16,6 +16,8 @@ from backend.base_models.endpoints import router as base_models
 from backend.calls import Calls
 from backend.database import Database
 from backend.datasets.endpoints import router as datasets
+from backend.datasets.prompt_endpoints import router as dataset_prompts
+from backend.demo.endpoints import router as demo
 from backend.events import Hub
 from backend.jobs.endpoints import router as jobs
 from backend.keys import service as keys
@@ -23,9 +25,12 @@ from backend.keys.endpoints import router as sign_in
 from backend.migrate import is_migrated
 from backend.objects import Objects
 from backend.page import STATIC, Page
+from backend.playground.endpoints import router as playground
 from backend.projects.endpoints import router as projects
+from backend.projects.member_endpoints import router as members
 from backend.queue import WakeUps
 from backend.rewards.endpoints import router as rewards
+from backend.rewards.source_endpoints import router as reward_sources
 from backend.settings import Settings
 from backend.workers.endpoints import router as workers
 from reinforge import __version__
@@ -35,7 +40,10 @@ from reinforge.storage import open_store
 log = logging.getLogger(__name__)
 
 _DATABASE_WITHIN = 30.0
-ROUTERS = (sign_in, projects, datasets, rewards, base_models, jobs, adapters, workers, health.router)
+ROUTERS = (
+    sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, base_models, jobs,
+    playground, adapters, workers, health.router,
+)  # fmt: skip
 
 
 def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> FastAPI:

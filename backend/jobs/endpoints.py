@@ -13,6 +13,7 @@ from backend.idempotency import Once, fingerprint
 from backend.jobs import plan as plans
 from backend.jobs import repository, service
 from backend.jobs.ask import ask_workers
+from backend.jobs.form_endpoints import router as form
 from backend.jobs.view import job_detail, job_view
 from backend.jobs.watch_endpoints import router as watching
 from backend.objects import ObjectsDep
@@ -65,6 +66,9 @@ async def list_jobs(
     limit: Limit = 20,
     after: str | None = None,
     status: Annotated[list[JobStatus] | None, Query()] = None,
+    dataset: str | None = None,
+    reward: str | None = None,
+    q: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Page[Job]:
     """Newest first; `status` may be given several times."""
     found = await repository.page(session, who.project_id, limit=limit, after=after, statuses=status or [])
@@ -90,4 +94,5 @@ async def resume_job(id: str, request: Request, session: Session, who: Writer) -
     return job_detail(await service.resume(session, who.project_id, id, request.app.state.wake_ups))
 
 
+router.include_router(form)
 router.include_router(watching)

@@ -1,6 +1,6 @@
 """What is recorded of a job: metrics, completions, checkpoints, logs, findings, events and the live stream."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import APIRouter, Header, Path, Query, Response
@@ -17,6 +17,8 @@ from reinforge.schemas.common import Page
 from reinforge.schemas.jobs import (
     Checkpoint,
     Completion,
+    CompletionGroup,
+    CompletionHits,
     CompletionPage,
     FindingEntry,
     JobEvent,
@@ -34,7 +36,15 @@ Many = Annotated[int, Query(ge=1, le=1000)]
 
 
 @router.get("/jobs/{id}/metrics", response_model=Metrics, operation_id="getJobMetrics")
-async def get_metrics(id: str, session: Session, who: Reader) -> Response:
+async def get_metrics(
+    id: str,
+    session: Session,
+    who: Reader,
+    buckets: Annotated[int | None, Query(ge=2, le=10_000)] = None,
+    from_step: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    to_step: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    key: Annotated[list[str] | None, Query()] = None,
+) -> Response:
     """Every series, columnar; `seq` is where a stream that continues these points starts."""
     await repository.find(session, who.project_id, id)
     return Response(orjson.dumps(await metrics.columns(session, id)), media_type="application/json")
@@ -57,6 +67,45 @@ async def list_completions(
     return await completions.list_rows(
         session, id, split=split, step=step, prompt_no=prompt_no, sort=sort, limit=limit, offset=offset
     )
+
+
+@router.get("/jobs/{id}/completions/search", operation_id="searchCompletions")
+async def search_completions(
+    id: str,
+    session: Session,
+    who: Reader,
+    q: Annotated[str | None, Query(max_length=500)] = None,
+    split: completions.Split | None = None,
+    prompt_hash: str | None = None,
+    step_from: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    step_to: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    reward_min: float | None = None,
+    reward_max: float | None = None,
+    advantage: Literal["positive", "negative", "zero", "none"] | None = None,
+    finish_reason: str | None = None,
+    failed: bool | None = None,
+    length_min: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    length_max: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    sort: Literal["step", "-step", "reward", "-reward", "length", "-length"] = "-step",
+    limit: Many = 50,
+    after: str | None = None,
+) -> CompletionHits:
+    """Completions of all steps by words and numbers; `q` as web searches are written ("exact words", -without)."""
+    raise NotImplementedError
+
+
+@router.get("/jobs/{id}/groups/{split}/{step}/{prompt_no}", operation_id="getGroup")
+async def get_group(
+    id: str,
+    split: completions.Split,
+    step: Number,
+    prompt_no: Number,
+    session: Session,
+    cache: ObjectCacheDep,
+    who: Reader,
+) -> CompletionGroup:
+    """The completions of one prompt at one step with what each reward said, without their tokens."""
+    raise NotImplementedError
 
 
 @router.get("/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}", operation_id="getCompletion")
@@ -82,6 +131,16 @@ async def list_checkpoints(id: str, session: Session, who: Reader) -> Page[Check
     """The best three by held-out reward and the last, highest step first."""
     job = await repository.find(session, who.project_id, id)
     return Page(data=[checkpoint_view(each, job) for each in await repository.checkpoints(session, id)])
+
+
+@router.get(
+    "/jobs/{id}/checkpoints/{step}/download",
+    operation_id="downloadCheckpoint",
+    response_class=StreamingResponse,
+)
+async def download_checkpoint(id: str, step: Number, session: Session, who: Reader) -> Response:
+    """The checkpoint's adapter as `.tar.gz`, a standard PEFT directory."""
+    raise NotImplementedError
 
 
 @router.get("/jobs/{id}/logs", operation_id="listJobLogs")

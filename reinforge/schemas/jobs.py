@@ -65,6 +65,9 @@ class Series(Response):
     steps: list[int]
     values: list[float | None]
     ts: list[float]
+    minima: list[float | None] | None = None
+    """Smallest value of each bucket, when `buckets` was asked for and shortened the series; with `maxima`."""
+    maxima: list[float | None] | None = None
 
 
 class Metrics(Response):
@@ -73,6 +76,8 @@ class Metrics(Response):
     seq: int
     """Live-event cursor that these points include: stream on from here."""
     series: list[Series]
+    buckets: int | None = None
+    """As asked for: no series has more points; `values` are the last of each bucket, `steps` where it is."""
 
 
 class CompletionRow(Response):
@@ -118,6 +123,8 @@ class Completion(CompletionRow):
     token_ids: list[int] = []
     tokens: list[str] = []
     sampler_logprobs: list[float] = []
+    trainer_logprobs: list[float] = []
+    """Of the policy that was trained; empty for evaluations."""
     entropies: list[float] = []
 
 
@@ -129,6 +136,38 @@ class CompletionPage(Response):
     step: int | None
     steps: list[int] = []
     """Steps that have completions of this split."""
+
+
+class CompletionGroup(Response):
+    """The completions of one prompt at one step."""
+
+    object: Literal["group"] = "group"
+    step: int
+    split: Literal["train", "held_out"]
+    prompt_no: int
+    prompt_hash: str
+    row_index: int
+    prompt: str
+    prompt_messages: list[dict[str, Any]] = []
+    item: dict[str, Any] = {}
+    answer: str | None = None
+    """The reference answer, when the job names its column."""
+    completions: list[Completion]
+    """By `sample_no`; token lists are empty here, `Completion` has them."""
+    steps: list[int] = []
+    """Steps at which this prompt was sampled for this split."""
+
+
+class CompletionHits(Response):
+    """Completions over all steps that match a search."""
+
+    object: Literal["list"] = "list"
+    data: list[CompletionRow]
+    has_more: bool = False
+    next_cursor: str | None = None
+    total: int
+    """At most `counted_to`."""
+    counted_to: int
 
 
 class Checkpoint(Response):

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.jobs import RewardResult
 
 
@@ -21,6 +22,8 @@ class Dataset(Response):
     """Each `{name, type, nulls, example}`."""
     warnings: list[str] = []
     preview: list[dict[str, Any]] = []
+    prompt_view: PromptView = PromptView()
+    """How its rows become prompts, as people set it; new jobs start from it."""
     created_at: Timestamp
     jobs: int = 0
     """Jobs that used it."""

@@ -145,6 +145,114 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/project/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts
+         * @description How many things the project holds.
+         */
+        get: operations["getProjectCounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Members
+         * @description People who may sign in, newest first.
+         */
+        get: operations["listMembers"];
+        put?: never;
+        /**
+         * Create Member
+         * @description Add a person; the answer holds the one-time address to give to them. For owners.
+         */
+        post: operations["createMember"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/members/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Member
+         * @description Remove a person and end their sessions. For owners.
+         */
+        delete: operations["removeMember"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Member
+         * @description Change the role; open sessions have it at once. For owners.
+         */
+        patch: operations["updateMember"];
+        trace?: never;
+    };
+    "/api/v1/members/{id}/sign-in-link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Link
+         * @description A fresh one-time address for a person whose last one is used up. For owners.
+         */
+        post: operations["createMemberSignInLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/demo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start Demo
+         * @description Create the demo's dataset, reward and job, or return the one that is there already.
+         */
+        post: operations["startDemo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/datasets": {
         parameters: {
             query?: never;
@@ -187,7 +295,11 @@ export interface paths {
         delete: operations["deleteDataset"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Update
+         * @description Rename it, or say how its rows become prompts.
+         */
+        patch: operations["updateDataset"];
         trace?: never;
     };
     "/api/v1/datasets/{id}/rows": {
@@ -224,6 +336,106 @@ export interface paths {
         get: operations["downloadDataset"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/datasets/{id}/render": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Render
+         * @description Rows as the prompts that a model would read.
+         */
+        post: operations["renderDataset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/datasets/{id}/lengths": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Lengths
+         * @description How long the prompts are in a model's tokens.
+         */
+        post: operations["measureDataset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/datasets/{id}/split": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Split
+         * @description Which rows a job with this seed would hold out.
+         */
+        get: operations["splitDataset"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rewards/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Templates
+         * @description Rewards to start from.
+         */
+        get: operations["listRewardTemplates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rewards/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check
+         * @description Load a source in the sandbox: its functions, or what is wrong on which line. Nothing is stored.
+         */
+        post: operations["checkRewardSource"];
         delete?: never;
         options?: never;
         head?: never;
@@ -458,6 +670,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check
+         * @description Everything wrong with a specification, by field; `quick` leaves out what only a worker can tell.
+         */
+        post: operations["checkJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/job-form": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Form
+         * @description What a form for jobs is made from.
+         */
+        get: operations["getJobForm"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/metrics": {
         parameters: {
             query?: never;
@@ -498,6 +750,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/completions/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search Completions
+         * @description Completions of all steps by words and numbers; `q` as web searches are written ("exact words", -without).
+         */
+        get: operations["searchCompletions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/groups/{split}/{step}/{prompt_no}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Group
+         * @description The completions of one prompt at one step with what each reward said, without their tokens.
+         */
+        get: operations["getGroup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}": {
         parameters: {
             query?: never;
@@ -530,6 +822,26 @@ export interface paths {
          * @description The best three by held-out reward and the last, highest step first.
          */
         get: operations["listCheckpoints"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoints/{step}/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Checkpoint
+         * @description The checkpoint's adapter as `.tar.gz`, a standard PEFT directory.
+         */
+        get: operations["downloadCheckpoint"];
         put?: never;
         post?: never;
         delete?: never;
@@ -609,6 +921,26 @@ export interface paths {
         get: operations["streamJob"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sample": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sample
+         * @description Sample completions of a base model or a checkpoint; each `data:` line is a `SampleEvent`.
+         */
+        post: operations["sample"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1336,10 +1668,90 @@ export interface components {
              */
             sampler_logprobs?: number[];
             /**
+             * Trainer Logprobs
+             * @default []
+             */
+            trainer_logprobs?: number[];
+            /**
              * Entropies
              * @default []
              */
             entropies?: number[];
+        };
+        /**
+         * CompletionGroup
+         * @description The completions of one prompt at one step.
+         */
+        CompletionGroup: {
+            /**
+             * Object
+             * @default group
+             * @constant
+             */
+            object?: "group";
+            /** Step */
+            step: number;
+            /**
+             * Split
+             * @enum {string}
+             */
+            split: "train" | "held_out";
+            /** Prompt No */
+            prompt_no: number;
+            /** Prompt Hash */
+            prompt_hash: string;
+            /** Row Index */
+            row_index: number;
+            /** Prompt */
+            prompt: string;
+            /**
+             * Prompt Messages
+             * @default []
+             */
+            prompt_messages?: {
+                [key: string]: unknown;
+            }[];
+            /**
+             * Item
+             * @default {}
+             */
+            item?: {
+                [key: string]: unknown;
+            };
+            /** Answer */
+            answer?: string | null;
+            /** Completions */
+            completions: components["schemas"]["Completion"][];
+            /**
+             * Steps
+             * @default []
+             */
+            steps?: number[];
+        };
+        /**
+         * CompletionHits
+         * @description Completions over all steps that match a search.
+         */
+        CompletionHits: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["CompletionRow"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+            /** Total */
+            total: number;
+            /** Counted To */
+            counted_to: number;
         };
         /** CompletionPage */
         CompletionPage: {
@@ -1491,6 +1903,12 @@ export interface components {
                 [key: string]: unknown;
             }[];
             /**
+             * @default {
+             *       "columns": {}
+             *     }
+             */
+            prompt_view?: components["schemas"]["PromptView"];
+            /**
              * Created At
              * Format: date-time
              */
@@ -1517,6 +1935,15 @@ export interface components {
             offset: number;
             /** Total */
             total: number;
+        };
+        /**
+         * DatasetUpdate
+         * @description What is not given stays as it is.
+         */
+        DatasetUpdate: {
+            /** Name */
+            name?: string | null;
+            prompt_view?: components["schemas"]["PromptView"] | null;
         };
         /**
          * DrGrpoAdvantage
@@ -1758,6 +2185,38 @@ export interface components {
             /** Created By */
             created_by?: string | null;
         };
+        /** JobCheck */
+        JobCheck: {
+            /**
+             * Object
+             * @default job.check
+             * @constant
+             */
+            object?: "job.check";
+            /** Ok */
+            ok: boolean;
+            /**
+             * Problems
+             * @default []
+             */
+            problems?: components["schemas"]["JobProblem"][];
+            /**
+             * Warnings
+             * @default []
+             */
+            warnings?: string[];
+            /** Spec */
+            spec?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Facts
+             * @default {}
+             */
+            facts?: {
+                [key: string]: unknown;
+            };
+        };
         /** JobDetail */
         JobDetail: {
             /**
@@ -1857,6 +2316,32 @@ export interface components {
             data: {
                 [key: string]: unknown;
             };
+        };
+        /** JobForm */
+        JobForm: {
+            /**
+             * Object
+             * @default job.form
+             * @constant
+             */
+            object?: "job.form";
+            /** Json Schema */
+            json_schema: {
+                [key: string]: unknown;
+            };
+            /** Presets */
+            presets: components["schemas"]["Preset"][];
+        };
+        /** JobProblem */
+        JobProblem: {
+            /** Param */
+            param?: string | null;
+            /** Message */
+            message: string;
+            /** Code */
+            code?: string | null;
+            /** Hint */
+            hint?: string | null;
         };
         /**
          * JobSpec
@@ -2009,6 +2494,31 @@ export interface components {
              */
             estimator?: "k2" | "k3";
         };
+        /** LengthBin */
+        LengthBin: {
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+            /** Count */
+            count: number;
+        };
+        /** LengthsRequest */
+        LengthsRequest: {
+            /** @default {} */
+            columns?: components["schemas"]["ColumnRoles"];
+            /** Prompt Template */
+            prompt_template?: string | null;
+            /** System Prompt */
+            system_prompt?: string | null;
+            /** Model */
+            model: string;
+            /**
+             * Max Rows
+             * @default 2000
+             */
+            max_rows?: number;
+        };
         /** Limits */
         Limits: {
             /**
@@ -2157,6 +2667,77 @@ export interface components {
             /** Version */
             version: string;
         };
+        /** Member */
+        Member: {
+            /**
+             * Object
+             * @default member
+             * @constant
+             */
+            object?: "member";
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "member" | "owner";
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Last Seen At */
+            last_seen_at?: string | null;
+        };
+        /** MemberCreate */
+        MemberCreate: {
+            /** Name */
+            name: string;
+            /**
+             * Role
+             * @default member
+             * @enum {string}
+             */
+            role?: "viewer" | "member" | "owner";
+        };
+        /** MemberInvited */
+        MemberInvited: {
+            /**
+             * Object
+             * @default member
+             * @constant
+             */
+            object?: "member";
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "member" | "owner";
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Last Seen At */
+            last_seen_at?: string | null;
+            /** Url */
+            url: string;
+        };
+        /** MemberUpdate */
+        MemberUpdate: {
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "member" | "owner";
+        };
         /** Metrics */
         Metrics: {
             /**
@@ -2171,6 +2752,8 @@ export interface components {
             seq: number;
             /** Series */
             series: components["schemas"]["Series"][];
+            /** Buckets */
+            buckets?: number | null;
         };
         /** ModelCreate */
         ModelCreate: {
@@ -2405,6 +2988,24 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
+        /** Page[Member] */
+        Page_Member_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["Member"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
         /** Page[RewardSummary] */
         Page_RewardSummary_: {
             /**
@@ -2415,6 +3016,24 @@ export interface components {
             object?: "list";
             /** Data */
             data: components["schemas"]["RewardSummary"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /** Page[RewardTemplate] */
+        Page_RewardTemplate_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["RewardTemplate"][];
             /**
              * Has More
              * @default false
@@ -2488,6 +3107,21 @@ export interface components {
              */
             eps_high?: number;
         };
+        /** Preset */
+        Preset: {
+            /** Id */
+            id: string;
+            /** Title */
+            title: string;
+            /** Summary */
+            summary: string;
+            /** Source */
+            source: string;
+            /** Algorithm */
+            algorithm: {
+                [key: string]: unknown;
+            };
+        };
         /** Progress */
         Progress: {
             /** Step */
@@ -2522,6 +3156,41 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+        };
+        /** ProjectCounts */
+        ProjectCounts: {
+            /**
+             * Object
+             * @default project.counts
+             * @constant
+             */
+            object?: "project.counts";
+            /** Datasets */
+            datasets: number;
+            /** Rewards */
+            rewards: number;
+            /** Jobs */
+            jobs: number;
+            /** Unfinished Jobs */
+            unfinished_jobs: number;
+            /** Adapters */
+            adapters: number;
+            /** Models */
+            models: number;
+            /** Demo Job */
+            demo_job?: string | null;
+        };
+        /**
+         * PromptView
+         * @description Which rows become which prompts: the same fields as a job's `data`.
+         */
+        PromptView: {
+            /** @default {} */
+            columns?: components["schemas"]["ColumnRoles"];
+            /** Prompt Template */
+            prompt_template?: string | null;
+            /** System Prompt */
+            system_prompt?: string | null;
         };
         /**
          * PythonReward
@@ -2627,6 +3296,66 @@ export interface components {
             /** Device */
             device?: string | null;
         };
+        /** RenderRequest */
+        RenderRequest: {
+            /** @default {} */
+            columns?: components["schemas"]["ColumnRoles"];
+            /** Prompt Template */
+            prompt_template?: string | null;
+            /** System Prompt */
+            system_prompt?: string | null;
+            /** Model */
+            model: string;
+            /**
+             * Offset
+             * @default 0
+             */
+            offset?: number;
+            /**
+             * Limit
+             * @default 10
+             */
+            limit?: number;
+        };
+        /** RenderedPrompt */
+        RenderedPrompt: {
+            /** Index */
+            index: number;
+            /**
+             * Messages
+             * @default []
+             */
+            messages?: {
+                [key: string]: unknown;
+            }[];
+            /** Text */
+            text?: string | null;
+            /** Tokens */
+            tokens?: number | null;
+            /** Answer */
+            answer?: string | null;
+            /** Slice */
+            slice?: string | null;
+            /** Error */
+            error?: string | null;
+        };
+        /** RenderedPrompts */
+        RenderedPrompts: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["RenderedPrompt"][];
+            /** Offset */
+            offset: number;
+            /** Total */
+            total: number;
+            /** Context Length */
+            context_length?: number | null;
+        };
         /**
          * ResumeStateSaved
          * @description All that the next attempt needs to continue after `step`.
@@ -2651,6 +3380,36 @@ export interface components {
             source: string;
             /** Entry */
             entry?: string | null;
+        };
+        /** RewardCheck */
+        RewardCheck: {
+            /** Source */
+            source: string;
+            /** Entry */
+            entry?: string | null;
+        };
+        /** RewardCheckResult */
+        RewardCheckResult: {
+            /**
+             * Object
+             * @default reward.check
+             * @constant
+             */
+            object?: "reward.check";
+            /** Ok */
+            ok: boolean;
+            /**
+             * Entries
+             * @default []
+             */
+            entries?: components["schemas"]["RewardEntry"][];
+            /**
+             * Problems
+             * @default []
+             */
+            problems?: components["schemas"]["RewardProblem"][];
+            /** Jail */
+            jail?: string | null;
         };
         /** RewardCreate */
         RewardCreate: {
@@ -2701,6 +3460,26 @@ export interface components {
             updated_at: string;
             /** Revisions */
             revisions: components["schemas"]["RewardRevision"][];
+        };
+        /** RewardEntry */
+        RewardEntry: {
+            /** Name */
+            name: string;
+            /** Spelling */
+            spelling: string;
+            /** Line */
+            line?: number | null;
+        };
+        /** RewardProblem */
+        RewardProblem: {
+            /** Message */
+            message: string;
+            /** Line */
+            line?: number | null;
+            /** Column */
+            column?: number | null;
+            /** Hint */
+            hint?: string | null;
         };
         /**
          * RewardResult
@@ -2810,6 +3589,37 @@ export interface components {
              * Format: date-time
              */
             updated_at: string;
+        };
+        /**
+         * RewardTemplate
+         * @description A reward to start from.
+         */
+        RewardTemplate: {
+            /** Id */
+            id: string;
+            /** Title */
+            title: string;
+            /** Description */
+            description: string;
+            /** Source */
+            source: string;
+            /**
+             * Columns
+             * @default []
+             */
+            columns?: string[];
+            /**
+             * Example Item
+             * @default {}
+             */
+            example_item?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Example Completions
+             * @default []
+             */
+            example_completions?: string[];
         };
         /**
          * RewardTest
@@ -2972,6 +3782,77 @@ export interface components {
             text?: string;
         };
         /**
+         * SampleEvent
+         * @description One server-sent event of `POST /api/v1/sample`, by `type`:
+         *
+         *     `status`  message: what is happening before the first token ("Loading starter-arith")
+         *     `delta`   prompt, sample, text: the next piece of a completion
+         *     `done`    prompt, sample, text (the whole completion), tokens, finish_reason
+         *     `error`   error: the envelope's inner object; the stream ends
+         *     `end`     everything is done; the stream ends
+         */
+        SampleEvent: {
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "status" | "delta" | "done" | "error" | "end";
+            /** Message */
+            message?: string | null;
+            /** Prompt */
+            prompt?: number | null;
+            /** Sample */
+            sample?: number | null;
+            /** Text */
+            text?: string | null;
+            /** Tokens */
+            tokens?: number | null;
+            /** Finish Reason */
+            finish_reason?: string | null;
+            /** Error */
+            error?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** SampleRequest */
+        SampleRequest: {
+            /** Model */
+            model: string;
+            /** Checkpoint */
+            checkpoint?: string | null;
+            /** Prompts */
+            prompts: {
+                [key: string]: unknown;
+            }[][];
+            /**
+             * Samples Per Prompt
+             * @default 1
+             */
+            samples_per_prompt?: number;
+            /**
+             * Max Tokens
+             * @default 256
+             */
+            max_tokens?: number;
+            /**
+             * Temperature
+             * @default 1
+             */
+            temperature?: number;
+            /**
+             * Top P
+             * @default 1
+             */
+            top_p?: number;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /** Stop */
+            stop?: string[];
+        };
+        /**
          * SeqMean
          * @description Mean over tokens inside a completion, then over completions (GRPO).
          */
@@ -3000,6 +3881,10 @@ export interface components {
             values: (number | null)[];
             /** Ts */
             ts: number[];
+            /** Minima */
+            minima?: (number | null)[] | null;
+            /** Maxima */
+            maxima?: (number | null)[] | null;
         };
         /** SignIn */
         SignIn: {
@@ -3016,6 +3901,28 @@ export interface components {
              * @enum {string}
              */
             type: "single_turn";
+        };
+        /**
+         * SplitView
+         * @description What a job with this seed would hold out.
+         */
+        SplitView: {
+            /**
+             * Object
+             * @default split
+             * @constant
+             */
+            object?: "split";
+            /** Seed */
+            seed: number;
+            /** Train */
+            train: number;
+            /** Held Out */
+            held_out: number;
+            /** Held Out Rows */
+            held_out_rows: number[];
+            /** Note */
+            note?: string | null;
         };
         /**
          * Started
@@ -3060,6 +3967,36 @@ export interface components {
             values: {
                 [key: string]: number | null;
             };
+        };
+        /**
+         * TokenLengths
+         * @description Lengths of rendered prompts in tokens.
+         */
+        TokenLengths: {
+            /**
+             * Object
+             * @default token_lengths
+             * @constant
+             */
+            object?: "token_lengths";
+            /** Counted */
+            counted: number;
+            /** Total */
+            total: number;
+            /** Min */
+            min: number;
+            /** Median */
+            median: number;
+            /** P90 */
+            p90: number;
+            /** Max */
+            max: number;
+            /** Longest Row */
+            longest_row: number;
+            /** Bins */
+            bins: components["schemas"]["LengthBin"][];
+            /** Context Length */
+            context_length?: number | null;
         };
         /** ValidationError */
         ValidationError: {
@@ -3339,6 +4276,194 @@ export interface operations {
             };
         };
     };
+    getProjectCounts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectCounts"];
+                };
+            };
+        };
+    };
+    listMembers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Member_"];
+                };
+            };
+        };
+    };
+    createMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemberCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberInvited"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    removeMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    updateMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemberUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createMemberSignInLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberInvited"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    startDemo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+        };
+    };
     listDatasets: {
         parameters: {
             query?: {
@@ -3470,6 +4595,41 @@ export interface operations {
             };
         };
     };
+    updateDataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DatasetUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dataset"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     listDatasetRows: {
         parameters: {
             query?: {
@@ -3521,6 +4681,163 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    renderDataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenderRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RenderedPrompts"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    measureDataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LengthsRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenLengths"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    splitDataset: {
+        parameters: {
+            query?: {
+                held_out_rows?: number | null;
+                seed?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SplitView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listRewardTemplates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_RewardTemplate_"];
+                };
+            };
+        };
+    };
+    checkRewardSource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RewardCheck"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RewardCheckResult"];
+                };
             };
             /** @description Validation Error */
             422: {
@@ -3836,6 +5153,9 @@ export interface operations {
                 limit?: number;
                 after?: string | null;
                 status?: components["schemas"]["JobStatus"][] | null;
+                dataset?: string | null;
+                reward?: string | null;
+                q?: string | null;
             };
             header?: never;
             path?: never;
@@ -3991,9 +5311,71 @@ export interface operations {
             };
         };
     };
-    getJobMetrics: {
+    checkJob: {
+        parameters: {
+            query?: {
+                quick?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobCheck"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getJobForm: {
         parameters: {
             query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobForm"];
+                };
+            };
+        };
+    };
+    getJobMetrics: {
+        parameters: {
+            query?: {
+                buckets?: number | null;
+                from_step?: number | null;
+                to_step?: number | null;
+                key?: string[] | null;
+            };
             header?: never;
             path: {
                 id: string;
@@ -4047,6 +5429,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CompletionPage"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    searchCompletions: {
+        parameters: {
+            query?: {
+                q?: string | null;
+                split?: ("train" | "held_out") | null;
+                prompt_hash?: string | null;
+                step_from?: number | null;
+                step_to?: number | null;
+                reward_min?: number | null;
+                reward_max?: number | null;
+                advantage?: ("positive" | "negative" | "zero" | "none") | null;
+                finish_reason?: string | null;
+                failed?: boolean | null;
+                length_min?: number | null;
+                length_max?: number | null;
+                sort?: "step" | "-step" | "reward" | "-reward" | "length" | "-length";
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompletionHits"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getGroup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                split: "train" | "held_out";
+                step: number;
+                prompt_no: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompletionGroup"];
                 };
             };
             /** @description Validation Error */
@@ -4114,6 +5577,36 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Page_Checkpoint_"];
                 };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    downloadCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                step: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Validation Error */
             422: {
@@ -4255,6 +5748,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    sample: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SampleRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                    "application/json": components["schemas"]["SampleEvent"];
+                };
             };
             /** @description Validation Error */
             422: {

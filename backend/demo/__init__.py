@@ -1,0 +1,1 @@
+"""The demo job: packaged prompts and a reward."""

@@ -1,0 +1,23 @@
+"""GET /rewards/templates · POST /rewards/check."""
+
+from fastapi import APIRouter
+
+from backend.auth import Reader, Writer
+from backend.calls import CallsDep
+from backend.strict_json import StrictRoute
+from reinforge.schemas.common import Page
+from reinforge.schemas.rewards import RewardCheck, RewardCheckResult, RewardTemplate
+
+router = APIRouter(prefix="/api/v1", tags=["rewards"], route_class=StrictRoute)
+
+
+@router.get("/rewards/templates", operation_id="listRewardTemplates")
+async def templates(who: Reader) -> Page[RewardTemplate]:
+    """Rewards to start from."""
+    raise NotImplementedError
+
+
+@router.post("/rewards/check", operation_id="checkRewardSource")
+async def check(body: RewardCheck, calls: CallsDep, who: Writer) -> RewardCheckResult:
+    """Load a source in the sandbox: its functions, or what is wrong on which line. Nothing is stored."""
+    raise NotImplementedError

@@ -1,0 +1,91 @@
+"""How a dataset's rows become prompts: roles, rendering, lengths, split."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from reinforge.schemas.common import Request, Response
+from reinforge.spec import ColumnRoles
+
+
+class PromptView(Request):
+    """Which rows become which prompts: the same fields as a job's `data`."""
+
+    columns: ColumnRoles = ColumnRoles()
+    prompt_template: str | None = Field(default=None, min_length=1, max_length=65_536)
+    system_prompt: str | None = Field(default=None, max_length=65_536)
+
+
+class DatasetUpdate(Request):
+    """What is not given stays as it is."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=200)
+    prompt_view: PromptView | None = None
+    """Proposed to every new job on this dataset."""
+
+
+class RenderRequest(PromptView):
+    model: str = Field(min_length=1, max_length=200)
+    offset: int = Field(default=0, ge=0)
+    limit: int = Field(default=10, ge=1, le=50)
+
+
+class RenderedPrompt(Response):
+    index: int
+    """Row number from 0."""
+    messages: list[dict[str, Any]] = []
+    text: str | None = None
+    """As the model reads it; None when the row cannot be rendered."""
+    tokens: int | None = None
+    answer: str | None = None
+    slice: str | None = None
+    error: str | None = None
+
+
+class RenderedPrompts(Response):
+    object: Literal["list"] = "list"
+    data: list[RenderedPrompt]
+    offset: int
+    total: int
+    context_length: int | None = None
+    """Tokens that the model was made for."""
+
+
+class LengthsRequest(PromptView):
+    model: str = Field(min_length=1, max_length=200)
+    max_rows: int = Field(default=2000, ge=1, le=10_000)
+    """A larger dataset is sampled evenly."""
+
+
+class LengthBin(Response):
+    low: int
+    high: int
+    """Tokens, both ends included."""
+    count: int
+
+
+class TokenLengths(Response):
+    """Lengths of rendered prompts in tokens."""
+
+    object: Literal["token_lengths"] = "token_lengths"
+    counted: int
+    total: int
+    min: int
+    median: int
+    p90: int
+    max: int
+    longest_row: int
+    bins: list[LengthBin]
+    context_length: int | None = None
+
+
+class SplitView(Response):
+    """What a job with this seed would hold out."""
+
+    object: Literal["split"] = "split"
+    seed: int
+    train: int
+    held_out: int
+    held_out_rows: list[int]
+    """Row numbers from 0, in order, at most the first 1,000."""
+    note: str | None = None

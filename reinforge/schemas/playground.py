@@ -1,0 +1,41 @@
+"""Sampling on demand: completions of a base model or a checkpoint, streamed while they are made."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from reinforge.schemas.common import Request, Response
+
+
+class SampleRequest(Request):
+    model: str = Field(min_length=1, max_length=200)
+    checkpoint: str | None = Field(default=None, max_length=100)
+    """`ftckpt_…` of a job on that model; None samples the base."""
+    prompts: list[list[dict[str, Any]]] = Field(min_length=1, max_length=16)
+    """Conversations; each is rendered with the model's chat template."""
+    samples_per_prompt: int = Field(default=1, ge=1, le=16)
+    max_tokens: int = Field(default=256, ge=1, le=4096)
+    temperature: float = Field(default=1.0, ge=0, le=10)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    stop: list[str] = Field(default_factory=list, max_length=16)
+
+
+class SampleEvent(Response):
+    """One server-sent event of `POST /api/v1/sample`, by `type`:
+
+    `status`  message: what is happening before the first token ("Loading starter-arith")
+    `delta`   prompt, sample, text: the next piece of a completion
+    `done`    prompt, sample, text (the whole completion), tokens, finish_reason
+    `error`   error: the envelope's inner object; the stream ends
+    `end`     everything is done; the stream ends
+    """
+
+    type: Literal["status", "delta", "done", "error", "end"]
+    message: str | None = None
+    prompt: int | None = None
+    sample: int | None = None
+    text: str | None = None
+    tokens: int | None = None
+    finish_reason: str | None = None
+    error: dict[str, Any] | None = None
