@@ -59,9 +59,9 @@ export function toApiError(status: number, body: unknown): ApiError {
 }
 
 /** `fetch` whose network failure is an `ApiError` too. */
-export async function reach(request: Request): Promise<Response> {
+export async function reach(request: Request | string, init?: RequestInit): Promise<Response> {
   try {
-    return await fetch(request);
+    return await fetch(request, init);
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
     throw OFFLINE;

@@ -1,0 +1,56 @@
+import { ApiError, reach, type Schemas, toApiError } from "./client";
+import { createFrameParser } from "./stream";
+
+export type SampleRequest = Schemas["SampleRequest"];
+export type SampleEvent = Schemas["SampleEvent"];
+
+const BROKEN_OFF = new ApiError(
+  0,
+  "broken_off",
+  "The connection broke off before everything was sampled.",
+  "What came so far is shown; sample again for the rest.",
+);
+
+/** A message of the `error` event, as the error that a request without a stream would have ended in. */
+export const sampleError = (event: SampleEvent): ApiError => toApiError(500, { error: event.error });
+
+/**
+ * Samples on a worker and calls `onEvent` for every event, in order. Resolves after `end`, after `error` (which is an
+ * event like the others: `sampleError` reads it) and when `signal` aborts, which also stops the sampling.
+ *
+ * @throws ApiError when the request is refused, nobody answers, or the stream ends without `end` or `error`.
+ */
+export async function sampleStream(
+  body: SampleRequest,
+  onEvent: (event: SampleEvent) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let over = false;
+  const parse = createFrameParser(({ data }) => {
+    if (over || signal.aborted) return;
+    const event = JSON.parse(data) as SampleEvent;
+    over = event.type === "end" || event.type === "error";
+    onEvent(event);
+  });
+  try {
+    const response = await reach("/api/v1/sample", {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "text/event-stream" },
+      credentials: "same-origin",
+      body: JSON.stringify(body),
+      signal,
+    });
+    if (!response.ok) throw toApiError(response.status, await response.json().catch(() => null));
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    while (reader && !over) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      parse(value);
+    }
+    await reader?.cancel();
+  } catch (error) {
+    if (signal.aborted) return;
+    throw error instanceof ApiError ? error : BROKEN_OFF;
+  }
+  if (!over && !signal.aborted) throw BROKEN_OFF;
+}
