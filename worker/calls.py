@@ -18,15 +18,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from reinforge.errors import InvalidInput, ReinforgeError
+from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import CALL_POLL_SECONDS, CallAnswer, CallKind, CallMessage
+from worker.call_prompts import render
 from worker.call_rewards import score, validate
 from worker.door import BackendAway, Door, DoorRefused
 from worker.jail_status import jail_status
-from worker.models.chat import renderer
-from worker.models.inspect import context_length, inspect_model
+from worker.models.inspect import inspect_model
 from worker.models.sources import ModelStore
-from worker.models.tokenizer_files import read_json
 from worker.presence import Presence
 from worker.sandbox.client import SandboxClient
 from worker.settings import WorkerSettings
@@ -52,7 +51,7 @@ class CallWorker:
         self._answers: dict[str, Answer] = {
             "validate": lambda payload: validate(self._sandbox, payload),
             "score": lambda payload: score(self._sandbox, payload),
-            "render": self._render,
+            "render": lambda payload: render(self._models, payload),
             "inspect_model": lambda payload: inspect_model(str(payload["source"]), self._models),
         }
 
@@ -102,25 +101,6 @@ class CallWorker:
             except BackendAway:
                 if self.stop.wait(_AWAY_SECONDS):
                     return
-
-    def _render(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """{model_source, rows: [messages]} → {prompts: [{text, tokens}], longest: {index, tokens}, context_length}."""
-        folder = self._models.resolve(str(payload["model_source"]))
-        prompts = renderer(folder)
-        texts = []
-        for index, messages in enumerate(payload["rows"]):
-            try:
-                texts.append(prompts.render(messages))
-            except InvalidInput as error:
-                error.errors = [{"code": error.code, "message": error.message, "row": index}]
-                raise
-        tokens = prompts.count(texts)
-        longest = max(range(len(tokens)), key=tokens.__getitem__, default=None)
-        return {
-            "prompts": [{"text": text, "tokens": count} for text, count in zip(texts, tokens, strict=True)],
-            "longest": None if longest is None else {"index": longest, "tokens": tokens[longest]},
-            "context_length": context_length(read_json(folder / "config.json")),
-        }
 
 
 def serve(settings: WorkerSettings) -> None:

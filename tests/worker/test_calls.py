@@ -123,6 +123,26 @@ def test_render_names_the_row_that_the_template_refuses(worker: CallWorker, mode
     )
 
 
+def test_a_tolerant_render_goes_on_after_a_row_that_is_refused(worker: CallWorker, model: Path) -> None:
+    (model / "chat_template.jinja").write_text("{{ messages[0].content + '' }}")
+    rows = [[{"role": "user", "content": content}] for content in ("a", 5, "1+1=")]
+    payload = {"model_source": str(model), "rows": rows, "tolerant": True}
+    result, error = ask(worker, "render", payload)
+    assert error is None
+    assert [each.get("text") for each in result["prompts"]] == ["a", None, "1+1="]
+    assert "template" in result["prompts"][1]["error"]
+    assert result["longest"]["index"] == 2
+
+    lengths, _ = ask(worker, "render", {**payload, "texts": False})
+    assert [each.get("tokens") for each in lengths["prompts"]] == [
+        each.get("tokens") for each in result["prompts"]
+    ]
+    assert "text" not in lengths["prompts"][0]
+
+    nothing, _ = ask(worker, "render", {**payload, "rows": rows[1:2]})
+    assert nothing["longest"] is None
+
+
 def test_inspect_model_and_what_it_refuses(worker: CallWorker, model: Path) -> None:
     result, error = ask(worker, "inspect_model", {"source": str(model)})
     assert error is None

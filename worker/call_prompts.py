@@ -1,0 +1,53 @@
+"""The call `render`: prompts through a model's chat template, and their lengths in its tokens."""
+
+from typing import Any
+
+from reinforge.errors import InvalidInput
+from worker.models.chat import PromptRenderer, renderer
+from worker.models.inspect import context_length
+from worker.models.sources import ModelStore
+from worker.models.tokenizer_files import read_json
+
+
+def render(models: ModelStore, payload: dict[str, Any]) -> dict[str, Any]:
+    """{model_source, rows: [messages], tolerant?, texts?} → {prompts, longest: {index, tokens}, context_length}.
+
+    prompts: one `{text, tokens}` per row, or `{error}` for a row that the template refuses when the call is
+    `tolerant`; `texts: false` leaves the texts out. Otherwise the first refused row raises InvalidInput with
+    `row` in its `errors`. longest: among the rows that rendered, None without any.
+    """
+    folder = models.resolve(str(payload["model_source"]))
+    prompts = renderer(folder)
+    rendered = _render_rows(prompts, payload["rows"], tolerant=bool(payload.get("tolerant")))
+    good = [index for index, (text, _) in enumerate(rendered) if text is not None]
+    tokens = dict(zip(good, prompts.count([rendered[index][0] or "" for index in good]), strict=True))
+    answers: list[dict[str, Any]] = []
+    for index, (text, why) in enumerate(rendered):
+        if text is None:
+            answers.append({"error": why})
+        elif payload.get("texts", True):
+            answers.append({"text": text, "tokens": tokens[index]})
+        else:
+            answers.append({"tokens": tokens[index]})
+    longest = max(good, key=tokens.__getitem__, default=None)
+    return {
+        "prompts": answers,
+        "longest": None if longest is None else {"index": longest, "tokens": tokens[longest]},
+        "context_length": context_length(read_json(folder / "config.json")),
+    }
+
+
+def _render_rows(
+    prompts: PromptRenderer, rows: list[list[dict[str, Any]]], *, tolerant: bool
+) -> list[tuple[str | None, str | None]]:
+    """(text, None) or, in a tolerant call, (None, why not) of every row."""
+    found: list[tuple[str | None, str | None]] = []
+    for index, messages in enumerate(rows):
+        try:
+            found.append((prompts.render(messages), None))
+        except InvalidInput as error:
+            if not tolerant:
+                error.errors = [{"code": error.code, "message": error.message, "row": index}]
+                raise
+            found.append((None, error.message))
+    return found
