@@ -158,6 +158,32 @@ class CompletionGroup(Response):
     """Steps at which this prompt was sampled for this split."""
 
 
+class GroupHead(Response):
+    """One prompt of a step and how its completions did."""
+
+    prompt_no: int
+    prompt_hash: str
+    row_index: int
+    prompt: str
+    """How its last message (or its text, when there are none) begins: at most 300 characters."""
+    rewards: list[float | None] = []
+    """By `sample_no`."""
+    tokens: int = 0
+    """Of all its completions."""
+    failed: int = 0
+    truncated: int = 0
+
+
+class GroupList(Response):
+    """The groups of one step by `prompt_no`, all of them."""
+
+    object: Literal["list"] = "list"
+    data: list[GroupHead]
+    step: int | None
+    steps: list[int] = []
+    """Steps that have completions of this split."""
+
+
 class CompletionHits(Response):
     """Completions over all steps that match a search."""
 

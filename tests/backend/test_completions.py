@@ -132,3 +132,19 @@ def test_a_step_reported_again_replaces_its_completions(open_lane: Backend) -> N
     send(trainer, 1, "train", [row(0, 0), row(0, 1)])
     send(trainer, 1, "train", [row(0, 0)])
     assert listed(open_lane, id)["total"] == 1
+
+
+def test_the_groups_of_a_step_at_a_glance(backend: Backend, job: str) -> None:
+    response = backend.api.get(f"/jobs/{job}/groups", params={"step": 1})
+    assert response.status_code == 200, response.text
+    found = response.json()
+    assert (found["step"], found["steps"]) == (1, [1, 2])
+    assert [each["prompt_no"] for each in found["data"]] == [0, 1, 2, 3]
+    second = found["data"][1]
+    assert second["rewards"] == [0.75, None, 0.25], "in the order they were sampled, one without a reward"
+    assert (second["tokens"], second["failed"], second["truncated"]) == (3 + 4 + 5, 1, 0)
+    assert (second["prompt_hash"], second["row_index"], second["prompt"]) == ("h1", 11, "?")
+    newest = backend.api.get(f"/jobs/{job}/groups", params={"split": "held_out"}).json()
+    assert (newest["step"], len(newest["data"])) == (0, 1)
+    gone = backend.api.get(f"/jobs/{job}/groups", params={"step": 9}).json()
+    assert (gone["data"], gone["steps"]) == ([], [1, 2])

@@ -670,6 +670,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Groups
+         * @description Every group of one step, of the newest by default: how its prompt begins and what its completions got.
+         */
+        get: operations["listGroups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/check": {
         parameters: {
             query?: never;
@@ -2091,6 +2111,61 @@ export interface components {
             evidence?: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * GroupHead
+         * @description One prompt of a step and how its completions did.
+         */
+        GroupHead: {
+            /** Prompt No */
+            prompt_no: number;
+            /** Prompt Hash */
+            prompt_hash: string;
+            /** Row Index */
+            row_index: number;
+            /** Prompt */
+            prompt: string;
+            /**
+             * Rewards
+             * @default []
+             */
+            rewards?: (number | null)[];
+            /**
+             * Tokens
+             * @default 0
+             */
+            tokens?: number;
+            /**
+             * Failed
+             * @default 0
+             */
+            failed?: number;
+            /**
+             * Truncated
+             * @default 0
+             */
+            truncated?: number;
+        };
+        /**
+         * GroupList
+         * @description The groups of one step by `prompt_no`, all of them.
+         */
+        GroupList: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["GroupHead"][];
+            /** Step */
+            step: number | null;
+            /**
+             * Steps
+             * @default []
+             */
+            steps?: number[];
         };
         /**
          * GrpoAdvantage
@@ -5298,6 +5373,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listGroups: {
+        parameters: {
+            query?: {
+                step?: number | null;
+                split?: "train" | "held_out";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupList"];
                 };
             };
             /** @description Validation Error */

@@ -1,0 +1,28 @@
+"""GET /api/v1/jobs/{id}/groups: the prompts of a step with their rewards, for lists that lead to one group."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from backend.auth import Reader
+from backend.database import Session
+from backend.jobs import completions, groups, repository
+from backend.jobs.object_cache import ObjectCacheDep
+from backend.strict_json import StrictRoute
+from reinforge.schemas.jobs import GroupList
+
+router = APIRouter(tags=["jobs"], route_class=StrictRoute)
+
+
+@router.get("/jobs/{id}/groups", operation_id="listGroups")
+async def list_groups(
+    id: str,
+    session: Session,
+    cache: ObjectCacheDep,
+    who: Reader,
+    step: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    split: completions.Split = "train",
+) -> GroupList:
+    """Every group of one step, of the newest by default: how its prompt begins and what its completions got."""
+    await repository.find(session, who.project_id, id)
+    return await groups.heads(session, cache, id, split=split, step=step)
