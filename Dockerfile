@@ -22,7 +22,7 @@ FROM base AS backend
 COPY backend backend
 COPY worker/__init__.py worker/__init__.py
 COPY migrations migrations
-COPY --from=page /src/backend/static backend/static
+COPY --from=page /src/frontend/dist frontend/dist
 RUN pip install --constraint requirements.lock --editable '.[backend]'
 USER reinforge
 ENV REINFORGE_HOME=/var/lib/reinforge

@@ -45,13 +45,13 @@ setup: .venv/.complete ## make .venv with everything (tests and benchmarks too) 
 	@cd frontend && npm run --silent build
 	@touch $@
 
-backend/static/index.html: .venv/.complete $(shell find frontend/src frontend/index.html -type f 2>/dev/null)
-	@cd frontend && npm run --silent build && touch ../backend/static/index.html
+frontend/dist/index.html: .venv/.complete $(shell find frontend/src frontend/index.html -type f 2>/dev/null)
+	@cd frontend && npm run --silent build && touch dist/index.html
 
-demo: setup backend/static/index.html ## run one job from prompts to adapter, then keep serving (EXIT=1: stop after it)
+demo: setup frontend/dist/index.html ## run one job from prompts to adapter, then keep serving (EXIT=1: stop after it)
 	@exec $(VENV) -m reinforge.cli.main demo --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT) $(if $(EXIT),--exit)
 
-up: setup backend/static/index.html ## serve the platform
+up: setup frontend/dist/index.html ## serve the platform
 	@exec $(VENV) -m reinforge.cli.main up --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT)
 
 check: setup ## formatting, lint, types, import contracts, sizes, the page's types
@@ -63,18 +63,18 @@ check: setup ## formatting, lint, types, import contracts, sizes, the page's typ
 	@$(VENV) scripts/job_file_docs.py --check
 	@cd frontend && npm run --silent check
 
-test: setup backend/static/index.html ## all tests: units, rooms, attacks on the sandbox, the main job in a browser
+test: setup frontend/dist/index.html ## all tests: units, rooms, attacks on the sandbox, the main job in a browser
 	@$(VENV) -m pytest -n 2 --dist worksteal -m "not e2e"
 	@$(MAKE) --no-print-directory e2e
 
-e2e: setup backend/static/index.html ## the main job, end to end, on this machine
+e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
 	@$(VENV) -m pytest -m e2e
 
-build: setup backend/static/index.html ## wheel with the built page
+build: setup frontend/dist/index.html ## wheel with the built page
 	@$(VENV) -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 bench: setup ## measurements beside named peers (JSON in benchmarks/results)
 	@for script in benchmarks/*.py; do $(VENV) $$script || exit 1; done
 
 clean: ## remove what the verbs made, except data
-	@rm -rf .venv frontend/node_modules backend/static dist
+	@rm -rf .venv frontend/node_modules frontend/dist dist

@@ -1,4 +1,4 @@
-"""The web page: the built files of `backend/static`, with `index.html` for every address that the page routes."""
+"""The web page: its built files, with `index.html` for every address that the page routes."""
 
 from pathlib import Path
 
@@ -6,7 +6,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.types import Receive, Scope, Send
 
-STATIC = Path(__file__).resolve().parent / "static"
+_ROOM = Path(__file__).resolve().parent
+_CHECKOUT = (_ROOM.parent / "pyproject.toml").is_file()
+# `make build` writes the first; a wheel carries it as the second.
+STATIC = _ROOM.parent / "frontend" / "dist" if _CHECKOUT else _ROOM / "static"
 _API = ("/api/", "/worker/", "/v1/", "/docs", "/openapi.json")
 _SECURITY = {
     "content-security-policy": (

@@ -9,8 +9,8 @@ export default defineConfig({
   plugins: [react()],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   build: {
-    outDir: "../backend/static",
-    emptyOutDir: true,
+    outDir: "dist",
+    manifest: true,
     assetsInlineLimit: 0,
     // The licences of what is bundled ask for their notices to travel along.
     license: { fileName: "licenses.md" },
@@ -19,7 +19,6 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: "react", test: /node_modules\/(react|react-dom|scheduler)\// },
-            { name: "mantine", test: /node_modules\/(@mantine|@floating-ui)\// },
           ],
         },
       },

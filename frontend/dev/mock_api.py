@@ -20,7 +20,7 @@ from mock_data import GROUP, PROMPTS, MockJob, group, held_out_values, train_val
 from reinforge.metrics import METRICS
 from reinforge.spec import JobSpec
 
-STATIC = Path(__file__).parents[2] / "backend" / "static"
+STATIC = Path(__file__).parents[1] / "dist"
 
 app = FastAPI()
 

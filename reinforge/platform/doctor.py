@@ -216,7 +216,9 @@ def check_page() -> Check:
         return Check(
             "page", "fail", "the backend is not installed", "Run `pip install 'reinforge[backend]'`."
         )
-    if (Path(spec.submodule_search_locations[0]) / "static" / "index.html").is_file():
+    backend = Path(spec.submodule_search_locations[0])
+    folders = (backend.parent / "frontend" / "dist", backend / "static")  # a checkout's, a wheel's
+    if any((folder / "index.html").is_file() for folder in folders):
         return Check("page", "ok", "the web page is built")
     return Check("page", "warn", "the web page is not built; API and command line work", "Run `make setup`.")
 

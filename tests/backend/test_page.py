@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from backend.page import STATIC
 from tests.backend.server import Backend
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -50,3 +53,8 @@ def test_a_page_that_was_not_built_says_so(backend: Backend) -> None:
     response = backend.bare.get("/")
     assert response.status_code == 503
     assert "make setup" in response.text
+
+
+def test_a_checkout_serves_what_its_own_build_writes() -> None:
+    assert STATIC == ROOT / "frontend" / "dist"
+    assert 'outDir: "dist"' in (ROOT / "frontend" / "vite.config.ts").read_text()

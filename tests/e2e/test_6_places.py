@@ -26,7 +26,7 @@ def clone(target: Path) -> Path:
     ).stdout.splitlines()
     for name in [
         *names,
-        *(str(p.relative_to(ROOT)) for p in (ROOT / "backend" / "static").rglob("*") if p.is_file()),
+        *(str(p.relative_to(ROOT)) for p in (ROOT / "frontend" / "dist").rglob("*") if p.is_file()),
     ]:
         if (ROOT / name).is_file() and not name.startswith("tests/"):
             (target / name).parent.mkdir(parents=True, exist_ok=True)

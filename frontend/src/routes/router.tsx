@@ -51,11 +51,9 @@ const signedIn = createRoute({
 });
 
 const home = createRoute({
-  getParentRoute: () => root,
+  getParentRoute: () => signedIn,
   path: "/",
-  beforeLoad: () => {
-    throw redirect({ to: "/jobs" });
-  },
+  component: lazyRouteComponent(() => import("./start"), "StartRoute"),
 });
 
 const jobs = createRoute({
@@ -140,9 +138,20 @@ const adapters = createRoute({
 });
 
 const tree = root.addChildren([
-  home,
   signIn,
-  signedIn.addChildren([jobs, newJob, job, datasets, dataset, rewards, newReward, reward, models, adapters]),
+  signedIn.addChildren([
+    home,
+    jobs,
+    newJob,
+    job,
+    datasets,
+    dataset,
+    rewards,
+    newReward,
+    reward,
+    models,
+    adapters,
+  ]),
 ]);
 
 export function createAppRouter(client: QueryClient) {

@@ -1,0 +1,5 @@
+import { Start } from "@/features/start/Start";
+
+export function StartRoute() {
+  return <Start />;
+}
