@@ -11,7 +11,7 @@ from backend.base_models import repository
 from backend.calls import Calls
 from backend.database import Database
 from backend.models import BaseModel
-from reinforge.errors import NotFound, ReinforgeError, StateConflict
+from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConflict
 from reinforge.schemas.resources import ModelCreate
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,22 @@ async def get(session: AsyncSession, project_id: str, id: str) -> BaseModel:
         if id in BUILTIN:
             hint = "It appears by itself once `python -m worker calls` runs (`reinforge up` starts it)."
         raise NotFound(f"There is no base model {id!r}.", code="model_not_found", hint=hint, param="model")
+    return model
+
+
+async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseModel:
+    """A model that a request names in its field `model`. Raises InvalidInput `model_not_found`, `model_not_ready`."""
+    try:
+        model = await get(session, project_id, id)
+    except NotFound as error:
+        raise InvalidInput(error.message, code=error.code, hint=error.hint, param="model") from error
+    if model.status != "ready":
+        raise InvalidInput(
+            f"The base model {model.id} cannot be used: {model.error}",
+            code="model_not_ready",
+            param="model",
+            hint="Repair its files and add it again with `reinforge models add`.",
+        )
     return model
 
 

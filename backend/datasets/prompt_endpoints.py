@@ -4,7 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from backend.auth import Reader, Writer
+from backend.auth import Reader, SettingsDep, Writer
+from backend.base_models import service as base_models
+from backend.calls import Calls, CallsDep
+from backend.database import Database, DatabaseDep, Session
+from backend.datasets import prompts, service
+from backend.models import BaseModel
+from backend.models import Dataset as DatasetRow
+from backend.objects import ObjectsDep
 from backend.strict_json import StrictRoute
 from reinforge.schemas.datasets import (
     DatasetUpdate,
@@ -19,30 +26,65 @@ from reinforge.schemas.resources import Dataset
 router = APIRouter(prefix="/api/v1", tags=["datasets"], route_class=StrictRoute)
 
 
+async def _found(
+    database: Database, calls: Calls, project_id: str, id: str, model: str
+) -> tuple[DatasetRow, BaseModel]:
+    async with database.transaction() as session:
+        dataset = await service.get(session, project_id, id)
+    await base_models.ensure_builtin(database, calls, model)
+    async with database.transaction() as session:
+        return dataset, await base_models.get_usable(session, project_id, model)
+
+
 @router.patch("/datasets/{id}", operation_id="updateDataset")
-async def update(id: str, body: DatasetUpdate, who: Writer) -> Dataset:
+async def update(id: str, body: DatasetUpdate, session: Session, who: Writer) -> Dataset:
     """Rename it, or say how its rows become prompts."""
-    raise NotImplementedError
+    dataset = await service.get(session, who.project_id, id)
+    if body.prompt_view is not None:
+        prompts.check_view(dataset, body.prompt_view, complete=False)
+    await service.update(session, dataset, body.name, body.prompt_view)
+    return (await service.view(session, [dataset]))[0]
 
 
 @router.post("/datasets/{id}/render", operation_id="renderDataset")
-async def render(id: str, body: RenderRequest, who: Reader) -> RenderedPrompts:
+async def render(
+    id: str,
+    body: RenderRequest,
+    database: DatabaseDep,
+    calls: CallsDep,
+    objects: ObjectsDep,
+    settings: SettingsDep,
+    who: Reader,
+) -> RenderedPrompts:
     """Rows as the prompts that a model would read."""
-    raise NotImplementedError
+    dataset, model = await _found(database, calls, who.project_id, id, body.model)
+    cache = service.cache_folder(settings.home_folder)
+    return await prompts.render(calls, objects, cache, dataset, model, body)
 
 
 @router.post("/datasets/{id}/lengths", operation_id="measureDataset")
-async def lengths(id: str, body: LengthsRequest, who: Reader) -> TokenLengths:
+async def lengths(
+    id: str,
+    body: LengthsRequest,
+    database: DatabaseDep,
+    calls: CallsDep,
+    objects: ObjectsDep,
+    settings: SettingsDep,
+    who: Reader,
+) -> TokenLengths:
     """How long the prompts are in a model's tokens."""
-    raise NotImplementedError
+    dataset, model = await _found(database, calls, who.project_id, id, body.model)
+    cache = service.cache_folder(settings.home_folder)
+    return await prompts.lengths(calls, objects, cache, dataset, model, body)
 
 
 @router.get("/datasets/{id}/split", operation_id="splitDataset")
 async def split(
     id: str,
+    session: Session,
     who: Reader,
     held_out_rows: Annotated[int | None, Query(ge=0, le=100_000)] = None,
     seed: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
 ) -> SplitView:
     """Which rows a job with this seed would hold out."""
-    raise NotImplementedError
+    return await prompts.split_view(await service.get(session, who.project_id, id), held_out_rows, seed)

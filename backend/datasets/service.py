@@ -16,6 +16,7 @@ from reinforge.dataset import DatasetReport, Format, iter_rows
 from reinforge.errors import NotFound, StateConflict
 from reinforge.records import Blob
 from reinforge.schemas import resources
+from reinforge.schemas.datasets import PromptView
 
 KEPT_FILES = 16
 """Datasets of which a local copy is kept for reading rows."""
@@ -73,6 +74,26 @@ async def add(
     session.add(dataset)
     await session.flush()
     return dataset
+
+
+async def update(
+    session: AsyncSession, dataset: Dataset, name: str | None, prompt_view: PromptView | None
+) -> None:
+    """Change what is given."""
+    if name is not None:
+        dataset.name = name
+    if prompt_view is not None:
+        dataset.prompt_view = prompt_view.model_dump(exclude_defaults=True)
+    await session.flush()
+
+
+def nothing_held_out(rows: int, held_out: int, asked: int | None) -> str | None:
+    """What a person should know when a dataset's split leaves no row for evaluation; None otherwise."""
+    if held_out:
+        return None
+    if asked == 0:
+        return "No row is held out: there will be no held-out reward."
+    return f"The dataset has {rows} row, so none is held out: there will be no held-out reward."
 
 
 async def page(

@@ -1,15 +1,12 @@
 """Validation of a job, part 2: what only a worker can tell. Rewards load in a jail; prompts fit the model."""
 
-import asyncio
 import heapq
 from pathlib import Path
 from typing import Any
 
-import anyio.to_process
-import anyio.to_thread
-
 from backend.calls import Calls
 from backend.datasets import service as datasets
+from backend.datasets.reading import MOST_CHARACTERS, read_apart
 from backend.jobs.plan import PinnedReward, Plan
 from backend.models import Dataset
 from backend.objects import Objects
@@ -21,10 +18,6 @@ from reinforge.spec import DataSpec
 WAIT_SECONDS = 20.0
 """A client waits this long for the answer to its POST."""
 LONGEST_ROWS = 2000
-_MOST_CHARACTERS = 4_000_000
-_READ_SECONDS = 120.0
-_SMALL_FILE_BYTES = 4 * 1024 * 1024
-"""A larger file is read in a process of its own, so that other requests go on."""
 
 Rows = list[tuple[int, list[dict[str, Any]]]]
 
@@ -97,16 +90,7 @@ def _entry(reward: PinnedReward, names: list[str], param: str) -> str:
 async def _longest(path: Path, dataset: Dataset, data: DataSpec, param: str) -> Rows:
     """The rows with the longest prompts, and proof that every row has one. Raises InvalidInput."""
     arguments = (str(path), dataset.format, data.model_dump_json())
-    try:
-        if dataset.bytes <= _SMALL_FILE_BYTES:
-            found, failure = await anyio.to_thread.run_sync(read_longest, *arguments)
-        else:
-            async with asyncio.timeout(_READ_SECONDS):
-                found, failure = await anyio.to_process.run_sync(read_longest, *arguments, cancellable=True)
-    except TimeoutError as error:
-        raise Unavailable(
-            "Reading the dataset takes too long.", code="call_timeout", hint="Try again in a moment."
-        ) from error
+    found, failure = await read_apart(dataset, read_longest, *arguments)
     if failure is not None:
         at_fault = "data.prompt_template" if data.prompt_template else param
         raise InvalidInput(**failure | {"param": failure["param"] or at_fault})
@@ -144,7 +128,7 @@ def longest_prompts(path: str, format: str, data: str) -> Rows:
     characters = 0
     for size, negative, messages in sorted(heap, reverse=True, key=lambda entry: entry[:2]):
         characters += size
-        if chosen and characters > _MOST_CHARACTERS:
+        if chosen and characters > MOST_CHARACTERS:
             break
         chosen.append((-negative, messages))
     return chosen

@@ -56,7 +56,7 @@ class Plan:
 
 async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:
     """Find what the specification names and check that it fits together. Raises InvalidInput."""
-    model = await _model(session, project_id, spec)
+    model = await base_models.get_usable(session, project_id, spec.model)
     dataset = await _dataset(session, project_id, spec.data.dataset, "data.dataset")
     held_out = None
     if spec.data.held_out is not None:
@@ -67,21 +67,6 @@ async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan
     _check_split(plan)
     _check_model(plan)
     return plan
-
-
-async def _model(session: AsyncSession, project_id: str, spec: JobSpec) -> BaseModel:
-    try:
-        model = await base_models.get(session, project_id, spec.model)
-    except NotFound as error:
-        raise _refused(error, "model") from error
-    if model.status != "ready":
-        raise InvalidInput(
-            f"The base model {model.id} cannot be used: {model.error}",
-            code="model_not_ready",
-            param="model",
-            hint="Repair its files and add it again with `reinforge models add`.",
-        )
-    return model
 
 
 async def _dataset(session: AsyncSession, project_id: str, id: str, param: str) -> Dataset:
@@ -135,10 +120,9 @@ def _check_split(plan: Plan) -> None:
     spec, rows = plan.spec, plan.dataset.rows
     if plan.held_out is None:
         training, held_out = split(rows, spec.data.held_out_rows, spec.seed)
-        if not held_out and spec.data.held_out_rows != 0:
-            plan.warnings.append(
-                f"The dataset has {rows} row, so none is held out: there will be no held-out reward."
-            )
+        note = datasets.nothing_held_out(rows, len(held_out), spec.data.held_out_rows)
+        if note is not None and spec.data.held_out_rows != 0:
+            plan.warnings.append(note)
         rows = len(training)
     if rows < spec.rollout.prompts_per_step:
         plan.warnings.append(

@@ -25,6 +25,8 @@ class Dataset(Created, Base):
     columns: Mapped[list[dict[str, Any]]]
     warnings: Mapped[list[str]]
     preview: Mapped[list[dict[str, Any]]]
+    prompt_view: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
+    """How rows become prompts, as people set it (`PromptView` without its defaults)."""
     created_by: Mapped[str | None]
     deleted_at: Mapped[datetime | None]
     """Deleted datasets keep their row, because finished jobs name them."""

@@ -69,12 +69,17 @@ class TokenLengths(Response):
 
     object: Literal["token_lengths"] = "token_lengths"
     counted: int
+    """Rows that were measured: all, or an even sample."""
     total: int
+    """Rows of the dataset."""
+    failed: int = 0
+    """Rows of the sample that cannot become a prompt."""
     min: int
     median: int
     p90: int
     max: int
     longest_row: int
+    """Number, from 0, of the longest that was measured."""
     bins: list[LengthBin]
     context_length: int | None = None
 

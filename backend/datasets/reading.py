@@ -1,0 +1,126 @@
+"""Reading a dataset's rows for people who look at it: where it happens, and how much of it is held at once.
+
+The functions that read run outside the event loop, large files in a process of their own, so that other requests
+go on; what they take and give travels between processes.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio.to_process
+import anyio.to_thread
+
+from backend.models import Dataset
+from reinforge.dataset import DatasetError, Format, Message, PromptTemplate, iter_rows, render_messages
+from reinforge.errors import Unavailable
+from reinforge.schemas.datasets import PromptView
+
+MOST_CHARACTERS = 4_000_000
+"""Of prompts in one question to a worker, and on one page."""
+SAMPLE_CHARACTERS = 16_000_000
+"""Of all prompts of a sample; with longer ones it has fewer rows."""
+_ANSWER_CHARACTERS = 20_000
+_SLICE_CHARACTERS = 200
+_SMALL_FILE_BYTES = 4 * 1024 * 1024
+_READ_SECONDS = 120.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RowPrompt:
+    """What one row becomes. `messages` is None when it cannot become a prompt; then `error` says why."""
+
+    index: int
+    messages: list[Message] | None
+    error: str | None
+    answer: str | None
+    slice: str | None
+
+    @property
+    def characters(self) -> int:
+        return sum(len(str(message["content"])) for message in self.messages or ())
+
+
+async def read_apart(dataset: Dataset, read: Callable[..., T], *arguments: Any) -> T:
+    """`read(*arguments)`, in a thread for a small file, else in another process. Raises Unavailable `call_timeout`."""
+    if dataset.bytes <= _SMALL_FILE_BYTES:
+        return await anyio.to_thread.run_sync(read, *arguments)
+    try:
+        async with asyncio.timeout(_READ_SECONDS):
+            return await anyio.to_process.run_sync(read, *arguments, cancellable=True)
+    except TimeoutError as error:
+        raise Unavailable(
+            "Reading the dataset takes too long.", code="call_timeout", hint="Try again in a moment."
+        ) from error
+
+
+def read_page(path: str, format: Format, view: str, offset: int, limit: int) -> list[RowPrompt]:
+    """Consecutive rows. Past `MOST_CHARACTERS` prompts are left out, and their rows say so."""
+    found, left = [], MOST_CHARACTERS
+    for row in _prompts(path, format, view, range(offset, offset + limit)):
+        left -= row.characters
+        if left < 0 and row.messages is not None:
+            why = "This prompt is too long to be shown beside the others. Ask for fewer rows at once."
+            if row.characters > MOST_CHARACTERS:
+                why = f"This prompt has {row.characters:,} characters; at most {MOST_CHARACTERS:,} are rendered."
+            row = RowPrompt(row.index, None, why, row.answer, row.slice)
+        found.append(row)
+    return found
+
+
+def read_sample(path: str, format: Format, view: str, rows: int, wanted: int) -> list[RowPrompt]:
+    """At most `wanted` of the file's `rows`, evenly spread.
+
+    When their prompts come to more than `SAMPLE_CHARACTERS`, every second one is let go, so that what is left is
+    spread evenly, too.
+    """
+    count = min(wanted, rows)
+    chosen = [place * rows // count for place in range(count)]
+    kept: list[RowPrompt] = []
+    stride, characters = 1, 0
+    for place, row in enumerate(_prompts(path, format, view, chosen)):
+        if place % stride:
+            continue
+        kept.append(row)
+        characters += row.characters
+        while characters > SAMPLE_CHARACTERS and len(kept) > 1:
+            kept, stride = kept[::2], stride * 2
+            characters = sum(each.characters for each in kept)
+    return kept
+
+
+def _prompts(path: str, format: Format, view: str, indexes: range | list[int]) -> Iterator[RowPrompt]:
+    """The rows of these numbers, which ascend."""
+    how = PromptView.model_validate_json(view)
+    template = PromptTemplate.parse(how.prompt_template) if how.prompt_template else None
+    wanted = iter(indexes)
+    following = next(wanted, None)
+    for index, row in enumerate(iter_rows(Path(path), format)):
+        if following is None:
+            return
+        if index == following:
+            yield _prompt(index, row, how, template)
+            following = next(wanted, None)
+
+
+def _prompt(index: int, row: dict[str, Any], how: PromptView, template: PromptTemplate | None) -> RowPrompt:
+    columns = how.columns
+    answer = _text(row.get(columns.answer), _ANSWER_CHARACTERS) if columns.answer else None
+    slice = _text(row.get(columns.slice), _SLICE_CHARACTERS) if columns.slice else None
+    try:
+        messages = render_messages(row, how.columns, template, how.system_prompt)
+    except DatasetError as error:
+        return RowPrompt(index, None, " ".join(filter(None, (error.message, error.hint))), answer, slice)
+    return RowPrompt(index, messages, None, answer, slice)
+
+
+def _text(value: Any, most: int) -> str | None:
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= most else text[: most - 1] + "…"
