@@ -4058,6 +4058,11 @@ export interface components {
             counted: number;
             /** Total */
             total: number;
+            /**
+             * Failed
+             * @default 0
+             */
+            failed?: number;
             /** Min */
             min: number;
             /** Median */
