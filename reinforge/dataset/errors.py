@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from reinforge.errors import InvalidInput, TooLarge
 
-EXCERPT_CHARACTERS = 120
+EXCERPT_CHARACTERS = 200
 """Longest piece of the offending line that is shown."""
 
 Path = tuple[str | int, ...]
@@ -16,7 +16,7 @@ class DatasetError(InvalidInput):
 
     `line` is the line of the file (for Parquet, which has none, the row number); `column` the character in
     that line (None for Parquet). `excerpt` shows the line around the fault with invisible characters spelled
-    out, and `excerpt[caret]` is the fault. `path` says where inside the row it is, if the row was read.
+    out, and `excerpt[caret]` is the fault; for Parquet it is the value as JSON, without a caret. `path` says where inside the row it is, if the row was read.
     """
 
     default_code = "invalid_dataset"
@@ -45,9 +45,10 @@ class DatasetError(InvalidInput):
         """Say where it happened. `text` is the line (without limit of length) that `column` counts in."""
         self.line, self.column = line, column
         if text is not None:
-            self.excerpt, self.caret = excerpt(text, column or 1)
+            self.excerpt, caret = excerpt(text, column or 1)
+            self.caret = None if column is None else caret
         detail: dict[str, Any] = {"code": self.code, "message": self.message, "line": line, "column": column}
-        self.errors = [detail | {"excerpt": self.excerpt}]
+        self.errors = [detail | {"excerpt": self.excerpt, "caret": self.caret}]
         return self
 
     def __str__(self) -> str:
