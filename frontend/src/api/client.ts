@@ -11,6 +11,8 @@ export type ErrorDetail = {
   message: string;
   /** The line around the fault. */
   excerpt?: string | null;
+  /** Where the fault is in `excerpt`, from 0. */
+  caret?: number | null;
 };
 
 /** A failed request: the server's error envelope, or what stands in for it when no server answered. */
@@ -34,7 +36,7 @@ export class ApiError extends Error {
   }
 }
 
-const OFFLINE = new ApiError(
+export const OFFLINE = new ApiError(
   0,
   "offline",
   "The server does not answer.",

@@ -1,12 +1,25 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { http, type Schemas, unwrap } from "./client";
+import { useEffect, useRef, useState } from "react";
+import { ApiError, http, type Schemas, unwrap } from "./client";
+import { sendFile, type UploadProgress } from "./upload";
 
 export type Dataset = Schemas["Dataset"];
+export type PromptView = Schemas["PromptView"];
+export type RenderedPrompt = Schemas["RenderedPrompt"];
+export type RenderedPrompts = Schemas["RenderedPrompts"];
+export type TokenLengths = Schemas["TokenLengths"];
+export type SplitView = Schemas["SplitView"];
+
+/** One column as the server found it. The same as `Dataset.columns`, whose entries have no schema of their own. */
+export type DatasetColumn = { name: string; type: string; nulls: number; example: unknown };
+export const columnsOf = (dataset: Dataset | undefined) => (dataset?.columns ?? []) as DatasetColumn[];
 
 const ROOM = ["datasets"] as const;
 
+export const datasetKeys = { all: ROOM, list: [...ROOM, "list"] as const };
+
 export const datasetsQuery = queryOptions({
-  queryKey: [...ROOM, "list"],
+  queryKey: datasetKeys.list,
   queryFn: () => unwrap(http.GET("/api/v1/datasets", { params: { query: { limit: 100 } } })),
 });
 
@@ -16,29 +29,113 @@ export const datasetQuery = (id: string) =>
     queryFn: () => unwrap(http.GET("/api/v1/datasets/{id}", { params: { path: { id } } })),
   });
 
+/** A dataset's rows never change: they are read once. */
 export const datasetRowsQuery = (id: string, offset: number, limit: number) =>
   queryOptions({
     queryKey: [...ROOM, "rows", id, offset, limit],
     queryFn: () =>
       unwrap(http.GET("/api/v1/datasets/{id}/rows", { params: { path: { id }, query: { offset, limit } } })),
     placeholderData: keepPreviousData,
+    staleTime: Number.POSITIVE_INFINITY,
   });
+
+/** Rows as a model would read them; asked again with every change of the view. */
+export const renderedQuery = (id: string, body: Schemas["RenderRequest"]) =>
+  queryOptions({
+    queryKey: [...ROOM, "rendered", id, body],
+    queryFn: ({ signal }) =>
+      unwrap(http.POST("/api/v1/datasets/{id}/render", { params: { path: { id } }, body, signal })),
+    placeholderData: keepPreviousData,
+    staleTime: 5 * 60_000,
+    retry: false,
+  });
+
+export const lengthsQuery = (id: string, body: Schemas["LengthsRequest"]) =>
+  queryOptions({
+    queryKey: [...ROOM, "lengths", id, body],
+    queryFn: ({ signal }) =>
+      unwrap(http.POST("/api/v1/datasets/{id}/lengths", { params: { path: { id } }, body, signal })),
+    placeholderData: keepPreviousData,
+    staleTime: 5 * 60_000,
+    retry: false,
+  });
+
+/** Which rows a job with this seed holds out; without a number of rows the server's default. */
+export const splitQuery = (id: string, seed: number, heldOutRows: number | undefined) =>
+  queryOptions({
+    queryKey: [...ROOM, "split", id, seed, heldOutRows ?? "default"],
+    queryFn: ({ signal }) =>
+      unwrap(
+        http.GET("/api/v1/datasets/{id}/split", {
+          params: { path: { id }, query: { seed, held_out_rows: heldOutRows } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+
+/** Where the file itself is fetched, as it was uploaded. */
+export const contentAddress = (id: string) => `/api/v1/datasets/${encodeURIComponent(id)}/content`;
 
 /** Uploads one file; the server reads it whole and refuses it whole. */
 export function useUploadDataset() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (file: File) => {
-      const form = new FormData();
-      form.append("file", file);
-      return unwrap(
-        http.POST("/api/v1/datasets", {
-          body: { file: "" },
-          bodySerializer: () => form,
-        }),
-      );
-    },
+    mutationFn: (file: File) =>
+      sendFile<Dataset>("/api/v1/datasets", file, () => {}, new AbortController().signal),
     onSuccess: () => client.invalidateQueries({ queryKey: ROOM }),
+  });
+}
+
+export type Upload =
+  | { phase: "idle" }
+  | ({ phase: "sending"; file: File } & UploadProgress)
+  | { phase: "checking"; file: File }
+  | { phase: "refused"; file: File; error: ApiError };
+
+/** One upload at a time, with its progress, that can be cancelled; leaving the screen cancels it. */
+export function useUpload(onDone: (dataset: Dataset) => void) {
+  const client = useQueryClient();
+  const [upload, setUpload] = useState<Upload>({ phase: "idle" });
+  const abort = useRef<AbortController>(null);
+  useEffect(() => () => abort.current?.abort(), []);
+
+  const start = async (file: File) => {
+    abort.current?.abort();
+    const controller = new AbortController();
+    abort.current = controller;
+    setUpload({ phase: "sending", file, sent: 0, total: file.size });
+    const onProgress = ({ sent, total }: UploadProgress) =>
+      setUpload(sent < total ? { phase: "sending", file, sent, total } : { phase: "checking", file });
+    try {
+      const dataset = await sendFile<Dataset>("/api/v1/datasets", file, onProgress, controller.signal);
+      setUpload({ phase: "idle" });
+      void client.invalidateQueries({ queryKey: datasetKeys.list });
+      onDone(dataset);
+    } catch (error) {
+      if (controller.signal.aborted || !(error instanceof ApiError)) return;
+      setUpload({ phase: "refused", file, error });
+    }
+  };
+  const reset = () => {
+    abort.current?.abort();
+    setUpload({ phase: "idle" });
+  };
+  return { upload, start, reset };
+}
+
+/** Renames a dataset or keeps how its rows become prompts. */
+export function useUpdateDataset(id: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: Schemas["DatasetUpdate"]) =>
+      unwrap(http.PATCH("/api/v1/datasets/{id}", { params: { path: { id } }, body })),
+    onSuccess: (dataset) => {
+      client.setQueryData(datasetQuery(id).queryKey, dataset);
+      return client.invalidateQueries({ queryKey: datasetKeys.list });
+    },
   });
 }
 
@@ -46,6 +143,6 @@ export function useDeleteDataset() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (id: string) => unwrap(http.DELETE("/api/v1/datasets/{id}", { params: { path: { id } } })),
-    onSuccess: () => client.invalidateQueries({ queryKey: [...ROOM, "list"] }),
+    onSuccess: () => client.invalidateQueries({ queryKey: datasetKeys.list }),
   });
 }

@@ -1,13 +1,21 @@
-import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { http, type Schemas, unwrap } from "./client";
 
 export type RewardSummary = Schemas["RewardSummary"];
+export type RewardDetail = Schemas["RewardDetail"];
 export type RewardRevision = Schemas["RewardRevision"];
+export type RewardTemplate = Schemas["RewardTemplate"];
+export type RewardProblem = Schemas["RewardProblem"];
+export type RewardTestRow = Schemas["RewardTestRow"];
+export type RewardTestResult = Schemas["RewardTestResult"];
+export type Granularity = Schemas["RewardSummary"]["granularity"];
 
 const ROOM = ["rewards"] as const;
 
+export const rewardKeys = { all: ROOM, list: [...ROOM, "list"] as const };
+
 export const rewardsQuery = queryOptions({
-  queryKey: [...ROOM, "list"],
+  queryKey: rewardKeys.list,
   queryFn: () => unwrap(http.GET("/api/v1/rewards", { params: { query: { limit: 100 } } })),
 });
 
@@ -17,11 +25,37 @@ export const rewardQuery = (id: string) =>
     queryFn: () => unwrap(http.GET("/api/v1/rewards/{id}", { params: { path: { id } } })),
   });
 
+/** Sources to start from; fixed while the server runs. */
+export const rewardTemplatesQuery = queryOptions({
+  queryKey: [...ROOM, "templates"],
+  queryFn: () => unwrap(http.GET("/api/v1/rewards/templates")),
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+/** What a worker's sandbox says about a source; the same source is asked about once. */
+export const rewardCheckQuery = (source: string, entry: string | null) =>
+  queryOptions({
+    queryKey: [...ROOM, "check", entry, source],
+    queryFn: ({ signal }) => unwrap(http.POST("/api/v1/rewards/check", { body: { source, entry }, signal })),
+    placeholderData: keepPreviousData,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 60_000,
+    retry: false,
+    enabled: source.trim() !== "",
+  });
+
+/** Scores completions with code that is not stored. */
+export function useTestSource() {
+  return useMutation({
+    mutationFn: (body: Schemas["RewardTest"]) => unwrap(http.POST("/api/v1/rewards/test", { body })),
+  });
+}
+
 export function useCreateReward() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (body: Schemas["RewardCreate"]) => unwrap(http.POST("/api/v1/rewards", { body })),
-    onSuccess: () => client.invalidateQueries({ queryKey: ROOM }),
+    onSuccess: () => client.invalidateQueries({ queryKey: rewardKeys.list }),
   });
 }
 
@@ -31,6 +65,9 @@ export function useReviseReward(id: string) {
   return useMutation({
     mutationFn: (body: Schemas["RevisionCreate"]) =>
       unwrap(http.POST("/api/v1/rewards/{id}/revisions", { params: { path: { id } }, body })),
-    onSuccess: () => client.invalidateQueries({ queryKey: ROOM }),
+    onSuccess: (reward) => {
+      client.setQueryData(rewardQuery(id).queryKey, reward);
+      return client.invalidateQueries({ queryKey: rewardKeys.list });
+    },
   });
 }

@@ -1,7 +1,14 @@
+import { markFault } from "@/lib/excerpt";
 import { Notice } from "./Notice";
 import styles from "./UploadProblems.module.css";
 
-type Problem = { message: string; line?: number | null; column?: number | null; excerpt?: string | null };
+type Problem = {
+  message: string;
+  line?: number | null;
+  column?: number | null;
+  excerpt?: string | null;
+  caret?: number | null;
+};
 type Props = { title: string; error: Error & { hint?: string | null; errors?: readonly Problem[] } };
 
 function place({ line, column }: Problem): string {
@@ -9,7 +16,26 @@ function place({ line, column }: Problem): string {
   return column == null ? `line ${line}` : `line ${line}, column ${column}`;
 }
 
-/** A refused file or source: what is wrong, on which line, with the line shown. */
+function Excerpt({ problem }: { problem: Problem }) {
+  const text = problem.excerpt as string;
+  const marked = markFault(text, problem.caret);
+  return (
+    <pre dir="auto">
+      {problem.line != null && <span className={styles.line}>{problem.line}</span>}
+      {marked ? (
+        <>
+          {marked[0]}
+          <mark className={styles.fault}>{marked[1]}</mark>
+          {marked[2]}
+        </>
+      ) : (
+        text
+      )}
+    </pre>
+  );
+}
+
+/** A refused file or source: what is wrong, on which line, with the line shown and the fault marked in it. */
 export function UploadProblems({ title, error }: Props) {
   const problems = error.errors ?? [];
   const more = problems.length > 0 && (
@@ -18,7 +44,7 @@ export function UploadProblems({ title, error }: Props) {
         <li key={`${problem.line} ${problem.column} ${problem.message}`}>
           {place(problem)}
           {problem.message !== error.message && ` ${problem.message}`}
-          {problem.excerpt && <pre>{problem.excerpt}</pre>}
+          {problem.excerpt && <Excerpt problem={problem} />}
         </li>
       ))}
     </ul>

@@ -40,6 +40,14 @@ export const SHORTCUTS = {
       "/": "Search the completions",
     },
   },
+  dataset: {
+    title: "Rows of a dataset",
+    keys: { j: "Next row", k: "Previous row" },
+  },
+  reward: {
+    title: "Reward",
+    keys: { "mod+enter": "Run it on the rows", "mod+s": "Save a revision" },
+  },
 } as const satisfies Record<string, { title: string; keys: Record<string, string> }>;
 
 export type ShortcutScope = keyof typeof SHORTCUTS;

@@ -1,0 +1,44 @@
+import { ApiError, OFFLINE, toApiError } from "./client";
+
+export type UploadProgress = { sent: number; total: number };
+
+/**
+ * Sends one file as multipart form and calls `onProgress` as its bytes leave: `fetch` cannot tell how many have.
+ *
+ * @throws ApiError when it is refused or nobody answers; DOMException `AbortError` when `signal` aborts.
+ */
+export function sendFile<T>(
+  address: string,
+  file: File,
+  onProgress: (progress: UploadProgress) => void,
+  signal: AbortSignal,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    const form = new FormData();
+    form.append("file", file);
+    request.open("POST", address);
+    request.setRequestHeader("accept", "application/json");
+    request.upload.onprogress = ({ loaded, total }) => onProgress({ sent: loaded, total });
+    request.onload = () => {
+      const body = parsed(request.responseText);
+      if (request.status >= 200 && request.status < 300) resolve(body as T);
+      else reject(toApiError(request.status, body));
+    };
+    // A server that refuses a file early closes the connection while the browser is still sending.
+    request.onerror = () => reject(OFFLINE);
+    request.ontimeout = () => reject(new ApiError(0, "timeout", "The server took too long to answer."));
+    request.onabort = () => reject(new DOMException("The upload was cancelled.", "AbortError"));
+    signal.addEventListener("abort", () => request.abort(), { once: true });
+    if (signal.aborted) return reject(new DOMException("The upload was cancelled.", "AbortError"));
+    request.send(form);
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
