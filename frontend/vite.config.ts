@@ -17,9 +17,7 @@ export default defineConfig({
     rollupOptions: {
       output: {
         codeSplitting: {
-          groups: [
-            { name: "react", test: /node_modules\/(react|react-dom|scheduler)\// },
-          ],
+          groups: [{ name: "react", test: /node_modules\/(react|react-dom|scheduler)\// }],
         },
       },
     },
