@@ -16,7 +16,8 @@ class DatasetError(InvalidInput):
 
     `line` is the line of the file (for Parquet, which has none, the row number); `column` the character in
     that line (None for Parquet). `excerpt` shows the line around the fault with invisible characters spelled
-    out, and `excerpt[caret]` is the fault; for Parquet it is the value as JSON, without a caret. `path` says where inside the row it is, if the row was read.
+    out, and `excerpt[caret]` is the fault; of Parquet it shows the value as JSON and there is no caret. `path`
+    says where inside the row it is, if the row was read.
     """
 
     default_code = "invalid_dataset"

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import orjson
+
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
+from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.formats import READERS, Format, detect_format, empty_file, read_source
 from reinforge.dataset.limits import Limits, readable, row_too_large
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
@@ -196,14 +199,21 @@ class _Survey:
 
 
 def _located(error: DatasetError, row: SourceRow, format: Format) -> DatasetError:
-    """Add line and column to a fault that is only known by its path inside the row."""
-    if error.line is not None:
+    """Add line, column and excerpt to a fault that is only known by its path inside the row, or by its row."""
+    line, column = error.line, error.column
+    if line is None:
+        line, column = READERS[format].place(row, error.path)
+    if error.excerpt is not None:
         return error
-    line, column = READERS[format].place(row, error.path)
-    text = row.text
-    if text is not None and (offset := line - row.line) > 0:
-        text = text.split("\n")[offset]
-    return error.at(line, column, text)
+    return error.at(line, column, _line_of(row, line - row.line, error.path))
+
+
+def _line_of(row: SourceRow, offset: int, path: ValuePath) -> str:
+    """A line of the row as it stands in the file; for Parquet, the value at fault or the row as JSON."""
+    if row.text is not None:
+        return row.text.split("\n")[offset]
+    shown = {path[0]: row.value[path[0]]} if path and path[0] in row.value else row.value
+    return orjson.dumps(shown).decode()
 
 
 def _sha256(path: Path) -> str:

@@ -3,6 +3,7 @@
 A row has no line, so errors carry the row number as `line` and no column; the message names the column.
 """
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,15 +125,22 @@ def _check(value: Any, path: ValuePath, row: int) -> None:
         for index, inner in enumerate(value):
             _check(inner, (*path, index), row)
     elif isinstance(value, float) and not math.isfinite(value):
-        raise _refused(path, row, "not_finite", f"holds {value}", "Write null instead.")
+        raise _refused(path, row, "not_finite", value, f"holds {value}", "Write null instead.")
     elif isinstance(value, str) and "\0" in value:
         raise _refused(
-            path, row, "nul_byte", "has a NUL character", "Remove it; databases cannot store it in text."
+            path,
+            row,
+            "nul_byte",
+            value,
+            "has a NUL character",
+            "Remove it; databases cannot store it in text.",
         )
     elif isinstance(value, int) and value not in INT64:
         hint = "Cast the column to text."
-        raise _refused(path, row, "integer_too_large", "holds an integer beyond 64 bits (signed)", hint)
+        what = "holds an integer beyond 64 bits (signed)"
+        raise _refused(path, row, "integer_too_large", value, what, hint)
 
 
-def _refused(path: ValuePath, row: int, code: str, what: str, hint: str) -> DatasetError:
-    return DatasetError(f'The column "{path[0]}" {what}.', code=code, line=row, hint=hint, path=path)
+def _refused(path: ValuePath, row: int, code: str, value: Any, what: str, hint: str) -> DatasetError:
+    message, text = f'The column "{path[0]}" {what}.', json.dumps({str(path[0]): value}, ensure_ascii=False)
+    return DatasetError(message, code=code, line=row, hint=hint, text=text, path=path)

@@ -78,7 +78,9 @@ def test_refused_columns_are_named(tmp_path: Path, array: pa.Array, code: str, l
     if code != "wrong_encoding":
         assert '"picture"' in caught.value.message
         assert caught.value.line == line
+        assert line is None or str(caught.value.excerpt).startswith('{"picture": ')
     assert caught.value.column is None
+    assert caught.value.caret is None
 
 
 def test_prompts_are_checked_with_the_row_number(tmp_path: Path) -> None:
@@ -86,6 +88,7 @@ def test_prompts_are_checked_with_the_row_number(tmp_path: Path) -> None:
     with pytest.raises(DatasetError) as caught:
         inspect(path)
     assert (caught.value.code, caught.value.line, caught.value.column) == ("empty_prompt", 2, None)
+    assert (caught.value.excerpt, caught.value.caret) == ('{"prompt":" "}', None)
 
 
 def test_no_rows(tmp_path: Path) -> None:
