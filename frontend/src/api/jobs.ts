@@ -7,6 +7,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { http, type Schemas, unwrap } from "./client";
+import { caughtUp } from "./live-journal";
 
 export type Job = Schemas["Job"];
 export type JobDetail = Schemas["JobDetail"];
@@ -33,6 +34,7 @@ export const jobKeys = {
   list: [...ROOM, "list"] as const,
   one: (id: string) => [...ROOM, "one", id] as const,
   metrics: (id: string) => [...ROOM, "metrics", id] as const,
+  metricRanges: (id: string) => [...ROOM, "metric-ranges", id] as const,
   completions: (id: string) => [...ROOM, "completions", id] as const,
   checkpoints: (id: string) => [...ROOM, "checkpoints", id] as const,
   logs: (id: string) => [...ROOM, "logs", id] as const,
@@ -55,18 +57,57 @@ export const jobsQuery = (status?: JobStatus) =>
     refetchInterval: 5_000,
   });
 
+/** The project's waiting jobs, oldest first: the order in which workers take them. */
+export const waitingJobsQuery = queryOptions({
+  queryKey: [...ROOM, "waiting"],
+  queryFn: async () => {
+    const page = await unwrap(
+      http.GET("/api/v1/jobs", { params: { query: { limit: 100, status: ["queued"] } } }),
+    );
+    return page.data.toSorted((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at));
+  },
+  refetchInterval: 5_000,
+});
+
 export const jobQuery = (id: string) =>
   queryOptions({
     queryKey: jobKeys.one(id),
     queryFn: () => unwrap(http.GET("/api/v1/jobs/{id}", { params: { path: { id } } })),
   });
 
-/** Every point once, with the cursor to stream on from. The stream keeps it up to date: never refetched on a timer. */
+/** Points per curve that the server sends at most; more would be narrower than a pixel. */
+const BUCKETS = 1500;
+
+/** Answers are whole or newer than what is known, never older; comparing them point by point would cost more. */
+const structuralSharing = (_: unknown, next: unknown) => caughtUp(next as Metrics);
+
+/**
+ * All curves, of a long job in buckets, with the cursor to stream on from. The stream keeps them up to date: never
+ * refetched on a timer.
+ */
 export const metricsQuery = (id: string) =>
   queryOptions({
     queryKey: jobKeys.metrics(id),
-    queryFn: () => unwrap(http.GET("/api/v1/jobs/{id}/metrics", { params: { path: { id } } })),
+    queryFn: () =>
+      unwrap(
+        http.GET("/api/v1/jobs/{id}/metrics", { params: { path: { id }, query: { buckets: BUCKETS } } }),
+      ),
     staleTime: Number.POSITIVE_INFINITY,
+    structuralSharing,
+  });
+
+/** The steps `from` to `to` as finely as they were measured; for a job whose curves came in buckets. */
+export const metricRangeQuery = (id: string, from: number, to: number) =>
+  queryOptions({
+    queryKey: [...jobKeys.metricRanges(id), from, to],
+    queryFn: () =>
+      unwrap(
+        http.GET("/api/v1/jobs/{id}/metrics", {
+          params: { path: { id }, query: { buckets: BUCKETS, from_step: from, to_step: to } },
+        }),
+      ),
+    staleTime: Number.POSITIVE_INFINITY,
+    structuralSharing,
   });
 
 /** The groups of one step; without a step those of the newest. */

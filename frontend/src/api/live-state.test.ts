@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Schemas } from "./client";
-import { applyEvents } from "./live-state";
+import { caughtUp, record, startJournal } from "./live-journal";
+import { applyEvents, isShortened } from "./live-state";
 
 type JobEvent = Schemas["JobEvent"];
 type Metrics = Schemas["Metrics"];
@@ -106,5 +107,57 @@ describe("applyEvents", () => {
     const after = applyEvents(metrics, [point(3, 2, 0.2)], 3);
     const held = (state: Metrics) => state.series.find((one) => one.kind === "held_out");
     expect(held(after)).toBe(held(metrics));
+  });
+});
+
+describe("curves in buckets", () => {
+  const bucketed: Metrics = {
+    ...EMPTY,
+    seq: 4,
+    buckets: 2,
+    series: [
+      {
+        key: "reward/mean",
+        kind: "train",
+        steps: [2, 4],
+        values: [0.2, 0.4],
+        ts: [1, 2],
+        minima: [0.1, 0.3],
+        maxima: [0.5, 0.6],
+      },
+    ],
+  };
+
+  it("get live points as buckets of one", () => {
+    const [series] = applyEvents(bucketed, [point(5, 5, 0.7)], 5).series;
+    expect(series).toMatchObject({ steps: [2, 4, 5], minima: [0.1, 0.3, 0.7], maxima: [0.5, 0.6, 0.7] });
+    expect(bucketed.series[0]?.steps).toEqual([2, 4]);
+  });
+
+  it("lose a bucket that reaches over the step of a rewind, in every column", () => {
+    const [series] = applyEvents(bucketed, [rewind(5, 3)], 5).series;
+    expect(series).toMatchObject({ steps: [2], values: [0.2], ts: [1], minima: [0.1], maxima: [0.5] });
+    expect(isShortened(bucketed)).toBe(true);
+    expect(isShortened(EMPTY)).toBe(false);
+  });
+});
+
+describe("caughtUp", () => {
+  it("adds what came in while an older answer was on its way, once", () => {
+    startJournal("ftjob-a");
+    record("ftjob-a", HISTORY);
+    const late = applyEvents(EMPTY, HISTORY.slice(0, 2), 2);
+    expect(curve(caughtUp(late))).toEqual(TRUTH);
+    expect(curve(caughtUp(caughtUp(late)))).toEqual(TRUTH);
+    expect(caughtUp(late).seq).toBe(6);
+  });
+
+  it("leaves an answer alone that is as new as the stream, and other jobs", () => {
+    startJournal("ftjob-a");
+    record("ftjob-a", [point(1, 1, 0.1)]);
+    const current = applyEvents(EMPTY, HISTORY, 6);
+    expect(caughtUp(current)).toBe(current);
+    const other = { ...EMPTY, job: "ftjob-b" };
+    expect(caughtUp(other)).toBe(other);
   });
 });

@@ -10,7 +10,8 @@ import {
   type Metrics,
   metricsQuery,
 } from "./jobs";
-import { applyEvents } from "./live-state";
+import { record, startJournal } from "./live-journal";
+import { applyEvents, isShortened } from "./live-state";
 import { openStream, type StreamState } from "./stream";
 
 type JobEvent = Schemas["JobEvent"];
@@ -24,11 +25,13 @@ const partsOf = (id: string) => [
   jobKeys.logs(id),
 ];
 
-/** Puts a batch into the caches that the screens read. */
-function applyBatch(client: QueryClient, id: string, batch: Batch): Phase | undefined {
-  const known = client.getQueryData<Metrics>(jobKeys.metrics(id))?.seq ?? 0;
-  const fresh = batch.events.filter((event) => event.seq > known);
-  client.setQueryData<Metrics>(jobKeys.metrics(id), (old) => old && applyEvents(old, fresh, batch.seq));
+/** Puts a batch into the caches that the screens read; events up to `applied` are in them already. */
+function applyBatch(client: QueryClient, id: string, batch: Batch, applied: number): Phase | undefined {
+  const fresh = batch.events.filter((event) => event.seq > applied);
+  const apply = (old: Metrics | undefined) => old && applyEvents(old, batch.events, batch.seq);
+  record(id, batch.events);
+  client.setQueryData<Metrics>(jobKeys.metrics(id), apply);
+  client.setQueriesData<Metrics>({ queryKey: jobKeys.metricRanges(id) }, apply);
   const stale = new Set<readonly string[]>();
   const lines: LogEntry[] = [];
   let phase: Phase | undefined;
@@ -54,6 +57,10 @@ function applyBatch(client: QueryClient, id: string, batch: Batch): Phase | unde
       rewound = true;
     }
   }
+  // A bucket that reached over the step is gone as a whole: what was before the step is asked for again.
+  if (rewound && isShortened(client.getQueryData<Metrics>(jobKeys.metrics(id)))) {
+    stale.add(jobKeys.metrics(id)).add(jobKeys.metricRanges(id));
+  }
   if (lines.length > 0) {
     client.setQueryData<LogEntry[]>(jobKeys.logs(id), (old) => {
       const last = old?.at(-1)?.seq ?? 0;
@@ -64,7 +71,7 @@ function applyBatch(client: QueryClient, id: string, batch: Batch): Phase | unde
     // Completions of a past step do not change, except by a rewind: only "newest" lists are asked for again.
     void client.invalidateQueries({
       queryKey,
-      predicate: ({ queryKey: key }) => rewound || key[1] !== "completions" || key[4] === "newest",
+      predicate: ({ queryKey: key }) => rewound || key[1] !== "completions" || key.includes("newest"),
     });
   }
   return phase;
@@ -72,9 +79,10 @@ function applyBatch(client: QueryClient, id: string, batch: Batch): Phase | unde
 
 /**
  * Keeps the caches of a job in step with the server while the job is not final. Starts where `GET …/metrics` ended,
- * so that the picture is complete whatever happened before, between and after.
+ * so that the picture is complete whatever happened before, between and after. Held back, nothing is received; going
+ * on starts where it stopped and catches up.
  */
-export function useJobLive(id: string): { state: StreamState; phase: Phase | undefined } {
+export function useJobLive(id: string, held = false): { state: StreamState; phase: Phase | undefined } {
   const client = useQueryClient();
   const [state, setState] = useState<StreamState>("connecting");
   const [phase, setPhase] = useState<Phase>();
@@ -83,12 +91,13 @@ export function useJobLive(id: string): { state: StreamState; phase: Phase | und
   const final = status !== undefined && isFinal(status);
 
   useEffect(() => {
-    if (!loaded || final) return;
+    if (!loaded || final || held) return;
     setPhase(undefined);
-    const cursor = client.getQueryData<Metrics>(jobKeys.metrics(id))?.seq ?? 0;
+    startJournal(id);
+    let applied = client.getQueryData<Metrics>(jobKeys.metrics(id))?.seq ?? 0;
     return openStream({
       url: `/api/v1/jobs/${encodeURIComponent(id)}/stream`,
-      lastId: `${id}:${cursor}`,
+      lastId: `${id}:${applied}`,
       onState: (next) => {
         setState(next);
         // A state that changed between the two first requests is in neither of them.
@@ -96,7 +105,9 @@ export function useJobLive(id: string): { state: StreamState; phase: Phase | und
       },
       onFrame: (frame) => {
         if (frame.event !== "batch") return;
-        const next = applyBatch(client, id, JSON.parse(frame.data) as Batch);
+        const batch = JSON.parse(frame.data) as Batch;
+        const next = applyBatch(client, id, batch, applied);
+        applied = Math.max(applied, batch.seq);
         if (next) setPhase(next);
       },
       isOver: () => {
@@ -108,7 +119,7 @@ export function useJobLive(id: string): { state: StreamState; phase: Phase | und
         void client.invalidateQueries({ queryKey: ["me"] });
       },
     });
-  }, [client, id, loaded, final]);
+  }, [client, id, loaded, final, held]);
 
   return { state: final ? "ended" : state, phase };
 }

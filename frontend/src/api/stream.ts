@@ -21,6 +21,8 @@ export type StreamOptions = {
 
 /** Keep-alives come every 15 s; after this long without a byte the connection is dead. */
 const SILENCE_MS = 40_000;
+/** Silent for longer than a keep-alive when the tab is looked at again: more likely dead than quiet. */
+const DOUBTFUL_MS = 18_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 
@@ -64,12 +66,14 @@ export function openStream(options: StreamOptions): () => void {
   let closed = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let current: AbortController | undefined;
+  /** Wall clock of the last byte; timers stand still while the machine sleeps, the clock does not. */
+  let heardAt = 0;
 
   const close = () => {
     closed = true;
     clearTimeout(timer);
     current?.abort();
-    window.removeEventListener("online", hurry);
+    window.removeEventListener("online", onOnline);
     document.removeEventListener("visibilitychange", hurry);
   };
 
@@ -81,17 +85,31 @@ export function openStream(options: StreamOptions): () => void {
 
   /** The network is back or the tab is looked at again: do not wait out the pause. */
   const hurry = () => {
-    if (closed || current || document.visibilityState === "hidden") return;
+    if (closed || document.visibilityState === "hidden") return;
+    if (current) {
+      if (Date.now() - heardAt > DOUBTFUL_MS) replace();
+      return;
+    }
     clearTimeout(timer);
     attempt = 0;
     void connect();
   };
+
+  /** Gives up a connection; the next one goes on after the last id. */
+  const replace = () => {
+    attempt = 0;
+    current?.abort();
+  };
+
+  /** Another network: what was open over the last one will not speak again. */
+  const onOnline = () => (current ? replace() : hurry());
 
   async function connect(): Promise<void> {
     const abort = new AbortController();
     current = abort;
     let silence: ReturnType<typeof setTimeout> | undefined;
     const heard = () => {
+      heardAt = Date.now();
       clearTimeout(silence);
       silence = setTimeout(() => abort.abort(), SILENCE_MS);
     };
@@ -140,7 +158,7 @@ export function openStream(options: StreamOptions): () => void {
     } else retry();
   }
 
-  window.addEventListener("online", hurry);
+  window.addEventListener("online", onOnline);
   document.addEventListener("visibilitychange", hurry);
   options.onState("connecting");
   void connect();
