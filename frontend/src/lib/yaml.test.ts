@@ -22,3 +22,13 @@ it("quotes what YAML would read as something else", () => {
 it("keeps source code as a block", () => {
   expect(toYaml({ source: "def f():\n    return 1\n" })).toBe("source: |\n  def f():\n      return 1\n");
 });
+
+it("quotes what a block would change, and keys like values", () => {
+  expect(toYaml({ a: "x\r\ny", b: "x\n\n", c: " x\ny", d: "\u2028\n", "e f": "no", yes: 1 })).toBe(
+    'a: "x\\r\\ny"\nb: "x\\n\\n"\nc: " x\\ny"\nd: "\\u2028\\n"\n"e f": "no"\n"yes": 1\n',
+  );
+});
+
+it("writes exponents so that YAML 1.1 reads a number", () => {
+  expect(toYaml({ eps: 1e-8, learning_rate: 6e-4 })).toBe("eps: 1.0e-8\nlearning_rate: 0.0006\n");
+});

@@ -3,18 +3,33 @@
 const PLAIN = /^[A-Za-z_][\w./@:+-]*(?<!:)$/;
 const SPECIAL = new Set(["true", "false", "null", "yes", "no", "on", "off", "y", "n"]);
 
+/** What YAML readers refuse or change when it stands raw: controls, and line breaks other than `\n`. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const UNSAFE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/;
+
+/** A double-quoted scalar: JSON's, with everything unsafe escaped. */
+const quoted = (value: string) =>
+  JSON.stringify(value).replace(
+    new RegExp(UNSAFE, "g"),
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
+const plain = (value: string) => PLAIN.test(value) && !SPECIAL.has(value.toLowerCase());
+
+/** Source code and templates are readable as a block; what a block would change is quoted. */
 function text(value: string, indent: string): string {
-  if (value.includes("\n")) {
-    const keep = value.endsWith("\n") ? "|" : "|-";
-    const lines = value.replace(/\n$/, "").split("\n");
-    const body = lines.map((line) => (line === "" ? "" : `${indent}  ${line}`));
-    return /^\s/.test(value) ? JSON.stringify(value) : `${keep}\n${body.join("\n")}`;
+  if (!value.includes("\n") || /^\s|\n\n$/.test(value) || UNSAFE.test(value)) {
+    return plain(value) ? value : quoted(value);
   }
-  return PLAIN.test(value) && !SPECIAL.has(value.toLowerCase()) ? value : JSON.stringify(value);
+  const lines = value.replace(/\n$/, "").split("\n");
+  const body = lines.map((line) => (line === "" ? "" : `${indent}  ${line}`));
+  return `${value.endsWith("\n") ? "|" : "|-"}\n${body.join("\n")}`;
 }
 
 function scalar(value: unknown, indent: string): string {
-  return typeof value === "string" ? text(value, indent) : JSON.stringify(value);
+  if (typeof value === "string") return text(value, indent);
+  // YAML 1.1 reads an exponent without a point as text.
+  return JSON.stringify(value).replace(/^(-?\d+)(e[+-]\d+)$/, "$1.0$2");
 }
 
 const isBranch = (value: unknown): value is object =>
@@ -29,11 +44,12 @@ function lines(value: object, indent: string): string[] {
       return [`${indent}- ${head?.trimStart()}`, ...rest];
     });
   }
-  return Object.entries(value).flatMap(([key, item]) =>
-    isBranch(item)
+  return Object.entries(value).flatMap(([name, item]) => {
+    const key = plain(name) ? name : quoted(name);
+    return isBranch(item)
       ? [`${indent}${key}:`, ...lines(item, `${indent}  `)]
-      : [`${indent}${key}: ${scalar(item, indent)}`],
-  );
+      : [`${indent}${key}: ${scalar(item, indent)}`];
+  });
 }
 
 export function toYaml(value: object): string {

@@ -1,0 +1,70 @@
+import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { http, type Schemas, unwrap } from "./client";
+
+export type JobForm = Schemas["JobForm"];
+export type JobCheck = Schemas["JobCheck"];
+export type JobProblem = Schemas["JobProblem"];
+export type Preset = Schemas["Preset"];
+export type PromptView = Schemas["PromptView"];
+export type RenderedPrompt = Schemas["RenderedPrompt"];
+export type Spec = { readonly [key: string]: unknown };
+
+/** The schema of a specification and the presets. Fixed while the server runs. */
+export const jobFormQuery = queryOptions({
+  queryKey: ["job-form"],
+  queryFn: () => unwrap(http.GET("/api/v1/job-form")),
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+const check = (spec: Spec, quick: boolean, signal?: AbortSignal) =>
+  unwrap(http.POST("/api/v1/jobs/check", { params: { query: { quick } }, body: { ...spec }, signal }));
+
+/** Everything wrong that can be told without a worker; the last answer stays while the next one is asked for. */
+export const quickCheckQuery = (spec: Spec) =>
+  queryOptions({
+    queryKey: ["job-check", "quick", spec],
+    queryFn: ({ signal }) => check(spec, true, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 10_000,
+    gcTime: 60_000,
+  });
+
+/**
+ * The whole check, with what only a worker can tell: lengths of prompts, whether the reward loads. Keyed by the whole
+ * specification, asked for when the form says so.
+ */
+export const fullCheckQuery = (spec: Spec) =>
+  queryOptions({
+    queryKey: ["job-check", "full", spec],
+    queryFn: ({ signal }) => check(spec, false, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+    gcTime: 60_000,
+    retry: false,
+  });
+
+/** Checks everything now, whatever was asked before; the answer is kept for `fullCheckQuery`. */
+export function useFullCheck() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (spec: Spec) => check(spec, false),
+    onSuccess: (found, spec) => client.setQueryData(fullCheckQuery(spec).queryKey, found),
+  });
+}
+
+/** The first row of a dataset as the prompt that a job would sample from; a worker renders it. */
+export const promptExampleQuery = (dataset: string, model: string, view: PromptView) =>
+  queryOptions({
+    queryKey: ["datasets", "example", dataset, model, view],
+    queryFn: ({ signal }) =>
+      unwrap(
+        http.POST("/api/v1/datasets/{id}/render", {
+          params: { path: { id: dataset } },
+          body: { ...view, model, offset: 0, limit: 1 } as Schemas["RenderRequest"],
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+    retry: false,
+  });

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import jobSpec from "./fixtures/job-spec.json";
+import type { JsonObject } from "./paths";
+import { assign, complaint, type Field, fieldsOf, label, range } from "./spec-fields";
+import { defaultOf, type JsonSchema } from "./spec-schema";
+
+const root = jobSpec as unknown as JsonSchema;
+const base = defaultOf(root, root) as JsonObject;
+const GIVEN: JsonObject = { rewards: [{ type: "python", weight: 2 }, {}] };
+const fields = (spec: JsonObject = GIVEN) => fieldsOf(root, spec, base);
+const field = (path: string, spec: JsonObject = GIVEN) =>
+  fields(spec).find((one) => one.path === path) as Field;
+
+/** Every property that the schema defines, by class, so that none can be forgotten. */
+const properties = [root, ...Object.values(root.$defs ?? {})].flatMap((node) =>
+  Object.keys(node.properties ?? {}),
+);
+
+describe("fieldsOf", () => {
+  it("has a field for every property of every part", () => {
+    const constant = { algorithm: { loss: { aggregation: { type: "constant" } } } };
+    const seen = new Set([...fields(), ...fields(constant)].flatMap((one) => one.path.split(/[.[\]]+/)));
+    // A tag is the field of its part, and the parts themselves are headings.
+    expect(properties.filter((name) => name !== "type" && !seen.has(name))).toEqual([]);
+    expect(new Set(fields().map((one) => one.path)).size).toBe(fields().length);
+  });
+
+  it("tells kind, bounds, default and what is given", () => {
+    expect(field("rollout.top_p")).toMatchObject({ kind: "number", fallback: 1, value: undefined });
+    expect(range(field("rollout.top_p"))).toBe("above 0, at most 1");
+    expect(field("limits.max_seconds")).toMatchObject({ kind: "number", nullable: true, fallback: null });
+    expect(field("data.sampling").options.map((one) => one.value)).toEqual(["shuffle", "in_order"]);
+    expect(field("optimizer.betas")).toMatchObject({ kind: "tuple", fallback: [0.9, 0.999] });
+    expect(field("adapter.targets")).toMatchObject({ kind: "word_or_list", fallback: "all-linear" });
+    expect(field("adapter.dropout").kind).toBe("fixed");
+    expect(field("rewards[0].weight")).toMatchObject({ value: 2, fallback: 1 });
+    expect(field("model").required).toBe(true);
+    expect(field("metadata").kind).toBe("map");
+  });
+
+  it("shows the fields of the variant that is chosen, with that variant's defaults", () => {
+    const paths = (spec: JsonObject) =>
+      fields(spec)
+        .map((one) => one.path)
+        .filter((path) => path.startsWith("algorithm.loss.aggregation"));
+    expect(paths({})).toEqual(["algorithm.loss.aggregation"]);
+    const constant = { algorithm: { loss: { aggregation: { type: "constant" } } } };
+    expect(paths(constant)).toEqual(["algorithm.loss.aggregation", "algorithm.loss.aggregation.length"]);
+    expect(field("algorithm.loss.aggregation.length", constant).fallback).toBeNull();
+    expect(field("algorithm.loss.aggregation").options[1]).toMatchObject({ value: "constant" });
+  });
+});
+
+describe("assign", () => {
+  it("puts the tag beside a value of a tagged part, which the server asks for", () => {
+    const next = assign({}, field("algorithm.loss.surrogate.eps_high"), 0.28);
+    expect(next).toEqual({ algorithm: { loss: { surrogate: { type: "ppo_clip", eps_high: 0.28 } } } });
+  });
+
+  it("drops the fields of the old variant", () => {
+    const spec = { algorithm: { advantage: { type: "grpo", eps: 0.1 } } };
+    expect(assign(spec, field("algorithm.advantage"), "dr_grpo")).toEqual({
+      algorithm: { advantage: { type: "dr_grpo" } },
+    });
+    expect(assign(spec, field("algorithm.advantage"), undefined)).toEqual({});
+  });
+
+  it("goes back to the default without leaving an empty part", () => {
+    expect(assign({ rollout: { top_p: 0.5 } }, field("rollout.top_p"), undefined)).toEqual({});
+  });
+});
+
+describe("complaint", () => {
+  const about = (path: string, value: string | number | number[]) => {
+    return complaint({ ...field(path), value });
+  };
+  it("is about numbers and their bounds", () => {
+    expect(about("limits.steps", "ten")).toBe("This is not a number.");
+    expect(about("limits.steps", 1.5)).toBe("A whole number is needed.");
+    expect(about("rollout.completions_per_prompt", 1)).toBe("Allowed: 2 to 1024.");
+    expect(about("optimizer.betas", [0.9, 1])).toBe("Allowed: at least 0, below 1.");
+    expect(about("optimizer.learning_rate", 1e-4)).toBeNull();
+  });
+});
+
+it("names fields in words", () => {
+  expect(label("rollout.max_prompt_tokens")).toBe("Max prompt tokens");
+  expect(label("algorithm.loss.kl")).toBe("KL");
+  expect(label("rewards[0]")).toBe("Rewards");
+});
