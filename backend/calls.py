@@ -1,26 +1,33 @@
 """The calls lane: something that a worker has to do now, while a request waits for it.
 
 The call is a row with a deadline. A `worker calls` process long-polls for rows (`take`), answers (`answer`), and
-the waiting request (`ask`) is woken by NOTIFY. Nothing ever connects to a worker.
+the waiting request (`ask`) is woken by NOTIFY. A call may also send events while it runs (`store_chunk`), which
+`backend.call_stream` hands on. Nothing ever connects to a worker.
+
+A worker that is gone loses its calls: at the latest ONLINE_SECONDS after it was last heard of, and as soon as
+another process registers under its id.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.database import Database
 from backend.events import Hub, notify
 from backend.ids import new_id
-from backend.models import Call, Worker, now
-from reinforge.errors import InvalidInput, NotFound, ReinforgeError, Unavailable
+from backend.models import Call, CallChunk, Worker, now
+from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConflict, Unavailable
 from reinforge.schemas.worker_door import CallKind, CallMessage
 
 ONLINE_SECONDS = 30.0
 """A worker that has not been heard of for longer counts as gone."""
-_LOOK_AGAIN_SECONDS = 5.0
+LOOK_AGAIN_SECONDS = 5.0
+"""Waiters look at the tables so often even when nothing wakes them."""
 _KEPT = timedelta(minutes=10)
 
 
@@ -35,36 +42,42 @@ class Calls:
         """Have a worker do something and return its result.
 
         Never call it inside an open transaction: it waits up to `timeout` seconds. Raises Unavailable
-        (`no_worker`, `call_timeout`), or the error that the worker answered with.
+        (`no_worker`, `worker_lost`, `call_timeout`), or the error that the worker answered with.
         """
-        call_id = new_id("call_")
         deadline = now() + timedelta(seconds=timeout)
+        call_id = await self.add(kind, payload, deadline)
         with self.hub.subscribe(f"call:{call_id}") as answered:
-            async with self.database.transaction() as session:
-                online = await session.scalar(
-                    select(func.count())
-                    .select_from(Worker)
-                    .where(
-                        Worker.kind == "calls",
-                        Worker.last_seen_at > now() - timedelta(seconds=ONLINE_SECONDS),
-                    )
-                )
-                if not online:
-                    raise no_worker()
-                session.add(Call(id=call_id, kind=kind, payload=payload, state="waiting", deadline=deadline))
-                await notify(session, "calls")
             while (left := (deadline - now()).total_seconds()) > 0:
-                await answered.wait(min(left, _LOOK_AGAIN_SECONDS))
                 async with self.database.transaction() as session:
                     call = await session.get_one(Call, call_id)
-                    if call.state == "answered":
+                    lost = await is_lost(session, call)
+                    if lost or call.state == "answered":
                         await session.delete(call)
-                        return _result(call)
+                if call.state == "answered":
+                    return _result(call)
+                if lost:
+                    raise worker_lost()
+                await answered.wait(min(left, LOOK_AGAIN_SECONDS))
         raise Unavailable(
             f"No worker has answered within {timeout:g} s.",
             code="call_timeout",
             hint="Look at the log of `python -m worker calls`, and try again.",
         )
+
+    async def add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
+        """Put a call on the lane; its id. Raises Unavailable `no_worker` when no worker could take it."""
+        call_id = new_id("call_")
+        async with self.database.transaction() as session:
+            online = await session.scalar(
+                select(func.count())
+                .select_from(Worker)
+                .where(Worker.kind == "calls", Worker.last_seen_at > _online_since())
+            )
+            if not online:
+                raise no_worker()
+            session.add(Call(id=call_id, kind=kind, payload=payload, state="waiting", deadline=deadline))
+            await notify(session, "calls")
+        return call_id
 
     async def take(
         self,
@@ -85,7 +98,7 @@ class Calls:
                 left = (until - now()).total_seconds()
                 if message is not None or left <= 0:
                     return message
-                await arrived.wait(min(left, _LOOK_AGAIN_SECONDS))
+                await arrived.wait(min(left, LOOK_AGAIN_SECONDS))
         return None
 
     async def _take_waiting(self, worker: str, kinds: Sequence[CallKind]) -> CallMessage | None:
@@ -115,6 +128,26 @@ class Calls:
                 call.result, call.error = result, error
                 await notify(session, f"call:{call_id}")
 
+    async def store_chunk(self, call_id: str, seq: int, events: list[dict[str, Any]]) -> None:
+        """Keep events of a call under way; a `seq` that is there already changes nothing.
+
+        Raises NotFound once nobody waits any more, StateConflict after the call's answer.
+        """
+        async with self.database.transaction() as session:
+            # The lock keeps the call from being deleted before its chunk is stored.
+            query = select(Call.state, Call.deadline).where(Call.id == call_id)
+            call = (await session.execute(query.with_for_update(key_share=True))).one_or_none()
+            if call is None or call.deadline < now():
+                raise NotFound(f"Nobody waits for {call_id} any more.", code="call_not_found")
+            if call.state != "taken":
+                raise StateConflict(f"The call {call_id} is {call.state}.", code="call_not_running")
+            if not events:
+                return
+            chunk = insert(CallChunk).values(call_id=call_id, seq=seq, events=events)
+            stored = await session.execute(chunk.on_conflict_do_nothing().returning(CallChunk.seq))
+            if stored.first() is not None:
+                await notify(session, f"call:{call_id}")
+
     async def clean_up(self) -> int:
         """Delete calls that nobody waits for; returns how many."""
         async with self.database.transaction() as session:
@@ -138,15 +171,44 @@ def no_worker() -> Unavailable:
     )
 
 
+def worker_lost() -> Unavailable:
+    return Unavailable(
+        "The worker that had taken this is gone.",
+        code="worker_lost",
+        hint="Try again. If it goes again, the log of `python -m worker calls` says why.",
+    )
+
+
+async def is_lost(session: AsyncSession, call: Call | Row[Any]) -> bool:
+    """Whether the process that took a call is gone, by `state`, `worker_id` and `taken_at`."""
+    if call.state != "taken":
+        return False
+    alive = select(Worker.id).where(
+        Worker.id == call.worker_id,
+        Worker.last_seen_at > _online_since(),
+        Worker.registered_at <= call.taken_at,
+    )
+    return await session.scalar(alive) is None
+
+
+def _online_since() -> datetime:
+    return now() - timedelta(seconds=ONLINE_SECONDS)
+
+
+def call_error(error: dict[str, Any]) -> ReinforgeError:
+    """A worker's error as if it had happened here; `error` is the envelope's inner object."""
+    kind: type[ReinforgeError] = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
+    return kind(
+        str(error.get("message") or "The worker reported an error."),
+        code=error.get("code"),
+        hint=error.get("hint"),
+        param=error.get("param"),
+        errors=error.get("errors"),
+    )
+
+
 def _result(call: Call) -> dict[str, Any]:
-    """The answer's result. Raises the answer's error as if it had happened here."""
+    """The answer's result. Raises the answer's error."""
     if call.error is None:
         return call.result or {}
-    kind: type[ReinforgeError] = InvalidInput if call.error.get("type") == InvalidInput.type else Unavailable
-    raise kind(
-        str(call.error.get("message") or "The worker reported an error."),
-        code=call.error.get("code"),
-        hint=call.error.get("hint"),
-        param=call.error.get("param"),
-        errors=call.error.get("errors"),
-    )
+    raise call_error(call.error)

@@ -11,7 +11,7 @@ from backend.models.metric import MetricPoint, MetricSeries
 from backend.models.project import ApiKey, BrowserSession, IdempotencyKey, Project, SignInToken
 from backend.models.reward import Reward, RewardRevision
 from backend.models.stored_object import StoredObject
-from backend.models.worker import Call, Worker
+from backend.models.worker import Call, CallChunk, Worker
 
 __all__ = [
     "Adapter",
@@ -21,6 +21,7 @@ __all__ = [
     "BaseModel",
     "BrowserSession",
     "Call",
+    "CallChunk",
     "Checkpoint",
     "Completion",
     "Dataset",

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Index, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, Created, now
@@ -20,7 +20,10 @@ class Worker(Base):
     jail: Mapped[str | None]
     jail_reasons: Mapped[list[str]]
     device: Mapped[str | None]
+    process: Mapped[str | None]
+    """Which process goes by the id now: ids survive restarts, what a process had in hand does not."""
     registered_at: Mapped[datetime] = mapped_column(default=now)
+    """When that process was first heard of."""
     last_seen_at: Mapped[datetime] = mapped_column(index=True)
 
 
@@ -44,3 +47,13 @@ class Call(Created, Base):
     answered_at: Mapped[datetime | None]
     result: Mapped[dict[str, Any] | None]
     error: Mapped[dict[str, Any] | None]
+
+
+class CallChunk(Base):
+    """Events of a call that answers while it runs; they go with the call."""
+
+    __tablename__ = "call_chunk"
+
+    call_id: Mapped[str] = mapped_column(ForeignKey("call.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    events: Mapped[list[dict[str, Any]]]

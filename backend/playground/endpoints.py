@@ -6,7 +6,10 @@ from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
 from backend.auth import Writer
+from backend.base_models import service as base_models
 from backend.calls import CallsDep
+from backend.database import DatabaseDep
+from backend.playground import service
 from backend.strict_json import StrictRoute
 from reinforge.schemas.playground import SampleEvent, SampleRequest
 
@@ -18,6 +21,14 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 
 
 @router.post("/sample", response_class=StreamingResponse, responses=STREAMED, operation_id="sample")
-async def sample(body: SampleRequest, calls: CallsDep, who: Writer) -> Response:
-    """Sample completions of a base model or a checkpoint; each `data:` line is a `SampleEvent`."""
-    raise NotImplementedError
+async def sample(body: SampleRequest, database: DatabaseDep, calls: CallsDep, who: Writer) -> Response:
+    """Sample completions of a base model or a checkpoint; each `data:` line is a `SampleEvent`.
+
+    What is wrong with the request is answered before the stream starts; a failure after that is its last event.
+    """
+    await base_models.ensure_builtin(database, calls, body.model)
+    async with database.transaction() as session:
+        payload = await service.payload(session, who.project_id, body)
+    stream = await service.start(calls, payload)
+    headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+    return StreamingResponse(service.frames(stream), media_type="text/event-stream", headers=headers)

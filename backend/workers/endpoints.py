@@ -16,6 +16,7 @@ from reinforge.schemas.common import Page
 from reinforge.schemas.resources import WorkerInfo
 from reinforge.schemas.worker_door import (
     CallAnswer,
+    CallChunk,
     CallMessage,
     Claim,
     Claimed,
@@ -105,6 +106,11 @@ async def next_call(body: NextCall, request: Request, calls: CallsDep) -> CallMe
         body.worker, body.kinds, wait_seconds=body.wait_seconds, gone=request.is_disconnected
     )
     return message or Response(status_code=204)
+
+
+@door.post("/calls/{id}/chunks", status_code=204, operation_id="storeCallChunk")
+async def store_call_chunk(id: str, body: CallChunk, calls: CallsDep) -> None:
+    await calls.store_chunk(id, body.seq, body.events)
 
 
 @door.post("/calls/{id}/answer", status_code=204, operation_id="answerCall")

@@ -8,7 +8,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.calls import ONLINE_SECONDS
-from backend.models import Attempt, Job, Worker, now
+from backend.events import notify
+from backend.models import Attempt, Call, Job, Worker, now
 from reinforge.schemas.resources import WorkerInfo
 from reinforge.schemas.worker_door import Register
 from reinforge.states import LEASED
@@ -18,11 +19,18 @@ _LISTED = timedelta(days=7)
 
 
 async def register(session: AsyncSession, body: Register) -> None:
-    """Note a worker, or that it is still there."""
+    """Note a worker, or that it is still there. Requests that wait for a former process of its id are woken."""
     values = body.model_dump() | {"last_seen_at": now()}
+    known = await session.get(Worker, body.id, with_for_update=True)
+    if known is None or known.process != body.process:
+        values["registered_at"] = now()
+        for call in await session.scalars(
+            select(Call.id).where(Call.worker_id == body.id, Call.state == "taken")
+        ):
+            await notify(session, f"call:{call}")
     await session.execute(
         insert(Worker)
-        .values(**values, registered_at=now())
+        .values({"registered_at": now()} | values)
         .on_conflict_do_update(index_elements=["id"], set_=values)
     )
 

@@ -15,7 +15,7 @@ LEASE_SECONDS = 30.0
 HEARTBEAT_SECONDS = 5.0
 CALL_POLL_SECONDS = 25.0
 
-CallKind = Literal["validate", "score", "render", "inspect_model"]
+CallKind = Literal["validate", "score", "render", "inspect_model", "sample"]
 
 
 class Register(Request):
@@ -26,6 +26,8 @@ class Register(Request):
     jail: str | None = None
     jail_reasons: list[str] = []
     device: str | None = None
+    process: str | None = None
+    """Made up anew by every process: the backend then knows that a call taken by an earlier one is lost."""
 
 
 class Claim(Request):
@@ -96,3 +98,13 @@ class CallAnswer(Request):
 
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
+
+
+class CallChunk(Request):
+    """Events of a call under way (`sample`), in the order of `seq`; one that was sent before changes nothing.
+
+    Without events it only asks whether somebody still waits: 404 when nobody does.
+    """
+
+    seq: int = Field(ge=1)
+    events: list[dict[str, Any]] = Field(default_factory=list, max_length=10_000)

@@ -1,0 +1,129 @@
+"""What a request to sample may ask for, what the worker is told, and the stream that comes back."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.base_models import service as base_models
+from backend.call_stream import CallStream, open_stream
+from backend.calls import Calls
+from backend.models import BaseModel
+from backend.playground import repository
+from reinforge.dataset import DatasetError, render_messages
+from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
+from reinforge.schemas.playground import SampleEvent, SampleRequest
+
+QUIET_SECONDS = 300.0
+"""Longest wait for the first event and between two: a large model takes a while to load."""
+MOST_CHARACTERS = 400_000
+"""In all messages of a request together."""
+MOST_MESSAGES = 400
+"""In one conversation."""
+MOST_STOP_CHARACTERS = 200
+
+
+async def payload(session: AsyncSession, project_id: str, body: SampleRequest) -> dict[str, Any]:
+    """The call's payload. Raises InvalidInput or TooLarge with the field at fault."""
+    prompts = [_messages(messages, index) for index, messages in enumerate(body.prompts)]
+    _check_sizes(body)
+    model = await base_models.get_usable(session, project_id, body.model)
+    return {
+        "model": model.id,
+        "model_source": model.source,
+        "model_sha256": model.sha256,
+        "adapter": await _adapter(session, project_id, body.checkpoint, model),
+        **body.model_dump(exclude={"model", "checkpoint", "prompts"}),
+        "prompts": prompts,
+    }
+
+
+async def start(calls: Calls, payload: dict[str, Any]) -> CallStream:
+    """Put it on the lane. Raises Unavailable `no_worker`."""
+    return await open_stream(calls, "sample", payload, quiet_seconds=QUIET_SECONDS)
+
+
+async def frames(stream: CallStream) -> AsyncGenerator[bytes, None]:
+    """Server-sent events: the worker's, then `end` or `error`; comments while nothing comes."""
+    try:
+        async with aclosing(stream.events()) as events:
+            async for event in events:
+                yield b": waiting\n\n" if event is None else _frame(SampleEvent.model_validate(event))
+        yield _frame(SampleEvent(type="end"))
+    except ReinforgeError as error:
+        yield _frame(SampleEvent(type="error", error=error.envelope()["error"]))
+
+
+def _frame(event: SampleEvent) -> bytes:
+    return b"data: %s\n\n" % event.model_dump_json(exclude_none=True).encode()
+
+
+def _messages(messages: list[dict[str, Any]], index: int) -> list[dict[str, Any]]:
+    """The conversation as the chat template gets it; the rules are those of datasets. Raises InvalidInput."""
+    if len(messages) > MOST_MESSAGES:
+        raise TooLarge(
+            f"A conversation may have {MOST_MESSAGES} messages.",
+            code="too_many_messages",
+            param=f"prompts[{index}]",
+        )
+    try:
+        return render_messages({"messages": messages})
+    except DatasetError as error:
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path[1:])
+        message = error.message.replace('"messages"', "The conversation")
+        raise InvalidInput(
+            message, code=error.code, hint=error.hint, param=f"prompts[{index}]{place}"
+        ) from error
+
+
+def _check_sizes(body: SampleRequest) -> None:
+    total = sum(len(str(message)) for messages in body.prompts for message in messages)
+    if total > MOST_CHARACTERS:
+        raise TooLarge(
+            f"The messages have {total} characters, at most {MOST_CHARACTERS} are possible.",
+            code="prompts_too_large",
+            param="prompts",
+            hint="Ask for fewer prompts at once, or shorten them.",
+        )
+    for index, text in enumerate(body.stop):
+        if not 1 <= len(text) <= MOST_STOP_CHARACTERS:
+            raise InvalidInput(
+                f"A stop text has 1 to {MOST_STOP_CHARACTERS} characters.",
+                code="invalid_stop",
+                param=f"stop[{index}]",
+                hint="Leave it out to let the model end by itself.",
+            )
+
+
+async def _adapter(
+    session: AsyncSession, project_id: str, checkpoint_id: str | None, model: BaseModel
+) -> dict[str, Any] | None:
+    """The adapter's archive and how to call it; None for the base. Raises InvalidInput (param `checkpoint`)."""
+    if checkpoint_id is None:
+        return None
+    found = await repository.find_checkpoint(session, project_id, checkpoint_id)
+    if found is None:
+        raise _refused(
+            f"There is no checkpoint {checkpoint_id}.",
+            "checkpoint_not_found",
+            "A job keeps its three best checkpoints and the last one: choose one of those.",
+        )
+    checkpoint, job = found
+    if job.model_id != model.id:
+        raise _refused(
+            f"The checkpoint was trained on {job.model_id}, not on {model.id}.",
+            "checkpoint_of_another_model",
+            f"Set model to {job.model_id}.",
+        )
+    if job.model_sha256 is not None and job.model_sha256 != model.sha256:
+        raise _refused(
+            f"The files of {model.id} have changed since the checkpoint was trained.",
+            "model_changed",
+            "An adapter fits only the weights it was trained on: add the old files as a model of their own.",
+        )
+    return {"sha256": checkpoint.sha256, "bytes": checkpoint.bytes, "step": checkpoint.step}
+
+
+def _refused(message: str, code: str, hint: str) -> InvalidInput:
+    return InvalidInput(message, code=code, hint=hint, param="checkpoint")
