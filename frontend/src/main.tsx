@@ -11,14 +11,19 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { refreshOnReturn } from "@/api/connection";
 import { createQueryClient } from "@/api/query-client";
+import { meQuery } from "@/api/session";
 import { colorScheme, theme } from "@/lib/theme";
 import { createAppRouter } from "@/routes/router";
 
 const client = createQueryClient(() => {
   const { pathname, href } = router.state.location;
-  if (pathname !== "/sign-in") void router.navigate({ to: "/sign-in", search: { next: href } });
+  if (pathname === "/sign-in") return;
+  const ended = client.getQueryData(meQuery.queryKey) !== undefined || undefined;
+  void router.navigate({ to: "/sign-in", search: { next: href, ended } });
 });
+refreshOnReturn(client);
 const router = createAppRouter(client);
 
 createRoot(document.getElementById("root") as HTMLElement).render(

@@ -1,4 +1,5 @@
 import createClient from "openapi-fetch";
+import { connection } from "./connection";
 import type { components, paths } from "./schema.gen";
 
 export type Schemas = components["schemas"];
@@ -66,6 +67,7 @@ export async function reach(request: Request | string, init?: RequestInit): Prom
     return await fetch(request, init);
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
+    connection.lost();
     throw OFFLINE;
   }
 }

@@ -1,5 +1,7 @@
-import type { ReactNode } from "react";
+import { type ReactNode, type RefObject, useRef } from "react";
+import { useShortcuts } from "@/lib/shortcuts";
 import styles from "./DataTable.module.css";
+import { Skeleton } from "./Skeleton";
 
 export type Column<Row> = {
   head: string;
@@ -9,6 +11,8 @@ export type Column<Row> = {
   grow?: boolean;
   /** Takes the room that is left, as wide as its content at least. */
   last?: boolean;
+  /** Left out where the table is narrow (below 620 px) or not wide (below 980 px). */
+  hide?: "narrow" | "medium";
 };
 
 type Props<Row> = {
@@ -17,19 +21,36 @@ type Props<Row> = {
   /** Undefined while loading: rows of the same height stand in, so nothing moves when they arrive. */
   rows: readonly Row[] | undefined;
   rowKey: (row: Row) => string | number;
+  /** How many rows stand in while loading. */
+  expected?: number;
+  /** `j` and `k` walk over the rows; for the main table of a screen. */
+  keys?: boolean;
 };
 
-const STAND_INS = [1, 2, 3, 4, 5];
+/** The link of the row `by` rows away from the one that has the focus; the first when none has. */
+function step(frame: HTMLElement | null, by: 1 | -1): void {
+  const links = [...(frame?.querySelectorAll<HTMLElement>("a[data-row], button[data-row]") ?? [])];
+  const at = links.findIndex((link) => link.closest("tr")?.contains(document.activeElement));
+  const next = at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + by));
+  links[next]?.focus();
+}
 
-/** A dense table with 36-px rows. */
-export function DataTable<Row>({ label, columns, rows, rowKey }: Props<Row>) {
+function RowKeys({ frame }: { frame: RefObject<HTMLElement | null> }) {
+  useShortcuts("lists", { j: () => step(frame.current, 1), k: () => step(frame.current, -1) });
+  return null;
+}
+
+/** A dense table with 36-px rows. A link or button with `data-row` in a cell covers its row. */
+export function DataTable<Row>({ label, columns, rows, rowKey, expected = 5, keys = false }: Props<Row>) {
+  const frame = useRef<HTMLElement>(null);
   return (
-    <section className={styles.frame} aria-label={label} tabIndex={0}>
+    <section className={styles.frame} aria-label={label} tabIndex={0} ref={frame}>
+      {keys && <RowKeys frame={frame} />}
       <table className={styles.table} aria-busy={rows === undefined}>
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.head} scope="col" data-align={column.align}>
+              <th key={column.head} scope="col" data-align={column.align} data-hide={column.hide}>
                 {column.head}
               </th>
             ))}
@@ -44,6 +65,7 @@ export function DataTable<Row>({ label, columns, rows, rowKey }: Props<Row>) {
                   data-align={column.align}
                   data-grow={column.grow || undefined}
                   data-last={column.last || undefined}
+                  data-hide={column.hide}
                 >
                   {column.cell(row)}
                 </td>
@@ -51,11 +73,12 @@ export function DataTable<Row>({ label, columns, rows, rowKey }: Props<Row>) {
             </tr>
           ))}
           {!rows &&
-            STAND_INS.map((n) => (
+            Array.from({ length: expected }, (_, n) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: rows that stand in have no other name
               <tr key={n}>
                 {columns.map((column) => (
-                  <td key={column.head}>
-                    <div className={styles.skeleton} />
+                  <td key={column.head} data-hide={column.hide} data-grow={column.grow || undefined}>
+                    <Skeleton height={10} />
                   </td>
                 ))}
               </tr>

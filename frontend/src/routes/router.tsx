@@ -24,9 +24,10 @@ const whole = (value: unknown) =>
 const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
-  validateSearch: (search: Record<string, unknown>): { token?: string; next?: string } => ({
+  validateSearch: (search: Record<string, unknown>): { token?: string; next?: string; ended?: boolean } => ({
     token: text(search.token),
     next: text(search.next),
+    ended: search.ended === true || undefined,
   }),
   component: lazyRouteComponent(() => import("./sign-in"), "SignInRoute"),
 });

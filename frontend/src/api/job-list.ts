@@ -1,0 +1,59 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { http, unwrap } from "./client";
+import { isFinal, type Job, type JobStatus, jobKeys } from "./jobs";
+
+/** What the list of jobs can be narrowed to: a state, or the sets of states that people think in. */
+export const STATES = ["unfinished", "succeeded", "failed", "paused", "cancelled"] as const;
+export type StateFilter = (typeof STATES)[number];
+
+const MEMBERS: Record<StateFilter, JobStatus[]> = {
+  unfinished: ["validating", "queued", "starting", "running", "pausing", "cancelling"],
+  succeeded: ["succeeded"],
+  failed: ["failed"],
+  paused: ["paused"],
+  cancelled: ["cancelled"],
+};
+
+export type JobFilter = { state?: StateFilter; q?: string };
+
+const PAGE = 50;
+const MOVING = 3_000;
+const RESTING = 15_000;
+
+/** Jobs, newest first; asked for again soon while one of them moves. */
+export const jobListQuery = ({ state, q }: JobFilter = {}, limit = PAGE) =>
+  infiniteQueryOptions({
+    queryKey: [...jobKeys.list, "filtered", state ?? "all", q ?? "", limit],
+    queryFn: ({ pageParam }) =>
+      unwrap(
+        http.GET("/api/v1/jobs", {
+          params: { query: { limit, after: pageParam, status: state && MEMBERS[state], q } },
+        }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => last.next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state: { data } }) =>
+      data?.pages.some((page) => page.data.some((job) => !isFinal(job.status))) ? MOVING : RESTING,
+  });
+
+const BUCKETS = 60;
+
+/** The reward of a job in a few buckets, for a picture as wide as a word. Fixed once the job is over. */
+export const sparkQuery = ({ id, status, progress }: Job) =>
+  queryOptions({
+    queryKey: ["jobs", "spark", id, isFinal(status) ? status : progress.step],
+    queryFn: () =>
+      unwrap(
+        http.GET("/api/v1/jobs/{id}/metrics", {
+          params: { path: { id }, query: { buckets: BUCKETS, key: ["reward/mean"] } },
+        }),
+      ),
+    select: ({ series }) => ({
+      train: series.find((one) => one.key === "reward/mean" && one.kind === "train"),
+      heldOut: series.find((one) => one.key === "reward/mean" && one.kind === "held_out"),
+    }),
+    placeholderData: keepPreviousData,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 60_000,
+  });
