@@ -9,6 +9,7 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import iterate_in_threadpool
 
+from backend.conditional import unchanged
 from backend.objects import Objects
 
 _CHUNK = 1 << 18
@@ -37,12 +38,15 @@ def stream_object(
     media_type: str,
     headers: dict[str, str],
     transform: Callable[[BinaryIO], Iterator[bytes]] = chunks,
+    caching: str = "private, max-age=31536000, immutable",
 ) -> Response:
-    """The object's bytes through `transform`, or 304 when the asker has them. The content of an etag never changes."""
-    tags = {"etag": f'"{etag}"', "cache-control": "private, max-age=31536000, immutable"}
-    asked = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
-    if tags["etag"] in asked:
-        return Response(status_code=304, headers=tags)
+    """The object's bytes through `transform`, or 304 when the asker has them. The content of an etag never changes.
+
+    `caching` (`Cache-Control`): by default the same address always leads to the same bytes.
+    """
+    tags = {"etag": f'"{etag}"', "cache-control": caching}
+    if (known := unchanged(request, tags)) is not None:
+        return known
 
     async def body() -> AsyncIterator[bytes]:
         async with objects.open(sha256) as file:

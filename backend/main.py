@@ -14,6 +14,7 @@ from backend.adapters.endpoints import router as adapters
 from backend.base_models import service as base_models_service
 from backend.base_models.endpoints import router as base_models
 from backend.calls import Calls
+from backend.compression import CompressJson
 from backend.database import Database
 from backend.datasets.endpoints import router as datasets
 from backend.datasets.prompt_endpoints import router as dataset_prompts
@@ -59,6 +60,7 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
     )
     app.state.settings = settings or Settings()
     errors.install(app)
+    app.add_middleware(CompressJson)
     for router in ROUTERS:
         app.include_router(router)
     app.router.default = Page(page)

@@ -1,34 +1,125 @@
-"""All metric series of a job, columnar."""
+"""Metric series of a job, columnar: every point, or the last, smallest and largest of each bucket of steps.
 
-from itertools import groupby
-from typing import Any
+One statement reads the points and `seq` in one snapshot, so that a stream continued from `seq` neither repeats nor
+leaves out a point. The database writes the arrays as JSON and they pass through as they are: a long job has
+millions of points.
+"""
 
-from sqlalchemy import select
+import hashlib
+from dataclasses import dataclass
+
+import orjson
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.models import Job, MetricPoint, MetricSeries
+VERSION = "1"
+"""Part of the entity tag: raise it when the same points would give another answer."""
+
+# One series after the other, each in the order of its index: sorting all of them at once would spill to disk.
+_STATEMENT = """
+WITH mine AS MATERIALIZED (
+    SELECT id, kind, key FROM metric_series
+    WHERE job_id = :job AND (CAST(:keys AS text[]) IS NULL OR key = ANY(:keys))
+), grid AS MATERIALIZED ({grid})
+SELECT job.seq, found.*
+FROM job LEFT JOIN (
+    SELECT mine.kind, mine.key, series.*
+    FROM grid CROSS JOIN mine CROSS JOIN LATERAL ({series}) series
+    WHERE series.steps IS NOT NULL
+) found ON true
+WHERE job.id = :job
+ORDER BY found.kind, found.key
+"""
+
+_EVERY_STEP = """
+SELECT coalesce(CAST(:from_step AS bigint), 0) AS first, coalesce(CAST(:to_step AS bigint), {last}) AS last
+"""
+
+_EVERY_POINT = """
+SELECT array_to_json(array_agg(step ORDER BY step))::text AS steps,
+       array_to_json(array_agg(value ORDER BY step))::text AS values,
+       array_to_json(array_agg(ts ORDER BY step))::text AS ts,
+       NULL AS minima, NULL AS maxima
+FROM metric_point WHERE series_id = mine.id AND step BETWEEN grid.first AND grid.last
+"""
+
+# First and last step are the whole job's, so that buckets begin at the same steps whichever keys are asked for.
+_RUNS = """
+SELECT first, last, greatest(1, (last - first) / :buckets + 1) AS width
+FROM (
+    SELECT greatest(CAST(:from_step AS bigint), min(ends.first)) AS first,
+           least(CAST(:to_step AS bigint), max(ends.last)) AS last
+    FROM metric_series s CROSS JOIN LATERAL (
+        SELECT min(step) AS first, max(step) AS last FROM metric_point WHERE series_id = s.id
+    ) ends
+    WHERE s.job_id = :job
+) span
+"""
+
+_BUCKETS = """
+SELECT array_to_json(array_agg(p.step ORDER BY n))::text AS steps,
+       array_to_json(array_agg(p.value ORDER BY n))::text AS values,
+       array_to_json(array_agg(p.ts ORDER BY n))::text AS ts,
+       CASE WHEN max(points) > 1 THEN array_to_json(array_agg(low ORDER BY n))::text END AS minima,
+       CASE WHEN max(points) > 1 THEN array_to_json(array_agg(high ORDER BY n))::text END AS maxima
+FROM (
+    SELECT (step - grid.first) / grid.width AS n, count(*) AS points, min(value) AS low, max(value) AS high,
+           coalesce(max(step) FILTER (WHERE value IS NOT NULL), max(step)) AS step
+    FROM metric_point WHERE series_id = mine.id AND step BETWEEN grid.first AND grid.last
+    GROUP BY 1
+) bucket
+JOIN metric_point p ON p.series_id = mine.id AND p.step = bucket.step
+"""
+
+_ALL = text(_STATEMENT.format(grid=_EVERY_STEP.format(last=2**62), series=_EVERY_POINT))
+_SHORTENED = text(_STATEMENT.format(grid=_RUNS, series=_BUCKETS))
 
 
-async def columns(session: AsyncSession, job_id: str) -> dict[str, Any]:
-    """The shape of `schemas.jobs.Metrics`, as plain values: a long job has millions of them.
+@dataclass(frozen=True)
+class Wanted:
+    """Which points; None: all."""
 
-    One statement reads the points and `seq` in one snapshot, so that a stream continued from `seq` neither
-    repeats nor leaves out a point.
+    buckets: int | None = None
+    from_step: int | None = None
+    to_step: int | None = None
+    keys: tuple[str, ...] | None = None
+
+    def etag(self, job_id: str, seq: int) -> str:
+        """Whatever changes a point moves `seq`."""
+        asked = (VERSION, job_id, seq, self.buckets, self.from_step, self.to_step, self.keys)
+        return hashlib.sha256(repr(asked).encode()).hexdigest()[:40]
+
+
+async def read(session: AsyncSession, job_id: str, wanted: Wanted) -> tuple[bytes, int]:
+    """`schemas.jobs.Metrics` as JSON, and its `seq`.
+
+    With `buckets`, the asked steps (cut to those that the job has) are divided into at most that many runs of
+    equal length, the same for every series. A series has one point per bucket in which it has any: the last that is
+    defined, as it was reported, with its own step; so series reported at every step share their positions,
+    sparse ones keep theirs, and nothing is interpolated. The value is NULL only where the whole bucket is. `minima`
+    and `maxima` are over the bucket's defined values; a series in which no bucket holds two points has neither.
     """
-    query = (
-        select(
-            Job.seq, MetricSeries.kind, MetricSeries.key, MetricPoint.step, MetricPoint.value, MetricPoint.ts
-        )
-        .outerjoin(MetricSeries, MetricSeries.job_id == Job.id)
-        .outerjoin(MetricPoint, MetricPoint.series_id == MetricSeries.id)
-        .where(Job.id == job_id)
-        .order_by(MetricSeries.kind, MetricSeries.key, MetricPoint.step)
-    )
-    rows = (await session.execute(query)).all()
-    series: list[dict[str, Any]] = []
-    for (kind, key), points in groupby(rows, key=lambda row: (row.kind, row.key)):
-        found = [(point.step, point.value, point.ts) for point in points if point.step is not None]
-        if found:
-            steps, values, ts = zip(*found, strict=True)
-            series.append({"key": key, "kind": kind, "steps": steps, "values": values, "ts": ts})
-    return {"object": "metrics", "job": job_id, "seq": rows[0].seq, "series": series}
+    given = {
+        "job": job_id,
+        "from_step": wanted.from_step,
+        "to_step": wanted.to_step,
+        "keys": None if wanted.keys is None else list(wanted.keys),
+    }
+    if wanted.buckets is None:
+        rows = (await session.execute(_ALL, given)).all()
+    else:
+        rows = (await session.execute(_SHORTENED, given | {"buckets": wanted.buckets})).all()
+    answer = {"object": "metrics", "job": job_id, "seq": rows[0].seq}
+    answer["series"] = [_series(row) for row in rows if row.key is not None]
+    if wanted.buckets is not None:
+        answer["buckets"] = wanted.buckets
+    return orjson.dumps(answer), rows[0].seq
+
+
+def _series(row: Row[tuple[object, ...]]) -> dict[str, object]:
+    columns = {
+        name: orjson.Fragment(getattr(row, name))
+        for name in ("steps", "values", "ts", "minima", "maxima")
+        if getattr(row, name) is not None
+    }
+    return {"key": row.key, "kind": row.kind} | columns

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-import orjson
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from backend.auth import Reader
+from backend.conditional import unchanged
 from backend.database import DatabaseDep, Session
 from backend.events import HubDep
 from backend.jobs import completions, metrics, repository, stream
@@ -32,22 +32,34 @@ router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 LARGEST = 2**53
 Number = Annotated[int, Path(ge=0, le=LARGEST)]
 After = Annotated[int, Query(ge=0, le=LARGEST)]
+Step = Annotated[int | None, Query(ge=0, le=LARGEST)]
 Many = Annotated[int, Query(ge=1, le=1000)]
 
 
 @router.get("/jobs/{id}/metrics", response_model=Metrics, operation_id="getJobMetrics")
 async def get_metrics(
     id: str,
+    request: Request,
     session: Session,
     who: Reader,
     buckets: Annotated[int | None, Query(ge=2, le=10_000)] = None,
-    from_step: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
-    to_step: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    from_step: Step = None,
+    to_step: Step = None,
     key: Annotated[list[str] | None, Query()] = None,
 ) -> Response:
-    """Every series, columnar; `seq` is where a stream that continues these points starts."""
-    await repository.find(session, who.project_id, id)
-    return Response(orjson.dumps(await metrics.columns(session, id)), media_type="application/json")
+    """Every series, columnar; `seq` is where a stream that continues these points starts.
+
+    With `buckets` a series has at most that many points: the last of each run of steps, with the smallest and the
+    largest value in it. `key` may be given several times. Answers 304 to the `ETag` of an answer that still holds.
+    """
+    job = await repository.find(session, who.project_id, id)
+    wanted = metrics.Wanted(buckets, from_step, to_step, None if key is None else tuple(key))
+    headers = {"cache-control": "private, no-cache", "etag": f'"{wanted.etag(id, job.seq)}"'}
+    if (known := unchanged(request, headers)) is not None:
+        return known
+    content, seq = await metrics.read(session, id, wanted)
+    headers["etag"] = f'"{wanted.etag(id, seq)}"'
+    return Response(content, media_type="application/json", headers=headers)
 
 
 @router.get("/jobs/{id}/completions", operation_id="listCompletions")
