@@ -10,12 +10,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.jobs.object_cache import ObjectCache
 from backend.models import Completion as Row
-from backend.models import StepRollouts
+from backend.models import Job, StepRollouts
 from reinforge.errors import NotFound
-from reinforge.schemas.jobs import Completion, CompletionPage, CompletionRow
+from reinforge.schemas.jobs import Completion, CompletionGroup, CompletionPage, CompletionRow
 
 Sort = Literal["reward", "-reward", "length", "-length", "advantage", "-advantage"]
 Split = Literal["train", "held_out"]
+TOKEN_LISTS = ("token_ids", "tokens", "sampler_logprobs", "trainer_logprobs", "entropies")
+"""Columns with a value per token, which make up most of a file."""
 
 
 async def list_rows(
@@ -86,32 +88,94 @@ async def full(
             f"Step {step} has no {split} completion {sample_no} of prompt {prompt_no}.",
             code="completion_not_found",
         )
+    stored = await _read(cache, rollouts, prompt_no, {sample_no})
+    return _join(row, stored[sample_no])
+
+
+async def group(
+    session: AsyncSession, cache: ObjectCache, job: Job, *, split: Split, step: int, prompt_no: int
+) -> CompletionGroup:
+    """The completions of one prompt at one step, without their tokens. Raises NotFound."""
+    at = (Row.job_id == job.id, Row.split == split)
+    found = select(Row).where(*at, Row.step == step, Row.prompt_no == prompt_no).order_by(Row.sample_no)
+    rows = list(await session.scalars(found))
+    rollouts = await session.get(StepRollouts, (job.id, split, step))
+    if not rows or rollouts is None:
+        raise NotFound(f"Step {step} has no {split} group {prompt_no}.", code="group_not_found")
+    first = rows[0]
+    same = select(Row.step).where(*at, Row.prompt_hash == first.prompt_hash).distinct().order_by(Row.step)
+    stored = await _read(cache, rollouts, prompt_no, {row.sample_no for row in rows}, tokens=False)
+    completions = [_join(row, stored[row.sample_no]) for row in rows]
+    shown = completions[0]
+    return CompletionGroup(
+        step=step,
+        split=split,
+        prompt_no=prompt_no,
+        prompt_hash=first.prompt_hash,
+        row_index=first.row_index,
+        prompt=shown.prompt,
+        prompt_messages=shown.prompt_messages,
+        item=shown.item,
+        answer=_answer(shown.item, job.resolved_spec["data"]["columns"].get("answer")),
+        completions=completions,
+        steps=list(await session.scalars(same)),
+    )
+
+
+def _answer(item: dict[str, Any], column: str | None) -> str | None:
+    """The reference answer as text: the job's column, or `answer` when it names none."""
+    value = item.get(column or "answer")
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+async def _read(
+    cache: ObjectCache, rollouts: StepRollouts, prompt_no: int, sample_nos: set[int], *, tokens: bool = True
+) -> dict[int, dict[str, Any]]:
+    """The file's rows of these completions by `sample_no`. Raises NotFound unless it has them all."""
     async with cache.file(rollouts.sha256) as path:
-        stored = await anyio.to_thread.run_sync(_read_row, str(path), prompt_no, sample_no)
-    return Completion.model_validate(CompletionRow.model_validate(row).model_dump() | _details(stored))
+        rows = await anyio.to_thread.run_sync(_read_group, str(path), prompt_no, tokens)
+    found = {row["sample_no"]: row for row in rows if row["sample_no"] in sample_nos}
+    if missing := sample_nos - found.keys():
+        raise NotFound(
+            f"The step's file has no completion {min(missing)} of prompt {prompt_no}.",
+            code="completion_not_found",
+        )
+    return found
 
 
-def _read_row(path: str, prompt_no: int, sample_no: int) -> dict[str, Any]:
-    """Row group `prompt_no` holds the prompt's group; files with another layout are searched."""
+def _read_group(path: str, prompt_no: int, tokens: bool) -> list[dict[str, Any]]:
+    """A row group holds the group of one prompt, so one is read; which one, the file's statistics tell."""
     with parquet.ParquetFile(path) as file:
-        groups = list(range(file.num_row_groups))
-        guess = [group for group in groups if group == prompt_no]
-        for group in guess + [group for group in groups if group != prompt_no]:
-            for row in file.read_row_group(group).to_pylist():
-                if row["prompt_no"] == prompt_no and row["sample_no"] == sample_no:
-                    found: dict[str, Any] = row
-                    return found
-    raise NotFound(f"The step's file has no completion {sample_no} of prompt {prompt_no}.")
+        names = [name for name in file.schema_arrow.names if tokens or name not in TOKEN_LISTS]
+        found: list[dict[str, Any]] = []
+        for number in range(file.num_row_groups):
+            if _may_hold(file.metadata.row_group(number), prompt_no):
+                rows = file.read_row_group(number, columns=names).to_pylist()
+                found += [row for row in rows if row["prompt_no"] == prompt_no]
+        return found
+
+
+def _may_hold(row_group: Any, prompt_no: int) -> bool:
+    """False when the statistics rule it out; a file without them is searched."""
+    for number in range(row_group.num_columns):
+        column = row_group.column(number)
+        if column.path_in_schema == "prompt_no":
+            known = column.statistics
+            return known is None or not known.has_min_max or known.min <= prompt_no <= known.max
+    return True
+
+
+def _join(row: Row, stored: dict[str, Any]) -> Completion:
+    return Completion.model_validate(CompletionRow.model_validate(row).model_dump() | _details(stored))
 
 
 def _details(stored: dict[str, Any]) -> dict[str, Any]:
     """The Parquet row as fields of `Completion`; `None` lists (an engine without entropies) become empty."""
-    lists = ("token_ids", "tokens", "sampler_logprobs", "entropies")
     return {
         "text": stored["text"],
         "prompt": stored["prompt"],
         "prompt_messages": json.loads(stored.get("prompt_messages") or "[]"),
         "item": json.loads(stored.get("item") or "{}"),
         "rewards": json.loads(stored.get("rewards") or "[]"),
-        **{name: stored.get(name) or [] for name in lists},
+        **{name: stored.get(name) or [] for name in TOKEN_LISTS},
     }

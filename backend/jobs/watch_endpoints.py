@@ -117,7 +117,8 @@ async def get_group(
     who: Reader,
 ) -> CompletionGroup:
     """The completions of one prompt at one step with what each reward said, without their tokens."""
-    raise NotImplementedError
+    job = await repository.find(session, who.project_id, id)
+    return await completions.group(session, cache, job, split=split, step=step, prompt_no=prompt_no)
 
 
 @router.get("/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}", operation_id="getCompletion")

@@ -1,0 +1,148 @@
+"""One prompt at one step: its completions as stored, the reference answer, and where else it was sampled."""
+
+import io
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from tests.backend.server import Backend, Trainer
+
+
+def group(prompt_no: int, prompt_hash: str, **changes: Any) -> list[dict[str, Any]]:
+    """Two completions of one prompt, as rows of the file."""
+    common = {
+        "prompt_no": prompt_no,
+        "prompt_hash": prompt_hash,
+        "row_index": 40 + prompt_no,
+        "prompt": f"asked {prompt_hash}",
+        "prompt_messages": json.dumps([{"role": "user", "content": prompt_hash}]),
+        "item": json.dumps(
+            {"question": "?", "answer": "42", "right": {"value": [1, "ä"]}}, ensure_ascii=False
+        ),
+        "token_ids": [1, 2],
+        "tokens": ["a", "b"],
+        "sampler_logprobs": [-0.5, -0.25],
+        "trainer_logprobs": [-0.75, -0.125],
+        "entropies": [0.5, 0.25],
+        "length": 2,
+        "finish_reason": "stop",
+        "error": None,
+        "rewards": json.dumps([{"name": "right", "status": "ok", "value": 1.0, "parts": {"format": 0.5}}]),
+    } | changes
+    rewards = (1.0, 0.0)
+    return [
+        common
+        | {
+            "sample_no": n,
+            "reward": reward,
+            "advantage": reward - 0.5,
+            "text": f"<b>{prompt_hash}</b> {n} " * 400,
+        }
+        for n, reward in enumerate(rewards)
+    ]
+
+
+def send(trainer: Trainer, step: int, split: str, groups: list[list[dict[str, Any]]], **options: Any) -> None:
+    """As the trainer does, a row group per prompt; `options` go to the Parquet writer."""
+    out = io.BytesIO()
+    schema = pa.Table.from_pylist([row for rows in groups for row in rows]).schema
+    with parquet.ParquetWriter(out, schema, compression="zstd", **options) as writer:
+        for rows in groups:
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+    narrow = [
+        "prompt_no", "sample_no", "prompt_hash", "row_index", "reward", "advantage", "length", "finish_reason",
+        "error", "text",
+    ]  # fmt: skip
+    rows = [{name: row[name] for name in narrow} for each in groups for row in each]
+    rows = [row | {"text": row["text"][:2000]} for row in rows]
+    blob = trainer.blob(out.getvalue(), "rollouts")
+    trainer.send({"kind": "rollouts", "step": step, "split": split, "blob": blob, "rows": rows})
+
+
+@pytest.fixture(scope="module")
+def job(open_lane: Backend) -> str:
+    """The prompt `same` is sampled at steps 1, 3 and 4, at each under another number, and held out at step 0."""
+    id = open_lane.create_job()
+    trainer = open_lane.claim(id)
+    trainer.start()
+    send(trainer, 0, "held_out", [group(0, "same", trainer_logprobs=None, entropies=None)])
+    send(trainer, 1, "train", [group(0, "other"), group(1, "same"), group(2, "third")])
+    send(trainer, 2, "train", [group(0, "other")])
+    send(trainer, 3, "train", [group(4, "same"), group(7, "other")])  # groups that were dropped leave gaps
+    send(trainer, 4, "train", [group(0, "same")], write_statistics=False)
+    return id
+
+
+def found(backend: Backend, job: str, split: str, step: int, prompt_no: int) -> dict[str, Any]:
+    response = backend.api.get(f"/jobs/{job}/groups/{split}/{step}/{prompt_no}")
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+@pytest.mark.parametrize(("step", "prompt_no"), [(1, 1), (3, 4), (4, 0)])
+def test_a_group_has_its_prompt_its_completions_and_its_steps(
+    open_lane: Backend, job: str, step: int, prompt_no: int
+) -> None:
+    answer = found(open_lane, job, "train", step, prompt_no)
+    assert (answer["step"], answer["split"], answer["prompt_no"]) == (step, "train", prompt_no)
+    assert (answer["prompt_hash"], answer["row_index"]) == ("same", 40 + prompt_no)
+    assert answer["prompt"] == "asked same"
+    assert answer["prompt_messages"] == [{"role": "user", "content": "same"}]
+    assert answer["steps"] == [1, 3, 4]
+    assert answer["answer"] == "42"
+    assert [(each["sample_no"], each["reward"], each["advantage"]) for each in answer["completions"]] == [
+        (0, 1.0, 0.5),
+        (1, 0.0, -0.5),
+    ]
+    for each in answer["completions"]:
+        assert each["text"] == f"<b>same</b> {each['sample_no']} " * 400, (
+            "whole, not its first 2,000 characters"
+        )
+        assert each["rewards"][0]["parts"] == {"format": 0.5}
+        for tokens in ("token_ids", "tokens", "sampler_logprobs", "trainer_logprobs", "entropies"):
+            assert each[tokens] == []
+
+
+def test_splits_are_apart(open_lane: Backend, job: str) -> None:
+    assert found(open_lane, job, "held_out", 0, 0)["steps"] == [0]
+    for split, step, prompt_no in (("train", 0, 0), ("held_out", 1, 1), ("train", 1, 3), ("train", 3, 0)):
+        response = open_lane.api.get(f"/jobs/{job}/groups/{split}/{step}/{prompt_no}")
+        assert (response.status_code, response.json()["error"]["code"]) == (404, "group_not_found")
+    assert open_lane.api.get("/jobs/ftjob-none/groups/train/1/1").status_code == 404
+
+
+@pytest.mark.parametrize("step", [1, 4])
+def test_one_completion_has_the_log_probabilities_of_sampler_and_trainer(
+    open_lane: Backend, job: str, step: int
+) -> None:
+    one = open_lane.api.get(f"/jobs/{job}/completions/train/{step}/0/1").json()
+    assert (one["sampler_logprobs"], one["trainer_logprobs"]) == ([-0.5, -0.25], [-0.75, -0.125])
+    held_out = open_lane.api.get(f"/jobs/{job}/completions/held_out/0/0/1").json()
+    assert (held_out["sampler_logprobs"], held_out["trainer_logprobs"]) == ([-0.5, -0.25], [])
+
+
+@pytest.mark.parametrize(
+    ("columns", "item", "answer"),
+    [
+        ({"answer": "right"}, {"right": {"value": [1, "ä"]}}, '{"value": [1, "ä"]}'),
+        ({"answer": "right"}, {"right": 0, "answer": "wrong column"}, "0"),
+        ({"answer": "right"}, {"right": ""}, ""),
+        ({}, {"answer": "7"}, "7"),
+        ({}, {"answer": None}, None),
+        ({}, {"solution": "7"}, None),
+        ({}, {"answer": 10**30, "score": float("nan")}, str(10**30)),
+    ],
+)
+def test_the_reference_answer(
+    open_lane: Backend, columns: dict[str, str], item: dict[str, Any], answer: str | None
+) -> None:
+    rows = [{"prompt": "1+1=", "right": "2"}]
+    data = {"dataset": open_lane.add_dataset(rows), "columns": columns}
+    job = open_lane.create_job(data=data)
+    send(open_lane.claim(job), 1, "train", [group(0, "p", item=json.dumps(item))])
+    assert found(open_lane, job, "train", 1, 0)["answer"] == answer
+    assert open_lane.api.get(f"/jobs/{job}/completions/train/1/0/0").status_code == 200
