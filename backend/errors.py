@@ -38,8 +38,11 @@ def error_response(error: ReinforgeError, request_id: str | None) -> JSONRespons
     return JSONResponse(error.envelope(request_id), error.status, headers)
 
 
-def field_path(location: Sequence[str | int], body: Any) -> str | None:
-    """Pydantic's location as `rewards[0].source`: without the part of the request and without union tags."""
+def field_path(location: Sequence[str | int], body: Any, *, missing: bool = False) -> str | None:
+    """Pydantic's location as `rewards[0].source`: without the part of the request and without union tags.
+
+    missing: the last part names a field that the body lacks, not a tag.
+    """
     path = ""
     value = body
     parts = (
@@ -52,32 +55,40 @@ def field_path(location: Sequence[str | int], body: Any) -> str | None:
             path += f"[{part}]"
             value = value[part] if isinstance(value, list) and part < len(value) else None
             continue
-        last = position == len(parts) - 1
-        if isinstance(value, dict) and part not in value and not last:
+        absent_field = missing and position == len(parts) - 1
+        if isinstance(value, dict) and part not in value and not absent_field:
             continue  # the tag of a discriminated union names no field
         path += f".{part}" if path else part
         value = value.get(part) if isinstance(value, dict) else None
     return path or None
 
 
-def validation_error(errors: Sequence[Mapping[str, Any]], body: Any) -> InvalidInput:
-    """One error for all fields at fault; `param` and the message are the first one's."""
-    listed = [
+def listed_errors(errors: Sequence[Mapping[str, Any]], body: Any) -> list[dict[str, Any]]:
+    """Pydantic's errors as `{param, message, code, hint}` of the envelope."""
+    return [
         {
-            "param": field_path(each["loc"], body),
+            "param": each.get("ctx", {}).get("param")
+            or field_path(each["loc"], body, missing=each["type"] == "missing"),
             "message": str(each["msg"]).removeprefix("Value error, "),
             "code": each["type"],
+            "hint": _HINTS.get(each["type"]),
         }
         for each in errors
     ]
-    first = listed[0] if listed else {"param": None, "message": "The request is not valid.", "code": ""}
-    hint = None
-    if first["code"] == "extra_forbidden":
-        hint = "Unknown keys are errors: check the spelling, or remove it."
-    elif first["code"] == "json_invalid":
-        hint = "The body must be one JSON document in UTF-8."
+
+
+_HINTS = {
+    "extra_forbidden": "Unknown keys are errors: check the spelling, or remove it.",
+    "json_invalid": "The body must be one JSON document in UTF-8.",
+}
+
+
+def validation_error(errors: Sequence[Mapping[str, Any]], body: Any) -> InvalidInput:
+    """One error for all fields at fault; `param` and the message are the first one's."""
+    listed = listed_errors(errors, body)
+    first = listed[0] if listed else {"param": None, "message": "The request is not valid.", "hint": None}
     message = f"{first['param']}: {first['message']}" if first["param"] else str(first["message"])
-    return InvalidInput(message, param=first["param"], hint=hint, errors=listed)
+    return InvalidInput(message, param=first["param"], hint=first["hint"], errors=listed)
 
 
 def _request_id(request: Request) -> str | None:

@@ -104,6 +104,6 @@ async def meta(who: Reader) -> dict[str, Any]:
             }
             for metric in METRICS.values()
         ],
-        "presets": PRESETS,
+        "presets": {name: preset.slots for name, preset in PRESETS.items()},
         "job_spec": JobSpec.model_json_schema(),
     }

@@ -44,7 +44,14 @@ def validate(raw: dict[str, Any]) -> JobSpec:
     try:
         return JobSpec.model_validate(raw)
     except ValidationError as error:
-        errors = [{"param": dotted(e["loc"]), "message": e["msg"], "code": e["type"]} for e in error.errors()]
+        errors = [
+            {
+                "param": e.get("ctx", {}).get("param") or dotted(e["loc"]),
+                "message": e["msg"],
+                "code": e["type"],
+            }
+            for e in error.errors()
+        ]
         first = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise InvalidInput(

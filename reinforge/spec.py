@@ -7,7 +7,10 @@ discriminated union, so that a variant of GRPO is a way to fill slots and never 
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from reinforge.presets import PRESETS, apply_preset
 
 
 class SpecModel(BaseModel):
@@ -44,6 +47,7 @@ class DataSpec(SpecModel):
     held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
     """Rows of `dataset` to hold out when there is no `held_out`; default a tenth, at most 256; 0 for none."""
     columns: ColumnRoles = ColumnRoles()
+    """Which column plays which part."""
     prompt_template: str | None = Field(default=None, min_length=1, max_length=65_536)
     """Text with `{column}` placeholders that becomes the user message, for datasets without a prompt column."""
     system_prompt: str | None = Field(default=None, max_length=65_536)
@@ -69,17 +73,21 @@ class PythonReward(SpecModel):
 
     type: Literal["python"] = "python"
     name: Name = "reward"
+    """Names the reward's part in metrics and completions."""
     weight: float = 1.0
+    """Factor in the sum; negative ones punish, 0 only shows it."""
     reward: str | None = None
     """Id of a stored reward (`rew_…`)."""
     revision: int | None = Field(default=None, ge=1)
     """Revision of the stored reward; default its newest when the job is created."""
     source: str | None = Field(default=None, max_length=262_144)
+    """The code itself."""
     path: str | None = None
     """A `.py` file, relative to the job file; only for `reinforge train` and the command line."""
     entry: str | None = None
     """Name of the function; needed when the module defines several and none is called `grade`."""
     granularity: Literal["sample", "group", "batch"] = "sample"
+    """What one call sees: a completion, the completions of one prompt together, or a batch."""
     isolate: Literal["batch", "sample"] = "batch"
     """`sample` runs every completion in a process of its own: for rewards that execute completions."""
     on_error: Literal["drop", "zero", "pause"] = "drop"
@@ -130,6 +138,7 @@ class GrpoAdvantage(SpecModel):
 
     type: Literal["grpo"] = "grpo"
     eps: float = Field(default=1e-4, gt=0, le=1)
+    """Added to the standard deviation, against division by nearly 0."""
 
 
 class DrGrpoAdvantage(SpecModel):
@@ -146,7 +155,9 @@ class PpoClip(SpecModel):
 
     type: Literal["ppo_clip"] = "ppo_clip"
     eps_low: float = Field(default=0.2, gt=0, le=1)
+    """Below ratio 1 - eps_low a bad completion's tokens are pushed no further."""
     eps_high: float = Field(default=0.2, gt=0, le=100)
+    """Above ratio 1 + eps_high a good completion's tokens are pushed no further."""
 
 
 Surrogate = Annotated[PpoClip, Field(discriminator="type")]
@@ -173,27 +184,44 @@ class KlPenalty(SpecModel):
     """β · KL(policy ‖ reference), added to the loss per token. The reference runs only when beta > 0."""
 
     beta: float = Field(default=0.0, ge=0, le=10)
+    """Weight of the penalty; 0 for none."""
     estimator: Literal["k2", "k3"] = "k3"
+    """Per token, of x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x."""
 
 
 class Loss(SpecModel):
     """Slot 4, the only differentiable one."""
 
     ratio_level: Literal["token"] = "token"
+    """Compare new and old policy token by token."""
     surrogate: Surrogate = PpoClip()
+    """Objective per token."""
     aggregation: Aggregation = SeqMean()
+    """How tokens and completions are averaged."""
     kl: KlPenalty = KlPenalty()
+    """Penalty for leaving the base model."""
 
 
 class Algorithm(SpecModel):
     preset: str | None = "grpo"
     """Where the slots came from; a label only, the slots decide."""
     shaping: Shaping = WeightedSum()
+    """Slot 1: from the rewards of a completion to one number."""
     selection: Selection = KeepAll()
+    """Slot 2: which groups and completions are trained on."""
     advantage: Advantage = GrpoAdvantage()
+    """Slot 3: how much better a completion is than the others of its group."""
     loss: Loss = Loss()
+    """Slot 4: what is minimised."""
     updates_per_step: int = Field(default=1, ge=1, le=64)
     """Optimizer updates per step: the groups are split into this many mini-batches."""
+
+    @field_validator("preset")
+    @classmethod
+    def known_preset(cls, name: str | None) -> str | None:
+        if name is not None and name not in PRESETS:
+            raise ValueError(f"unknown preset {name!r}; known: {', '.join(sorted(PRESETS))}")
+        return name
 
 
 # ── Rollout, adapter, optimizer, evaluation, limits ─────────────────────────────────────────────────────────
@@ -201,25 +229,33 @@ class Algorithm(SpecModel):
 
 class Rollout(SpecModel):
     engine: Literal["auto", "transformers"] = "auto"
+    """What samples; `auto` takes the best that the worker has."""
     prompts_per_step: int = Field(default=16, ge=1, le=65_536)
+    """Rows sampled in each step."""
     completions_per_prompt: int = Field(default=8, ge=2, le=1024)
     """G. At least 2: with one completion there is nothing to compare."""
     max_prompt_tokens: int | None = Field(default=None, ge=1)
     """Default: the model's context less `max_completion_tokens`. Longer prompts are refused at creation."""
     max_completion_tokens: int = Field(default=256, ge=1, le=1_048_576)
+    """A completion is cut off here."""
     temperature: float = Field(default=1.0, gt=0, le=10)
+    """Of sampling: 1 samples what the policy says, less is more greedy."""
     top_p: float = Field(default=1.0, gt=0, le=1)
+    """Sample among the likeliest tokens that make up this much probability; 1 for all."""
     stop: list[str] = Field(default_factory=list, max_length=16)
+    """Texts that end a completion."""
 
 
 class Lora(SpecModel):
     type: Literal["lora"] = "lora"
     rank: int = Field(default=16, ge=1, le=512)
+    """Rank of the two small matrices beside each layer: more can learn more and takes more memory."""
     alpha: float | None = Field(default=None, gt=0)
     """Scale is alpha / rank; default 2 × rank."""
     dropout: Literal[0] = 0
     """Fixed at 0: with dropout the trainer's and the sampler's log-probabilities would differ."""
     targets: Literal["all-linear"] | list[str] = "all-linear"
+    """Layers that get an adapter: all linear ones, or names such as `q_proj`."""
 
 
 class Optimizer(SpecModel):
@@ -227,11 +263,17 @@ class Optimizer(SpecModel):
     learning_rate: float = Field(default=1e-5, gt=0, le=1)
     """For LoRA about ten times what full fine-tuning would use."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.999)
+    """Decay of the running means of gradient and squared gradient."""
     eps: float = Field(default=1e-8, gt=0)
+    """Added to the root of the squared gradient's mean."""
     weight_decay: float = Field(default=0.0, ge=0, le=1)
+    """Pull of the adapter's weights towards 0, decoupled from the gradient."""
     clip_norm: float = Field(default=1.0, gt=0)
+    """Longest gradient; a longer one is scaled down to it."""
     warmup_steps: int = Field(default=0, ge=0)
+    """Steps over which the learning rate rises from 0."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Course of the learning rate after the warm-up."""
 
 
 class Evaluation(SpecModel):
@@ -240,12 +282,14 @@ class Evaluation(SpecModel):
     rows: int = Field(default=64, ge=0, le=100_000)
     """Held-out rows used, evenly spread; 0 turns evaluation off."""
     samples_per_row: int = Field(default=4, ge=1, le=1024)
+    """Completions of each held-out row; more make the held-out reward less noisy."""
     temperature: float = Field(default=1.0, ge=0, le=10)
     """Evaluation samples like training; 0 is greedy."""
 
 
 class Limits(SpecModel):
     steps: int = Field(default=100, ge=1, le=1_000_000)
+    """Rounds of sample, score and update."""
     max_seconds: float | None = Field(default=None, gt=0)
     """Wall time of one attempt; the job then ends after the step with what it has."""
     checkpoint_every: int = Field(default=10, ge=1)
@@ -254,41 +298,57 @@ class Limits(SpecModel):
     """Reward errors on a larger share of rows over three steps pause the job."""
 
 
+def _at(param: str, message: str) -> PydanticCustomError:
+    """A fault between fields; `param` is the one to look at."""
+    return PydanticCustomError("fields_disagree", "{fault}", {"fault": message, "param": param})
+
+
 class JobSpec(SpecModel):
     """One fine-tuning job."""
 
     name: str | None = Field(default=None, max_length=200)
+    """Shown in lists; default: model and dataset."""
     model: str = Field(min_length=1, max_length=200)
     """Id of a base model (`starter-arith`), or a folder when training offline."""
     data: DataSpec
+    """Which rows train, and how they become prompts."""
     environment: Environment = SingleTurn()
+    """What happens around a completion."""
     rewards: list[Reward] = Field(min_length=1, max_length=16)
+    """What scores a completion; their weighted sum is its reward."""
     algorithm: Algorithm = Algorithm()
+    """From rewards to a loss."""
     rollout: Rollout = Rollout()
+    """How completions are sampled."""
     adapter: Lora = Lora()
+    """What is trained on top of the frozen base model."""
     optimizer: Optimizer = Optimizer()
+    """How gradients become updates."""
     evaluation: Evaluation = Evaluation()
+    """When held-out rows are sampled and scored."""
     limits: Limits = Limits()
+    """When the job ends, and what it keeps on the way."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    """Of the held-out split, the order of rows and the sampling."""
     metadata: dict[str, str] = Field(default_factory=dict, max_length=16)
+    """Texts of your own, kept with the job."""
 
     @model_validator(mode="before")
     @classmethod
     def fill_preset(cls, value: Any) -> Any:
         """`algorithm: {preset: dr_grpo}` fills every slot that is not given beside it."""
-        from reinforge.presets import apply_preset
-
         return apply_preset(value)
 
     @model_validator(mode="after")
     def parts_agree(self) -> Self:
         names = [reward.name for reward in self.rewards]
         if len(set(names)) != len(names):
-            raise ValueError(f"two rewards share a name: {', '.join(sorted(names))}")
+            raise _at("rewards", f"two rewards share a name: {', '.join(sorted(names))}")
         if self.algorithm.updates_per_step > self.rollout.prompts_per_step:
-            raise ValueError(
+            raise _at(
+                "algorithm.updates_per_step",
                 "algorithm.updates_per_step is larger than rollout.prompts_per_step: "
-                "every update needs at least one whole group"
+                "every update needs at least one whole group",
             )
         return self
 

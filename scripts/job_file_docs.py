@@ -3,12 +3,13 @@
 `--check` writes nothing and fails when the page and the code differ.
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from reinforge.metrics import METRICS
-from reinforge.presets import PRESETS
+from reinforge.presets import PRESETS, Preset
 from reinforge.spec import JobSpec
 
 PAGE = Path(__file__).parent.parent / "docs" / "job-file.md"
@@ -62,12 +63,17 @@ def default_of(part: dict[str, Any]) -> str:
     return f"`{value}`" if value not in ("", None) else "–"
 
 
+def preset_text(name: str, preset: Preset) -> str:
+    slots = f"`{json.dumps(preset.slots)}`" if preset.slots else "the defaults"
+    return f"### `{name}`: {preset.title}\n\n{preset.summary}\n\nSlots: {slots}. Source: {preset.source}."
+
+
 def page() -> str:
     schema = JobSpec.model_json_schema()
     example = (PAGE.parent.parent / "examples" / "arithmetic" / "job.yaml").read_text(encoding="utf-8")
     parts = [INTRO.format(example=example), section("JobSpec", schema)]
     parts += [section(name, part) for name, part in schema["$defs"].items()]
-    presets = "\n".join(f"* `{name}`: {values or 'the defaults'}" for name, values in PRESETS.items())
+    presets = "\n\n".join(preset_text(name, preset) for name, preset in PRESETS.items())
     parts.append(f"## Presets\n\nA preset fills the slots that the file leaves open.\n\n{presets}\n")
     rows = "\n".join(f"| `{m.key}` | {m.unit} | {m.meaning} {m.reading} |" for m in METRICS.values())
     parts.append(f"## Metrics\n\n| key | unit | meaning |\n|---|---|---|\n{rows}\n")

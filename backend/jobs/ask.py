@@ -1,6 +1,7 @@
 """Validation of a job, part 2: what only a worker can tell. Rewards load in a jail; prompts fit the model."""
 
 import heapq
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,34 +24,56 @@ Rows = list[tuple[int, list[dict[str, Any]]]]
 
 
 async def ask_workers(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> None:
-    """Have workers check rewards and prompts; fills in entries, jail and warnings.
+    """Have workers check rewards and prompts; fills in entries, jail and the longest prompt.
 
     Raises InvalidInput with `param`, Unavailable (`no_worker`, `call_timeout`, `sandbox_unavailable`).
     """
-    await _check_rewards(plan, calls)
+    problems = await examine(plan, calls, objects, cache)
+    if problems:
+        raise problems[0]
+
+
+async def examine(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> list[InvalidInput]:
+    """Like `ask_workers`, with all problems instead of the first. Raises Unavailable."""
+    problems, plan.jail = await examine_rewards(plan.rewards, calls)
     checks = [(plan.dataset, "data.dataset")]
     if plan.held_out is not None:
         checks.append((plan.held_out, "data.held_out"))
     for dataset, param in checks:
         path = await datasets.local_file(objects, dataset, cache)
-        rows = await _longest(path, dataset, plan.spec.data, param)
-        await _check_prompts(plan, calls, rows, param)
+        try:
+            rows = await _longest(path, dataset, plan.spec.data, param)
+            await _check_prompts(plan, calls, rows, param)
+        except InvalidInput as error:
+            problems.append(error)
+    return problems
 
 
-async def _check_rewards(plan: Plan, calls: Calls) -> None:
+async def examine_rewards(
+    pinned: Sequence[PinnedReward | None], calls: Calls
+) -> tuple[list[InvalidInput], str | None]:
+    """Problems of the rewards, and the jail that loaded them; fills in entries. Raises Unavailable."""
+    found = [(index, each) for index, each in enumerate(pinned) if each is not None]
     sources = [
         rewards.Source(each.name, each.source, each.entry, f"rewards[{index}].{_origin(each)}")
-        for index, each in enumerate(plan.rewards)
+        for index, each in found
     ]
-    found, plan.jail = await rewards.validate(calls, sources)
-    if plan.jail is None:
+    loaded, jail = await rewards.load(calls, sources)
+    if jail is None:
         raise Unavailable(
             "The worker has no sandbox in which rewards could run.",
             code="sandbox_unavailable",
             hint="`python -m worker.sandbox probe` on the worker tells what is missing.",
         )
-    for index, (reward, entries) in enumerate(zip(plan.rewards, found, strict=True)):
-        reward.entry = _entry(reward, [entry["name"] for entry in entries], f"rewards[{index}]")
+    problems = []
+    for (index, reward), answer in zip(found, loaded, strict=True):
+        try:
+            if answer.error is not None:
+                raise answer.error
+            reward.entry = _entry(reward, [entry["name"] for entry in answer.entries], f"rewards[{index}]")
+        except InvalidInput as error:
+            problems.append(error)
+    return problems, jail
 
 
 def _origin(reward: PinnedReward) -> str:
@@ -145,6 +168,7 @@ async def _check_prompts(plan: Plan, calls: Calls, rows: Rows, param: str) -> No
     except InvalidInput as error:
         raise _refused_prompts(error, rows, param) from error
     longest, limit = answer["longest"], plan.prompt_limit
+    plan.longest_prompt = max(plan.longest_prompt or 0, longest["tokens"])
     context = answer.get("context_length")
     if limit is None and context is not None:
         limit = context - plan.spec.rollout.max_completion_tokens

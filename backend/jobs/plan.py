@@ -4,7 +4,10 @@ Every refusal is an InvalidInput that names the field at fault as `param`.
 """
 
 import hashlib
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -15,6 +18,8 @@ from backend.rewards import service as rewards
 from reinforge.dataset import check_roles, split
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.spec import JobSpec, PythonReward
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -43,30 +48,79 @@ class Plan:
     rewards: list[PinnedReward]
     warnings: list[str] = field(default_factory=list)
     jail: str | None = None
+    longest_prompt: int | None = None
+    """Tokens, as a worker measured it."""
 
     @property
     def prompt_limit(self) -> int | None:
         """Longest prompt in tokens; None when the model's context is unknown and none was asked for."""
-        rollout, context = self.spec.rollout, self.model.context_length
-        room = None if context is None else context - rollout.max_completion_tokens
-        if rollout.max_prompt_tokens is None:
-            return room
-        return rollout.max_prompt_tokens if room is None else min(rollout.max_prompt_tokens, room)
+        return _prompt_limit(self.spec, self.model)
+
+    @cached_property
+    def split(self) -> tuple[int, int]:
+        """Rows that train, rows that are held out. Raises InvalidInput `invalid_held_out`."""
+        if self.held_out is not None:
+            return self.dataset.rows, self.held_out.rows
+        training, held_out = split(self.dataset.rows, self.spec.data.held_out_rows, self.spec.seed)
+        return len(training), len(held_out)
+
+
+@dataclass
+class Survey:
+    """What was found of a specification, and everything that is wrong with it, in the order of its fields."""
+
+    plan: Plan | None
+    """None when the model or the dataset is not there."""
+    rewards: list[PinnedReward | None]
+    """By position; None for one that cannot be found."""
+    problems: list[InvalidInput]
 
 
 async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:
     """Find what the specification names and check that it fits together. Raises InvalidInput."""
-    model = await base_models.get_usable(session, project_id, spec.model)
-    dataset = await _dataset(session, project_id, spec.data.dataset, "data.dataset")
+    found = await survey(session, project_id, spec)
+    if found.problems:
+        raise found.problems[0]
+    assert found.plan is not None, "without a plan there is a problem"
+    return found.plan
+
+
+async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Survey:
+    """Like `look_up`, with all problems instead of the first."""
+    problems: list[InvalidInput] = []
+
+    async def kept(found: Awaitable[T]) -> T | None:
+        try:
+            return await found
+        except InvalidInput as error:
+            problems.append(error)
+            return None
+
+    model = await kept(base_models.get_usable(session, project_id, spec.model))
+    dataset = await kept(_dataset(session, project_id, spec.data.dataset, "data.dataset"))
     held_out = None
     if spec.data.held_out is not None:
-        held_out = await _dataset(session, project_id, spec.data.held_out, "data.held_out")
-    pinned = [await _reward(session, project_id, reward, i) for i, reward in enumerate(spec.rewards)]
-    plan = Plan(spec, model, dataset, held_out, pinned)
-    _check_columns(plan)
-    _check_split(plan)
-    _check_model(plan)
-    return plan
+        held_out = await kept(_dataset(session, project_id, spec.data.held_out, "data.held_out"))
+    pinned = [
+        await kept(_reward(session, project_id, reward, index)) for index, reward in enumerate(spec.rewards)
+    ]
+    plan = None
+    if model is not None and dataset is not None:
+        plan = Plan(spec, model, dataset, held_out, [reward for reward in pinned if reward is not None])
+    problems += _column_problems(spec, dataset, held_out)
+    if model is not None:
+        problems += _model_problems(spec, model)
+    if plan is not None and (held_out is not None or spec.data.held_out is None):
+        problems += _split_problems(plan)
+    return Survey(plan, pinned, problems)
+
+
+def _prompt_limit(spec: JobSpec, model: BaseModel) -> int | None:
+    rollout, context = spec.rollout, model.context_length
+    room = None if context is None else context - rollout.max_completion_tokens
+    if rollout.max_prompt_tokens is None:
+        return room
+    return rollout.max_prompt_tokens if room is None else min(rollout.max_prompt_tokens, room)
 
 
 async def _dataset(session: AsyncSession, project_id: str, id: str, param: str) -> Dataset:
@@ -104,47 +158,50 @@ def _refused(error: NotFound, param: str) -> InvalidInput:
     return InvalidInput(error.message, code=error.code, hint=error.hint, param=param)
 
 
-def _check_columns(plan: Plan) -> None:
-    data = plan.spec.data
-    for dataset, param in ((plan.dataset, "data.dataset"), (plan.held_out, "data.held_out")):
-        if dataset is None:
+def _column_problems(
+    spec: JobSpec, dataset: Dataset | None, held_out: Dataset | None
+) -> Iterator[InvalidInput]:
+    data = spec.data
+    for each, param in ((dataset, "data.dataset"), (held_out, "data.held_out")):
+        if each is None:
             continue
         try:
-            check_roles([column["name"] for column in dataset.columns], data.columns, data.prompt_template)
+            check_roles([column["name"] for column in each.columns], data.columns, data.prompt_template)
         except InvalidInput as error:
             error.param = error.param or param
-            raise
+            yield error
 
 
-def _check_split(plan: Plan) -> None:
+def _split_problems(plan: Plan) -> Iterator[InvalidInput]:
+    """Also notes in the plan's warnings what is possible but perhaps not meant."""
     spec, rows = plan.spec, plan.dataset.rows
-    if plan.held_out is None:
-        training, held_out = split(rows, spec.data.held_out_rows, spec.seed)
-        note = datasets.nothing_held_out(rows, len(held_out), spec.data.held_out_rows)
-        if note is not None and spec.data.held_out_rows != 0:
-            plan.warnings.append(note)
-        rows = len(training)
-    if rows < spec.rollout.prompts_per_step:
+    try:
+        training, held_out = plan.split
+    except InvalidInput as error:
+        yield error
+        return
+    note = datasets.nothing_held_out(rows, held_out, spec.data.held_out_rows)
+    if note is not None and spec.data.held_out_rows != 0:
+        plan.warnings.append(note)
+    if training < spec.rollout.prompts_per_step:
         plan.warnings.append(
-            f"A step takes {spec.rollout.prompts_per_step} prompts but only {rows} rows train: rows repeat "
+            f"A step takes {spec.rollout.prompts_per_step} prompts but only {training} rows train: rows repeat "
             "within a step."
         )
 
 
-def _check_model(plan: Plan) -> None:
-    spec, model = plan.spec, plan.model
-    limit = plan.prompt_limit
+def _model_problems(spec: JobSpec, model: BaseModel) -> Iterator[InvalidInput]:
+    limit = _prompt_limit(spec, model)
     if limit is not None and limit < 1:
-        raise InvalidInput(
+        yield InvalidInput(
             f"{spec.rollout.max_completion_tokens} completion tokens leave no room for a prompt in a context of "
             f"{model.context_length}.",
             code="context_too_short",
             param="rollout.max_completion_tokens",
             hint=f"Use less than {model.context_length}.",
         )
-    wanted = spec.rollout.max_prompt_tokens
-    if wanted is not None and limit is not None and wanted > limit:
-        raise InvalidInput(
+    elif (wanted := spec.rollout.max_prompt_tokens) is not None and limit is not None and wanted > limit:
+        yield InvalidInput(
             f"{wanted} prompt tokens and {spec.rollout.max_completion_tokens} completion tokens do not fit into a "
             f"context of {model.context_length}.",
             code="context_too_short",
@@ -154,7 +211,7 @@ def _check_model(plan: Plan) -> None:
     if isinstance(spec.adapter.targets, list):
         unknown = sorted(set(spec.adapter.targets) - set(model.lora_targets))
         if unknown or not spec.adapter.targets:
-            raise InvalidInput(
+            yield InvalidInput(
                 f"{model.id} has no layer {', '.join(unknown)}." if unknown else "No layer is named.",
                 code="unknown_target",
                 param="adapter.targets",

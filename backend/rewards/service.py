@@ -33,6 +33,14 @@ class Source:
     param: str = "source"
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """What a sandbox found of a source: its functions, each `{name, spelling, line}`, or why it cannot be used."""
+
+    entries: list[dict[str, Any]]
+    error: InvalidInput | None
+
+
 async def get(session: AsyncSession, project_id: str, id: str) -> Reward:
     """Raises NotFound `reward_not_found`."""
     reward = await repository.find(session, project_id, id)
@@ -58,33 +66,41 @@ async def get_revision(
 
 
 async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[dict[str, Any]]], str | None]:
-    """Have a worker load the sources in its sandbox.
+    """Like `load`, but all sources have to load. Raises InvalidInput `invalid_reward` with the source's `param`."""
+    loaded, jail = await load(calls, sources)
+    for each in loaded:
+        if each.error is not None:
+            raise each.error
+    return [each.entries for each in loaded], jail
 
-    Returns the functions found in each, `{name, spelling, line}`, and the jail that proved it. Raises InvalidInput
-    `invalid_reward` with the source's `param`, Unavailable `no_worker`, `sandbox_unavailable`.
+
+async def load(calls: Calls, sources: Sequence[Source]) -> tuple[list[Loaded], str | None]:
+    """Have a worker load the sources in its sandbox: what it found of each, and the jail that proved it.
+
+    Raises InvalidInput for what no source can be, Unavailable `no_worker`, `sandbox_unavailable`.
     """
     for each in sources:
         _check_text(each)
     payload = {"rewards": [{"name": s.name, "source": s.source, "entry": s.entry} for s in sources]}
     answer = await calls.ask("validate", payload, timeout=VALIDATE_SECONDS)
-    entries = []
+    loaded = []
     for asked, found in zip(sources, answer["rewards"], strict=True):
-        if (error := found.get("error")) is not None:
-            raise invalid_reward(asked, error)
-        entries.append(list(found["entries"]))
-    return entries, answer.get("jail")
+        error = found.get("error")
+        refusal = None if error is None else invalid_reward(asked, error)
+        loaded.append(Loaded(list(found.get("entries") or []), refusal))
+    return loaded, answer.get("jail")
 
 
 def invalid_reward(asked: Source, error: dict[str, Any]) -> InvalidInput:
     """Why a source cannot be a reward, as an error of the request that brought it."""
-    line = error.get("line")
+    line, column = error.get("line"), error.get("column")
     where = f" (line {line})" if line else ""
     message = str(error.get("message") or "it cannot be loaded")
     detail = {
         "code": error.get("code"),
         "message": message,
         "line": line,
-        "column": None,
+        "column": column,
         "param": asked.param,
     }
     return InvalidInput(

@@ -19,9 +19,10 @@ class JobCheck(Response):
     problems: list[JobProblem] = []
     warnings: list[str] = []
     spec: dict[str, Any] | None = None
-    """With every default filled in; None while it does not parse."""
+    """With every default filled in, and what a worker resolved; None while it does not parse."""
     facts: dict[str, Any] = {}
-    """rows, held_out_rows, completions_per_step, completions, epochs, longest_prompt_tokens, prompt_limit, jail."""
+    """Once everything that it names is there: rows, training_rows, held_out_rows, completions_per_step, completions,
+    epochs, longest_prompt_tokens, prompt_limit, jail."""
 
 
 class Preset(Response):

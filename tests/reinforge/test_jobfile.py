@@ -47,7 +47,7 @@ def test_an_id_stays_an_id(tmp_path: Path) -> None:
             "2",
         ),
         (("1e-4", ".nan"), "optimizer.learning_rate", "finite"),
-        (("optimizer:", "algorithm: {preset: grop}\noptimizer:"), None, "unknown preset"),
+        (("optimizer:", "algorithm: {preset: grop}\noptimizer:"), "algorithm.preset", "unknown preset"),
         (
             ("optimizer:", "algorithm: {loss: {surrogate: {type: ppo}}}\noptimizer:"),
             "algorithm.loss.surrogate",

@@ -740,6 +740,9 @@ export interface paths {
         /**
          * Get Metrics
          * @description Every series, columnar; `seq` is where a stream that continues these points starts.
+         *
+         *     With `buckets` a series has at most that many points: the last of each run of steps, with the smallest and the
+         *     largest value in it. `key` may be given several times. Answers 304 to the `ETag` of an answer that still holds.
          */
         get: operations["getJobMetrics"];
         put?: never;
@@ -959,6 +962,8 @@ export interface paths {
         /**
          * Sample
          * @description Sample completions of a base model or a checkpoint; each `data:` line is a `SampleEvent`.
+         *
+         *     What is wrong with the request is answered before the stream starts; a failure after that is its last event.
          */
         post: operations["sample"];
         delete?: never;
@@ -1113,6 +1118,23 @@ export interface paths {
          * @description Long poll: the next call of these kinds, or 204 after `wait_seconds`.
          */
         post: operations["nextCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/calls/{id}/chunks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Store Call Chunk */
+        post: operations["storeCallChunk"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1276,6 +1298,7 @@ export interface components {
             preset?: string | null;
             /**
              * Shaping
+             * @description Slot 1: from the rewards of a completion to one number.
              * @default {
              *       "type": "weighted_sum"
              *     }
@@ -1283,6 +1306,7 @@ export interface components {
             shaping?: components["schemas"]["WeightedSum"];
             /**
              * Selection
+             * @description Slot 2: which groups and completions are trained on.
              * @default {
              *       "type": "keep_all"
              *     }
@@ -1290,6 +1314,7 @@ export interface components {
             selection?: components["schemas"]["KeepAll"];
             /**
              * Advantage
+             * @description Slot 3: how much better a completion is than the others of its group.
              * @default {
              *       "type": "grpo",
              *       "eps": 0.0001
@@ -1297,6 +1322,7 @@ export interface components {
              */
             advantage?: components["schemas"]["GrpoAdvantage"] | components["schemas"]["DrGrpoAdvantage"];
             /**
+             * @description Slot 4: what is minimised.
              * @default {
              *       "ratio_level": "token",
              *       "surrogate": {
@@ -1460,6 +1486,20 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /**
+         * CallChunk
+         * @description Events of a call under way (`sample`), in the order of `seq`; one that was sent before changes nothing.
+         *
+         *     Without events it only asks whether somebody still waits: 404 when nobody does.
+         */
+        CallChunk: {
+            /** Seq */
+            seq: number;
+            /** Events */
+            events?: {
+                [key: string]: unknown;
+            }[];
+        };
         /** CallMessage */
         CallMessage: {
             /** Id */
@@ -1468,7 +1508,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "validate" | "score" | "render" | "inspect_model";
+            kind: "validate" | "score" | "render" | "inspect_model" | "sample";
             /** Payload */
             payload: {
                 [key: string]: unknown;
@@ -1864,7 +1904,10 @@ export interface components {
              * @description Rows of `dataset` to hold out when there is no `held_out`; default a tenth, at most 256; 0 for none.
              */
             held_out_rows?: number | null;
-            /** @default {} */
+            /**
+             * @description Which column plays which part.
+             * @default {}
+             */
             columns?: components["schemas"]["ColumnRoles"];
             /**
              * Prompt Template
@@ -2050,6 +2093,7 @@ export interface components {
             rows?: number;
             /**
              * Samples Per Row
+             * @description Completions of each held-out row; more make the held-out reward less noisy.
              * @default 4
              */
             samples_per_row?: number;
@@ -2179,6 +2223,7 @@ export interface components {
             type: "grpo";
             /**
              * Eps
+             * @description Added to the standard deviation, against division by nearly 0.
              * @default 0.0001
              */
             eps?: number;
@@ -2423,24 +2468,33 @@ export interface components {
          * @description One fine-tuning job.
          */
         JobSpec: {
-            /** Name */
+            /**
+             * Name
+             * @description Shown in lists; default: model and dataset.
+             */
             name?: string | null;
             /**
              * Model
              * @description Id of a base model (`starter-arith`), or a folder when training offline.
              */
             model: string;
+            /** @description Which rows train, and how they become prompts. */
             data: components["schemas"]["DataSpec"];
             /**
              * Environment
+             * @description What happens around a completion.
              * @default {
              *       "type": "single_turn"
              *     }
              */
             environment?: components["schemas"]["SingleTurn"];
-            /** Rewards */
+            /**
+             * Rewards
+             * @description What scores a completion; their weighted sum is its reward.
+             */
             rewards: components["schemas"]["PythonReward"][];
             /**
+             * @description From rewards to a loss.
              * @default {
              *       "preset": "grpo",
              *       "shaping": {
@@ -2473,6 +2527,7 @@ export interface components {
              */
             algorithm?: components["schemas"]["Algorithm"];
             /**
+             * @description How completions are sampled.
              * @default {
              *       "engine": "auto",
              *       "prompts_per_step": 16,
@@ -2485,6 +2540,7 @@ export interface components {
              */
             rollout?: components["schemas"]["Rollout"];
             /**
+             * @description What is trained on top of the frozen base model.
              * @default {
              *       "type": "lora",
              *       "rank": 16,
@@ -2494,6 +2550,7 @@ export interface components {
              */
             adapter?: components["schemas"]["Lora"];
             /**
+             * @description How gradients become updates.
              * @default {
              *       "type": "adamw",
              *       "learning_rate": 0.00001,
@@ -2510,6 +2567,7 @@ export interface components {
              */
             optimizer?: components["schemas"]["Optimizer"];
             /**
+             * @description When held-out rows are sampled and scored.
              * @default {
              *       "every_steps": 10,
              *       "rows": 64,
@@ -2519,6 +2577,7 @@ export interface components {
              */
             evaluation?: components["schemas"]["Evaluation"];
             /**
+             * @description When the job ends, and what it keeps on the way.
              * @default {
              *       "steps": 100,
              *       "checkpoint_every": 10,
@@ -2528,10 +2587,14 @@ export interface components {
             limits?: components["schemas"]["Limits"];
             /**
              * Seed
+             * @description Of the held-out split, the order of rows and the sampling.
              * @default 0
              */
             seed?: number;
-            /** Metadata */
+            /**
+             * Metadata
+             * @description Texts of your own, kept with the job.
+             */
             metadata?: {
                 [key: string]: string;
             };
@@ -2559,11 +2622,13 @@ export interface components {
         KlPenalty: {
             /**
              * Beta
+             * @description Weight of the penalty; 0 for none.
              * @default 0
              */
             beta?: number;
             /**
              * Estimator
+             * @description Per token, of x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x.
              * @default k3
              * @enum {string}
              */
@@ -2598,6 +2663,7 @@ export interface components {
         Limits: {
             /**
              * Steps
+             * @description Rounds of sample, score and update.
              * @default 100
              */
             steps?: number;
@@ -2665,6 +2731,7 @@ export interface components {
             type?: "lora";
             /**
              * Rank
+             * @description Rank of the two small matrices beside each layer: more can learn more and takes more memory.
              * @default 16
              */
             rank?: number;
@@ -2682,6 +2749,7 @@ export interface components {
             dropout?: 0;
             /**
              * Targets
+             * @description Layers that get an adapter: all linear ones, or names such as `q_proj`.
              * @default all-linear
              */
             targets?: "all-linear" | string[];
@@ -2693,12 +2761,14 @@ export interface components {
         Loss: {
             /**
              * Ratio Level
+             * @description Compare new and old policy token by token.
              * @default token
              * @constant
              */
             ratio_level?: "token";
             /**
              * Surrogate
+             * @description Objective per token.
              * @default {
              *       "type": "ppo_clip",
              *       "eps_low": 0.2,
@@ -2708,12 +2778,14 @@ export interface components {
             surrogate?: components["schemas"]["PpoClip"];
             /**
              * Aggregation
+             * @description How tokens and completions are averaged.
              * @default {
              *       "type": "seq_mean"
              *     }
              */
             aggregation?: components["schemas"]["SeqMean"] | components["schemas"]["Constant"];
             /**
+             * @description Penalty for leaving the base model.
              * @default {
              *       "beta": 0,
              *       "estimator": "k3"
@@ -2842,7 +2914,7 @@ export interface components {
             /** Worker */
             worker: string;
             /** Kinds */
-            kinds: ("validate" | "score" | "render" | "inspect_model")[];
+            kinds: ("validate" | "score" | "render" | "inspect_model" | "sample")[];
             /**
              * Wait Seconds
              * @default 25
@@ -2865,6 +2937,7 @@ export interface components {
             learning_rate?: number;
             /**
              * Betas
+             * @description Decay of the running means of gradient and squared gradient.
              * @default [
              *       0.9,
              *       0.999
@@ -2876,26 +2949,31 @@ export interface components {
             ];
             /**
              * Eps
+             * @description Added to the root of the squared gradient's mean.
              * @default 1e-8
              */
             eps?: number;
             /**
              * Weight Decay
+             * @description Pull of the adapter's weights towards 0, decoupled from the gradient.
              * @default 0
              */
             weight_decay?: number;
             /**
              * Clip Norm
+             * @description Longest gradient; a longer one is scaled down to it.
              * @default 1
              */
             clip_norm?: number;
             /**
              * Warmup Steps
+             * @description Steps over which the learning rate rises from 0.
              * @default 0
              */
             warmup_steps?: number;
             /**
              * Schedule
+             * @description Course of the learning rate after the warm-up.
              * @default constant
              * @enum {string}
              */
@@ -3173,11 +3251,13 @@ export interface components {
             type: "ppo_clip";
             /**
              * Eps Low
+             * @description Below ratio 1 - eps_low a bad completion's tokens are pushed no further.
              * @default 0.2
              */
             eps_low?: number;
             /**
              * Eps High
+             * @description Above ratio 1 + eps_high a good completion's tokens are pushed no further.
              * @default 0.2
              */
             eps_high?: number;
@@ -3279,11 +3359,13 @@ export interface components {
             type: "python";
             /**
              * Name
+             * @description Names the reward's part in metrics and completions.
              * @default reward
              */
             name?: string;
             /**
              * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
              * @default 1
              */
             weight?: number;
@@ -3297,7 +3379,10 @@ export interface components {
              * @description Revision of the stored reward; default its newest when the job is created.
              */
             revision?: number | null;
-            /** Source */
+            /**
+             * Source
+             * @description The code itself.
+             */
             source?: string | null;
             /**
              * Path
@@ -3311,6 +3396,7 @@ export interface components {
             entry?: string | null;
             /**
              * Granularity
+             * @description What one call sees: a completion, the completions of one prompt together, or a batch.
              * @default sample
              * @enum {string}
              */
@@ -3370,6 +3456,8 @@ export interface components {
             jail_reasons?: string[];
             /** Device */
             device?: string | null;
+            /** Process */
+            process?: string | null;
         };
         /** RenderRequest */
         RenderRequest: {
@@ -3757,12 +3845,14 @@ export interface components {
         Rollout: {
             /**
              * Engine
+             * @description What samples; `auto` takes the best that the worker has.
              * @default auto
              * @enum {string}
              */
             engine?: "auto" | "transformers";
             /**
              * Prompts Per Step
+             * @description Rows sampled in each step.
              * @default 16
              */
             prompts_per_step?: number;
@@ -3779,20 +3869,26 @@ export interface components {
             max_prompt_tokens?: number | null;
             /**
              * Max Completion Tokens
+             * @description A completion is cut off here.
              * @default 256
              */
             max_completion_tokens?: number;
             /**
              * Temperature
+             * @description Of sampling: 1 samples what the policy says, less is more greedy.
              * @default 1
              */
             temperature?: number;
             /**
              * Top P
+             * @description Sample among the likeliest tokens that make up this much probability; 1 for all.
              * @default 1
              */
             top_p?: number;
-            /** Stop */
+            /**
+             * Stop
+             * @description Texts that end a completion.
+             */
             stop?: string[];
         };
         /**
@@ -6176,6 +6272,39 @@ export interface operations {
                 };
             };
             /** @description Nothing to do. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    storeCallChunk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CallChunk"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
             204: {
                 headers: {
                     [name: string]: unknown;
