@@ -4,9 +4,10 @@
     score           score given completions in the sandbox
     render          prompts through a model's chat template, and their lengths
     inspect_model   what a base model is, from its files
+    sample          completions of a model, streamed while a process of their own makes them
 
 Several threads ask for calls at the same time, so that a long one (a download) does not hold up the others.
-Nothing here loads torch.
+Those that sample do nothing else. Nothing here loads torch.
 """
 
 import logging
@@ -20,14 +21,17 @@ from typing import Any
 
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import CALL_POLL_SECONDS, CallAnswer, CallKind, CallMessage
+from worker.blob_cache import BlobCache
 from worker.call_prompts import render
 from worker.call_rewards import score, validate
+from worker.call_sample import Sampler
 from worker.door import BackendAway, Door, DoorRefused
 from worker.jail_status import jail_status
 from worker.models.inspect import inspect_model
 from worker.models.sources import ModelStore
 from worker.presence import Presence
 from worker.sandbox.client import SandboxClient
+from worker.serving_process import SERVING, ServingProcess
 from worker.settings import WorkerSettings
 from worker.slots import take_slot
 
@@ -35,25 +39,35 @@ log = logging.getLogger(__name__)
 
 QUICK: list[CallKind] = ["validate", "score", "render"]
 ALL: list[CallKind] = [*QUICK, "inspect_model"]
+SAMPLE: list[CallKind] = ["sample"]
 _AWAY_SECONDS = 1.0
 _ANSWER_TRIES = 5
 
-Answer = Callable[[dict[str, Any]], dict[str, Any]]
+Answer = Callable[[CallMessage], dict[str, Any]]
 
 
 class CallWorker:
     """Takes calls one after another and answers them; every thread runs `loop`."""
 
-    def __init__(self, door: Door, worker_id: str, models: ModelStore, sandbox: Path | None) -> None:
+    def __init__(
+        self,
+        door: Door,
+        worker_id: str,
+        models: ModelStore,
+        sandbox: Path | None,
+        sampler: Sampler | None = None,
+    ) -> None:
         self._door, self._id, self._models = door, worker_id, models
         self._sandbox = SandboxClient(sandbox) if sandbox is not None else None
         self.stop = threading.Event()
         self._answers: dict[str, Answer] = {
-            "validate": lambda payload: validate(self._sandbox, payload),
-            "score": lambda payload: score(self._sandbox, payload),
-            "render": lambda payload: render(self._models, payload),
-            "inspect_model": lambda payload: inspect_model(str(payload["source"]), self._models),
+            "validate": lambda call: validate(self._sandbox, call.payload),
+            "score": lambda call: score(self._sandbox, call.payload),
+            "render": lambda call: render(self._models, call.payload),
+            "inspect_model": lambda call: inspect_model(str(call.payload["source"]), self._models),
         }
+        if sampler is not None:
+            self._answers["sample"] = sampler.sample
 
     def loop(self, kinds: list[CallKind], wait_seconds: float = CALL_POLL_SECONDS) -> None:
         while not self.stop.is_set():
@@ -73,7 +87,7 @@ class CallWorker:
         """What the call comes to; every failure is an answer too."""
         began = time.monotonic()
         try:
-            answer = CallAnswer(result=self._answers[call.kind](call.payload))
+            answer = CallAnswer(result=self._answers[call.kind](call))
             answer.model_dump_json()  # half a character in a stranger's file cannot be sent
         except ReinforgeError as error:
             answer = CallAnswer(error=error.envelope()["error"])
@@ -86,7 +100,7 @@ class CallWorker:
             "%s in %.0f ms%s",
             call.kind,
             1000 * (time.monotonic() - began),
-            "" if answer.result else ", refused",
+            "" if answer.error is None else ", refused",
         )
         return answer
 
@@ -107,7 +121,14 @@ def serve(settings: WorkerSettings) -> None:
     """Answer calls until SIGTERM or SIGINT."""
     slot = take_slot(settings.folder("workers"), "calls", settings.hostname)
     door = Door(settings.backend_url, settings.required_token())
-    worker = CallWorker(door, slot.worker_id, ModelStore(settings.folder("models")), settings.sandbox_socket)
+    models = ModelStore(settings.folder("models"))
+    serving = ServingProcess(
+        idle_seconds=settings.serving_idle_seconds,
+        command=(*SERVING, "--threads", str(settings.serving_threads)),
+    )
+    blobs = BlobCache(settings.folder("cache", "blobs"), door.get_blob)
+    sampler = Sampler(door, models, blobs, slot.folder, serving)
+    worker = CallWorker(door, slot.worker_id, models, settings.sandbox_socket, sampler)
 
     def leave(_number: int, _frame: FrameType | None) -> None:
         worker.stop.set()
@@ -118,10 +139,13 @@ def serve(settings: WorkerSettings) -> None:
         door, slot.worker_id, "calls", settings.hostname, lambda: jail_status(settings.sandbox_socket)
     )
     presence.start()
+    while not worker.stop.is_set() and not presence.registered.wait(0.1):
+        pass
     # One thread never looks at models, so that downloads cannot fill the lane.
-    kinds = [QUICK, *[ALL] * (settings.call_threads - 1)]
+    kinds = [QUICK, *[ALL] * (settings.call_threads - 1), *[SAMPLE] * settings.sample_threads]
     for number, each in enumerate(kinds):
         threading.Thread(target=worker.loop, args=(each,), name=f"calls-{number}", daemon=True).start()
     log.info("%s answers calls of %s", slot.worker_id, settings.backend_url)
     while not worker.stop.wait(1.0):
         pass
+    sampler.close()

@@ -17,6 +17,7 @@ from reinforge.errors import LeaseLost, ReinforgeError, Unavailable
 from reinforge.records import Record
 from reinforge.schemas.worker_door import (
     CallAnswer,
+    CallChunk,
     CallKind,
     CallMessage,
     Claim,
@@ -86,6 +87,10 @@ class Door:
         body = NextCall(worker=worker, kinds=kinds, wait_seconds=wait_seconds)
         timeout = httpx.Timeout(10.0, read=wait_seconds + _POLL_MARGIN_SECONDS)
         return self._post_for(CallMessage, "/calls/next", body, timeout=timeout)
+
+    def post_chunk(self, call: str, chunk: CallChunk) -> None:
+        """Events of a call under way. Raises DoorRefused once nobody waits for them."""
+        self._post(f"/calls/{call}/chunks", chunk)
 
     def answer_call(self, call: str, answer: CallAnswer) -> None:
         self._post(f"/calls/{call}/answer", answer)

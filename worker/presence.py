@@ -1,6 +1,7 @@
 """Tells the backend every few seconds that this worker is there, and how its sandbox is."""
 
 import logging
+import secrets
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +33,9 @@ class Presence(threading.Thread):
         self._door, self._jail = door, jail
         self._id, self._kind, self._hostname = worker_id, kind, hostname
         self._device = device()
+        self._process = secrets.token_hex(8)
+        self.registered = threading.Event()
+        """Set once the backend knows this process. Calls taken before would count as a former process's."""
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -42,6 +46,7 @@ class Presence(threading.Thread):
         while not self._stopping.is_set():
             try:
                 self.announce()
+                self.registered.set()
                 if complaint is not None:
                     log.info("registered with the backend again")
                 complaint = None
@@ -62,6 +67,7 @@ class Presence(threading.Thread):
                 jail=jail,
                 jail_reasons=reasons,
                 device=self._device,
+                process=self._process,
             )
         )
 

@@ -26,6 +26,14 @@ class WorkerSettings(BaseSettings):
     """Where sandboxd listens; unset: code rewards cannot be validated, tested or trained with here."""
     call_threads: int = Field(default=4, ge=2, le=64, validation_alias="REINFORGE_CALL_THREADS")
     """Calls that one `worker calls` process answers at the same time."""
+    sample_threads: int = Field(default=4, ge=0, le=64, validation_alias="REINFORGE_SAMPLE_THREADS")
+    """Requests to sample that one `worker calls` process serves at the same time; 0: none."""
+    serving_idle_seconds: float = Field(
+        default=600.0, gt=0, validation_alias="REINFORGE_SERVING_IDLE_SECONDS"
+    )
+    """The process that samples ends, and gives its memory back, after so long without a request."""
+    serving_threads: int = Field(default=1, ge=1, le=256, validation_alias="REINFORGE_SERVING_THREADS")
+    """Its threads for arithmetic on the CPU; training shares the machine."""
     hostname: str = Field(default_factory=socket.gethostname, validation_alias="REINFORGE_HOSTNAME")
 
     def required_token(self) -> str:

@@ -56,7 +56,7 @@ class TrainerProcess:
                     stderr=output,
                     pass_fds=(write_end,),
                     start_new_session=True,
-                    env=_environment() | mark(run),
+                    env=child_environment() | mark(run),
                 )
         except BaseException:
             os.close(read_end)
@@ -136,7 +136,7 @@ class TrainerProcess:
                     self.fault = f"The trainer wrote a record that is none: {error}"
 
 
-def _environment() -> dict[str, str]:
+def child_environment() -> dict[str, str]:
     """Ours without secrets: a trainer loads models from strangers and needs no way into the platform."""
     kept = {key: value for key, value in os.environ.items() if not any(part in key for part in _SECRETS)}
     return kept | {

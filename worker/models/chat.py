@@ -68,8 +68,13 @@ class PromptRenderer:
         except (TemplateError, TypeError, ValueError, KeyError, AttributeError) as error:
             raise _unrenderable(f"{type(error).__name__}: {error}") from error
 
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a rendered prompt. A template writes its own special tokens; bare texts get the usual ones."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=self._template is None).ids
+        return ids
+
     def count(self, texts: list[str]) -> list[int]:
-        """Tokens of each rendered prompt. A template writes its own special tokens; bare texts get the usual ones."""
+        """Tokens of each rendered prompt, as `encode` gives them."""
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=self._template is None)
         return [len(encoding.ids) for encoding in encodings]
 

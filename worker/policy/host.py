@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors import SafetensorError
 from torch import Tensor
 
 from reinforge.errors import JobFailure
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy
+from worker.policy.memory import is_out_of_memory
 
 MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}
 """Tokens of one forward and backward pass, padding included. On the CPU more does not run faster: the
@@ -59,6 +62,31 @@ class LocalHost:
             split=self._head(),
             micro_batch_tokens=MICRO_BATCH_TOKENS[self.base.model.device.type],
         )
+
+    def load_adapter(self, name: str, folder: Path) -> None:
+        """Put a saved adapter (a PEFT folder) beside the others, to sample from.
+
+        Raises JobFailure `invalid_adapter`.
+        """
+        try:
+            if self._peft is None:
+                self._peft = PeftModel.from_pretrained(self.base.model, folder, adapter_name=name)
+            else:
+                self._peft.load_adapter(folder, adapter_name=name)
+        except (ValueError, RuntimeError, KeyError, TypeError, OSError, SafetensorError) as error:
+            if is_out_of_memory(error):
+                raise
+            raise JobFailure(
+                f"The adapter does not fit this model: {str(error).strip().splitlines()[0][:500]}",
+                code="invalid_adapter",
+                hint="It has to be a LoRA adapter made for these very weights.",
+            ) from error
+        self._peft.eval()
+
+    def drop_adapter(self, name: str) -> None:
+        """Forget an adapter; another one has to be left."""
+        assert self._peft is not None
+        self._peft.delete_adapter(name)
 
     @contextmanager
     def activate(self, policy: str | None) -> Iterator[None]:

@@ -84,9 +84,28 @@ class DecodeBatch:
         self._logits = self._forward(tokens[:, None], self._positions[:, None])
         self._positions = self._positions + 1
 
-    def end(self, reason: FinishReason) -> None:
-        """End every running row now."""
-        self._reasons[self._reasons == _RUNNING] = REASONS.index(reason)
+    def end(self, reason: FinishReason, rows: Sequence[int] | None = None) -> None:
+        """End these rows, or every one, now; those that have ended stay as they are."""
+        chosen = np.arange(len(self._reasons)) if rows is None else np.asarray(rows, np.int64)
+        self._reasons[chosen[self._reasons[chosen] == _RUNNING]] = REASONS.index(reason)
+
+    @property
+    def rows(self) -> list[tuple[Part, int]]:
+        """Part and sample number of every row."""
+        return [
+            (self.parts[part], sample)
+            for part, sample in zip(self._prompt_of.tolist(), self._sample_no.tolist(), strict=True)
+        ]
+
+    def tokens(self, row: int) -> list[int]:
+        """What the row has sampled so far."""
+        found: list[int] = self._tokens[row, : self._lengths[row]].tolist()
+        return found
+
+    def reason(self, row: int) -> FinishReason | None:
+        """Why the row has ended; None while it runs."""
+        code = self._reasons[row]
+        return None if code == _RUNNING else REASONS[code]
 
     def samples(self, part_index: int) -> tuple[Sample, ...] | None:
         """The part's samples, or None while any of them runs."""

@@ -16,6 +16,8 @@ class Stream(IntEnum):
     TRAIN = 1
     EVALUATE = 2
     SHUFFLE = 3
+    PLAY = 4
+    """Sampling on demand."""
 
 
 def uniform(seed: int, stream: Stream, *counters: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -1,0 +1,55 @@
+"""`python -m worker.serving [--threads N]`: samples from models for the calls worker that started it.
+
+It speaks `worker.serving_protocol` and ends itself at EOF on its standard input, whatever it is doing.
+"""
+
+import argparse
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import warnings
+from typing import Any
+
+import torch
+from transformers.utils.logging import disable_progress_bar
+
+from worker.launch import RECORD_FD
+from worker.serving.server import Server
+from worker.serving_protocol import Reply
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m worker.serving", description=__doc__)
+    parser.add_argument("--threads", type=int, default=1, help="threads for arithmetic on the CPU")
+    arguments = parser.parse_args()
+    # Who started it decides when it ends; a Ctrl-C in the same terminal reaches it too.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    disable_progress_bar()
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
+    torch.set_num_threads(arguments.threads)
+    inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(inbox,), daemon=True).start()
+    with os.fdopen(RECORD_FD, "wb", buffering=0) as out:
+
+        def send(reply: Reply) -> None:
+            line = reply.model_dump_json(exclude_defaults=True).encode() + b"\n"
+            try:
+                while line:
+                    line = line[out.write(line) :]
+            except BrokenPipeError:
+                os._exit(0)
+
+        Server(inbox, send).run()
+
+
+def _read(inbox: "queue.SimpleQueue[dict[str, Any]]") -> None:
+    for line in sys.stdin.buffer:
+        inbox.put(json.loads(line))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""One order as it is carried out: forward batches one after another, a token per turn, events when asked."""
+
+from typing import Any
+
+from reinforge.errors import InvalidInput
+from worker.policy.load import BaseModel
+from worker.rollout.decoding import DecodeBatch
+from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
+from worker.rollout.noise import Stream
+from worker.rollout.text import Text
+from worker.rollout.transformers_engine import plan
+from worker.serving.text import TextStream
+from worker.serving_protocol import Order
+
+Event = dict[str, Any]
+
+
+class Generation:
+    """Turns an order into events. Call `step` under the order's adapter until `finished`.
+
+    The forward batches are a function of the order alone, so that the same seed gives the same text.
+    """
+
+    def __init__(self, order: Order, base: BaseModel, tokens_in_cache: int) -> None:
+        self.order = order
+        self._base = base
+        self._decode = Text(base.tokenizer).completion
+        self._plan = plan(_requests(order, base), tokens_in_cache)
+        self._batch: DecodeBatch | None = None
+        self._places: list[Event] = []
+        """Prompt and sample of every row of the batch."""
+        self._texts: list[TextStream] = []
+        self._open: list[int] = []
+        """Rows of the batch whose end has not been told."""
+        self._events: list[Event] = []
+
+    @property
+    def finished(self) -> bool:
+        return self._batch is None and not self._plan
+
+    def step(self) -> None:
+        """Run the prompts of the next batch, or sample one token for every row that runs."""
+        if self._batch is None:
+            self._batch = DecodeBatch(self._base.model, self._plan.pop(0), _never)
+            self._places = [
+                {"prompt": part.request.tag, "sample": sample} for part, sample in self._batch.rows
+            ]
+            self._texts = [TextStream(self._decode, self.order.stop) for _ in self._places]
+            self._open = list(range(len(self._places)))
+            return
+        self._batch.advance()
+        if self.order.stop or not self._running():
+            self._read()
+
+    def take_events(self) -> list[Event]:
+        """What has happened since the last call."""
+        self._read()
+        events, self._events = self._events, []
+        return events
+
+    def _running(self) -> bool:
+        assert self._batch is not None
+        return any(self._batch.reason(row) is None for row in self._open)
+
+    def _read(self) -> None:
+        """Texts of the batch's rows; lets go of the batch once all have ended."""
+        if self._batch is None:
+            return
+        still = []
+        for row in self._open:
+            if not self._read_row(self._batch, row):
+                still.append(row)
+        self._open = still
+        if not still:
+            self._batch = None
+
+    def _read_row(self, batch: DecodeBatch, row: int) -> bool:
+        """Whether the row has ended."""
+        text, reason, tokens = self._texts[row], batch.reason(row), batch.tokens(row)
+        count = len(tokens)
+        if reason == "stop" and tokens and tokens[-1] in self._base.stop_ids:
+            tokens = tokens[:-1]
+        piece = text.push(tokens) if reason is None else text.finish(tokens)
+        if text.stopped:
+            batch.end("stop", [row])
+            reason = "stop"
+        place = self._places[row]
+        if piece:
+            self._events.append({"type": "delta", **place, "text": piece})
+        if reason is None:
+            return False
+        done = {"type": "done", **place, "text": text.text, "tokens": count, "finish_reason": reason}
+        self._events.append(done)
+        return True
+
+
+def _requests(order: Order, base: BaseModel) -> list[GenerateRequest]:
+    vocabulary = base.model.config.get_text_config().vocab_size
+    for number, prompt in enumerate(order.prompts):
+        if not prompt.ids or max(prompt.ids) >= vocabulary:
+            raise InvalidInput(
+                "The prompt has no tokens that the model knows.",
+                code="prompt_not_renderable",
+                param=f"prompts[{number}]",
+            )
+    return [
+        GenerateRequest(
+            policy=order.adapter,
+            version=0,
+            prompt_ids=tuple(prompt.ids),
+            n=order.samples_per_prompt,
+            sampling=Sampling(
+                max_tokens=prompt.max_tokens,
+                temperature=order.temperature,
+                top_p=order.top_p,
+                stop_ids=base.stop_ids,
+            ),
+            noise=NoiseKey(order.seed, Stream.PLAY, 0, number),
+            tag=number,
+        )
+        for number, prompt in enumerate(order.prompts)
+    ]
+
+
+def _never(_: object) -> str:
+    raise AssertionError("stop texts are looked for here, not in the batch")

@@ -1,0 +1,69 @@
+"""The model that is in memory: one base model at a time with a few adapters, the least recently used going first."""
+
+import gc
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import torch
+
+from worker.policy.host import LocalHost
+from worker.policy.load import load_base_model
+from worker.serving_protocol import Order
+
+ADAPTERS = 4
+
+Say = Callable[[str], None]
+
+
+class HeldModel:
+    def __init__(self, *, adapters: int = ADAPTERS) -> None:
+        self._most = adapters
+        self._key: tuple[str, str | None] | None = None
+        self._host: LocalHost | None = None
+        self._adapters: OrderedDict[str, None] = OrderedDict()
+
+    def fits(self, order: Order) -> bool:
+        """Whether the order's base model is the one in memory."""
+        return self._key == (order.folder, order.model_sha256)
+
+    def host(self, order: Order, in_use: Collection[str | None], say: Say) -> LocalHost:
+        """The host with the order's model and adapter, loaded where they are not there yet.
+
+        `in_use` adapters stay. Raises JobFailure `model_load_failed`, `invalid_adapter`, and what a lack of memory
+        raises; nothing is held then.
+        """
+        try:
+            if self._host is None or not self.fits(order):
+                self.drop()
+                say(f"Loading {order.model}")
+                self._host = LocalHost(load_base_model(Path(order.folder)))
+                self._key = (order.folder, order.model_sha256)
+            if order.adapter is not None:
+                self._adapter(self._host, order, in_use, say)
+        except BaseException:
+            self.drop()  # an adapter that failed half-way may have left its traces in the model
+            raise
+        return self._host
+
+    def drop(self) -> None:
+        """Give the memory back."""
+        self._host, self._key = None, None
+        self._adapters.clear()
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def _adapter(self, host: LocalHost, order: Order, in_use: Collection[str | None], say: Say) -> None:
+        name = order.adapter
+        assert name is not None and order.adapter_folder is not None
+        if name not in self._adapters:
+            say("Loading the adapter")
+            host.load_adapter(name, Path(order.adapter_folder))
+        self._adapters[name] = None
+        self._adapters.move_to_end(name)
+        for old in [each for each in self._adapters if each != name and each not in in_use]:
+            if len(self._adapters) <= self._most:
+                return
+            host.drop_adapter(old)
+            del self._adapters[old]

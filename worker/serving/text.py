@@ -1,0 +1,99 @@
+"""A completion's text while it grows: pieces that never have to be taken back.
+
+Tokens are not characters: one character may take several tokens, and how a token reads may depend on the one
+before. So a window of the last tokens is decoded as a whole, and only what further tokens cannot change is shown.
+"""
+
+from collections.abc import Callable, Sequence
+
+_INCOMPLETE = "\ufffd"
+_WINDOW = 32
+"""Tokens after which the window moves on; it then holds between one and two such lengths."""
+_GIVE_UP = 256
+"""Tokens without one complete character: whatever it is, it is shown as it reads."""
+
+Decode = Callable[[Sequence[int]], str]
+"""Token ids to text, without special tokens."""
+
+
+class Detokenizer:
+    def __init__(self, decode: Decode) -> None:
+        self._decode = decode
+        self._start = 0
+        """First token of the window."""
+        self._whole = 0
+        """Tokens up to here end with a whole character; the window's next start."""
+        self._shown = 0
+        """Characters of the window's text that have been given out."""
+
+    def push(self, tokens: Sequence[int]) -> str:
+        """The text that has become certain; `tokens` are all tokens so far."""
+        text = self._decode(tokens[self._start :])
+        certain = text.rstrip(_INCOMPLETE)
+        if len(tokens) - self._start > _GIVE_UP:
+            certain = text
+        piece = certain[self._shown :]
+        self._shown = max(self._shown, len(certain))
+        if certain == text and len(tokens) - self._whole >= _WINDOW:
+            self._start, self._whole = self._whole, len(tokens)
+            self._shown = len(self._decode(tokens[self._start :]))
+        return piece
+
+
+class TextStream:
+    """One completion's text: whole characters, up to and without the first stop text."""
+
+    def __init__(self, decode: Decode, stop: Sequence[str] = ()) -> None:
+        self._decode, self._stop = decode, tuple(stop)
+        self._detokenizer = Detokenizer(decode)
+        self._held = ""
+        """What may be the beginning of a stop text."""
+        self.text = ""
+        """Everything given out so far; after `finish` the whole completion."""
+        self.stopped = False
+        """A stop text has come; nothing more will be given out."""
+
+    def push(self, tokens: Sequence[int]) -> str:
+        """What can be shown now; `tokens` are all tokens so far."""
+        if self.stopped:
+            return ""
+        candidate = self._held + self._detokenizer.push(tokens)
+        place = self._find_stop(candidate)
+        if place is not None:
+            self.stopped = True
+            return self._give(candidate[:place])
+        held = self._beginning_of_stop(candidate)
+        self._held = candidate[len(candidate) - held :]
+        return self._give(candidate[: len(candidate) - held])
+
+    def finish(self, tokens: Sequence[int]) -> str:
+        """What is left once the last token is there."""
+        rest = self.push(tokens)
+        if self.stopped:
+            return rest
+        whole = self._decode(tokens)
+        if not whole.startswith(self.text):  # a tokenizer whose decoding looks far back: the whole is right
+            self.text, self._held = whole, ""
+            return rest
+        tail = whole[len(self.text) :]
+        place = self._find_stop(tail)
+        if place is not None:
+            self.stopped = True
+            tail = tail[:place]
+        return rest + self._give(tail)
+
+    def _give(self, piece: str) -> str:
+        self.text += piece
+        return piece
+
+    def _find_stop(self, text: str) -> int | None:
+        places = [place for stop in self._stop if (place := text.find(stop)) >= 0]
+        return min(places, default=None)
+
+    def _beginning_of_stop(self, text: str) -> int:
+        """Length of the longest end of `text` with which a stop text begins."""
+        longest = max((len(stop) for stop in self._stop), default=1) - 1
+        for length in range(min(longest, len(text)), 0, -1):
+            if any(stop.startswith(text[-length:]) for stop in self._stop):
+                return length
+        return 0

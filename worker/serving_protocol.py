@@ -1,0 +1,44 @@
+"""What the calls worker and the serving process say to each other: one JSON object per line.
+
+    to it      {"order": Order} · {"cancel": id}                                          on standard input
+    from it    {"id", "events": [SampleEvent, …]} · {"id", "ended": true} ·
+               {"id", "error": envelope's inner object}                                     on descriptor 3
+
+After `ended` or `error` nothing more comes for that id. EOF on its standard input ends the process.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+
+class SamplePrompt(BaseModel):
+    ids: list[int]
+    max_tokens: int
+    """At least 1; prompt and completion fit the model's context."""
+
+
+class Order(BaseModel):
+    """One request to sample: token ids in, text out."""
+
+    id: str
+    model: str
+    """What people call it."""
+    folder: str
+    model_sha256: str | None = None
+    adapter: str | None = None
+    """Names the adapter's content; None samples the base model."""
+    adapter_folder: str | None = None
+    prompts: list[SamplePrompt]
+    samples_per_prompt: int = 1
+    temperature: float = 1.0
+    top_p: float = 1.0
+    seed: int = 0
+    stop: list[str] = []
+
+
+class Reply(BaseModel):
+    id: str
+    events: list[dict[str, Any]] = []
+    ended: bool = False
+    error: dict[str, Any] | None = None
