@@ -15,7 +15,7 @@ _HINT = "Start it with `python -m worker.sandbox` (`reinforge up` does); `reinfo
 def validate(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, Any]:
     """{rewards: [{name, source, entry}]} → {rewards: [{name, entries, error}], jail}.
 
-    entries: [{name, spelling, line}]; error: None or {code, message, line}. Raises Unavailable
+    entries: [{name, spelling, line}]; error: None or {code, message, line, column}. Raises Unavailable
     `sandbox_unavailable`.
     """
     client, jail = _proved(sandbox)
@@ -24,10 +24,11 @@ def validate(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str
         outcome = client.validate(reward["source"], entry=reward.get("entry"))
         if outcome.status in _OURS:
             raise _unavailable(outcome.message)
-        error = None
+        error: dict[str, Any] | None = None
         if outcome.status != "ok":
-            error = {"code": outcome.status, "message": outcome.message, "line": outcome.line}
-        entries = [{"line": None, **asdict(entry)} for entry in outcome.entries]
+            error = {"code": outcome.status, "message": outcome.message}
+            error |= {"line": outcome.line, "column": outcome.column}
+        entries = [asdict(entry) for entry in outcome.entries]
         found.append({"name": reward["name"], "entries": entries, "error": error})
     return {"rewards": found, "jail": jail}
 

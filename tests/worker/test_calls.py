@@ -65,7 +65,7 @@ def test_validate_lists_the_functions_of_each_reward(worker: CallWorker) -> None
     good, broken, empty, named = result["rewards"]
     assert good == {
         "name": "good",
-        "entries": [{"name": "grade", "spelling": "openai", "line": None}],
+        "entries": [{"name": "grade", "spelling": "openai", "line": 1}],
         "error": None,
     }
     assert broken["error"]["line"] == 2

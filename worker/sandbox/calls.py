@@ -73,9 +73,9 @@ class Call:
 class LoadFailed(Exception):
     """The module cannot be used: the reward's fault."""
 
-    def __init__(self, message: str, line: int | None = None) -> None:
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
-        self.line = line
+        self.line, self.column = line, column
 
 
 @dataclass(slots=True)
@@ -117,9 +117,11 @@ async def validate(session: Session, call: Call) -> Validation:
         if not run.clean or row is None or row.status != "ok":
             raise LoadFailed(f"while it was imported: {end_of_child(run, 0, 0)[1]}")
     except LoadFailed as error:
-        return Validation("load_error", message=str(error), line=error.line, log=log)
+        return Validation("load_error", message=str(error), line=error.line, column=error.column, log=log)
     entries = [
-        EntryPoint(name, SPELLINGS[int(x)]) for name, x in row.parts.items() if x in range(len(SPELLINGS))
+        EntryPoint(name, SPELLINGS[int(x)], int(row.criteria.get(name, 0)) or None)
+        for name, x in row.parts.items()
+        if x in range(len(SPELLINGS))
     ]
     return Validation("ok", entries=entries, log=log)
 
@@ -178,7 +180,7 @@ def _check_loaded(run: Run, call: Call) -> None:
         return
     row = run.rows[0]
     if run.header.state == region.LOAD_FAILED and run.clean and row is not None and row.message:
-        raise LoadFailed(row.message, run.header.line or None)
+        raise LoadFailed(row.message, run.header.line or None, run.header.column or None)
     if run.cause == region.LOAD_TIMEOUT:
         raise LoadFailed(f"importing the module took longer than {call.timeouts.load:g} s")
     raise LoadFailed(f"while it was imported: {end_of_child(run, 0, call.timeouts.call)[1]}")

@@ -79,6 +79,8 @@ class EntryPoint:
 
     name: str
     spelling: str
+    line: int | None = None
+    """Where it begins, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class Validation:
     entries: list[EntryPoint] = field(default_factory=list)
     message: str | None = None
     line: int | None = None
+    column: int | None = None
     log: str = ""
 
 

@@ -32,6 +32,12 @@ def test_a_broken_module_is_refused_with_the_reason(client: SandboxClient, name:
     assert says in (outcome.message or "")
 
 
+def test_a_syntax_error_names_its_column_as_well(client: SandboxClient) -> None:
+    validation = client.validate("def grade(sample, item):\n    return 'ä' +* 1\n")
+    assert (validation.line, validation.column) == (2, 17)
+    assert client.validate("1 / 0\n").column is None
+
+
 def test_validation_lists_functions_with_their_spelling(client: SandboxClient) -> None:
     source = """
 def grade(sample, item): ...
@@ -44,15 +50,15 @@ class Thing: ...
     validation = client.validate(source)
     assert validation.status == "ok"
     assert validation.entries == [
-        EntryPoint("grade", "openai"),
-        EntryPoint("reward_fn", "predibase"),
-        EntryPoint("trl_style", "trl"),
+        EntryPoint("grade", "openai", 2),
+        EntryPoint("reward_fn", "predibase", 3),
+        EntryPoint("trl_style", "trl", 4),
     ]
 
 
 def test_validation_of_a_named_entry(client: SandboxClient) -> None:
     source = "def helper(a, b): return 1\nvalue = 3\ndef no(): ...\n"
-    assert client.validate(source, entry="helper").entries == [EntryPoint("helper", "openai")]
+    assert client.validate(source, entry="helper").entries == [EntryPoint("helper", "openai", 1)]
     for entry, says in (
         ("missing", "does not define missing()"),
         ("value", "not a function"),

@@ -29,7 +29,7 @@ counts = st.one_of(small, u32)
 def payloads(draw: st.DrawFn, start: int = 0, rows: int = ROWS) -> bytes:
     """Replies of the right shape with hostile contents, sometimes cut, extended or flipped."""
     header = region.HEADER.pack(
-        draw(counts), draw(counts), draw(counts), draw(st.integers(0, 2)), draw(f64), draw(f64)
+        draw(counts), draw(counts), draw(counts), draw(counts), draw(st.integers(0, 2)), draw(f64), draw(f64)
     )
     slots, contents = [], []
     for _ in range(rows):
@@ -132,7 +132,7 @@ def test_a_call_ends_with_known_statuses_whatever_the_jail_answers(
 
 
 def reply(*slots: region.Slot, contents: bytes = b"", finished: int = 1) -> bytes:
-    header = region.HEADER.pack(region.LOADED, 0, 0, finished, 0.0, 0.0)
+    header = region.HEADER.pack(region.LOADED, 0, 0, 0, finished, 0.0, 0.0)
     done = region.DONE.pack(0, len(slots), 0, region.ENDED_ITSELF, region.RUNNING, 0.0, 0.0, 0.0, 0)
     return b"".join([done, header, *(region.SLOT.pack(*slot) for slot in slots), contents])
 

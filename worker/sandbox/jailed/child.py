@@ -74,22 +74,26 @@ def run(task: Task, *, log: int, progress: int, devnull: int) -> NoReturn:
         os._exit(_RUNNER_FAILED)
 
 
-def describe(error: BaseException) -> tuple[str, int | None]:
-    """An error as its author should see it: what it says, then only the frames of the reward; and its last line."""
+def describe(error: BaseException) -> tuple[str, int | None, int | None]:
+    """An error as its author should see it: what it says, then only the frames of the reward; line and column.
+
+    Both from 1; the column of a syntax error only.
+    """
     try:
         text = f"{type(error).__name__[:200]}: {error}"[:1000]
     except BaseException:  # noqa: BLE001 - __str__ is the reward's code too
         text = "an exception whose text could not be rendered"
     if isinstance(error, NoReward | BadValue):
-        return str(error), None
+        return str(error), None, None
     if isinstance(error, SyntaxError) and error.filename == FILE_NAME:
         return (
             f"{type(error).__name__}: {error.msg} (line {error.lineno}): {(error.text or '').strip()[:200]}",
             error.lineno,
+            error.offset,
         )
     frames = [f for f in traceback.extract_tb(error.__traceback__, limit=-40) if f.filename == FILE_NAME]
     lines = [f"  line {f.lineno}, in {f.name[:100]}: {(f.line or '')[:200]}" for f in frames[-_FRAMES_SHOWN:]]
-    return "\n".join([text, *lines]), frames[-1].lineno if frames else None
+    return "\n".join([text, *lines]), frames[-1].lineno if frames else None, None
 
 
 def _capture_prints(report: Report) -> None:
@@ -131,18 +135,22 @@ def _load(source: str) -> dict[str, object]:
 
 
 def _report_entries(namespace: Mapping[str, object], name: str | None, report: Report) -> None:
-    """Validation: each function found as a part of row 0 whose number is its spelling."""
+    """Validation: each function found as a part of row 0 whose number is its spelling, its line among the criteria."""
     entries = [choose_entry(namespace, name)] if name is not None else find_entries(namespace)
     if not entries:
         entries = [choose_entry(namespace, None)]
-    shown = {
-        e.name: float(SPELLINGS.index(e.spelling))
-        for e in entries
-        if len(e.name.encode()) <= region.NAME_BYTES
-    }
+    entries = [e for e in entries if len(e.name.encode()) <= region.NAME_BYTES][: region.MAX_PARTS]
+    spellings = {e.name: float(SPELLINGS.index(e.spelling)) for e in entries}
+    lines = {e.name: float(_line_of(e)) for e in entries}
     report.begin(0, 0)
-    report.row(0, "ok", value=Converted(parts=dict(list(shown.items())[: region.MAX_PARTS])))
+    report.row(0, "ok", value=Converted(parts=spellings, criteria=lines))
     os.write(_PROGRESS, b"l")
+
+
+def _line_of(entry: Entry) -> int:
+    """Where a function begins, from 1; 0 for what has no code of its own."""
+    code = getattr(entry.function, "__code__", None)
+    return code.co_firstlineno if isinstance(code, types.CodeType) and code.co_filename == FILE_NAME else 0
 
 
 def _score(task: Task, request: Mapping[str, Any], entry: Entry, report: Report) -> None:

@@ -35,11 +35,12 @@ STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "m
 
 
 class Header(NamedTuple):
-    """state, current unit, line of a load error (0: none), finished flag, clocks at the unit's start."""
+    """state, current unit, line and column of a load error (0: none), finished flag, clocks at the unit's start."""
 
     state: int
     unit: int
     line: int
+    column: int
     finished: int
     started: float
     cpu_started: float
@@ -89,7 +90,7 @@ class Slot(NamedTuple):
         return (0, 0, 0) if self.damaged() else (self.prints, self.tail(), 8 * self.numbers())
 
 
-HEADER = struct.Struct("<IIIIdd")
+HEADER = struct.Struct("<IIIIIdd")
 SLOT = struct.Struct("<11I4xddd")
 PRINTS_FIELD = struct.Struct("<I")
 PRINTS_OFFSET = 40

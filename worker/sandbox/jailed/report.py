@@ -30,7 +30,7 @@ class Report:
         self._printing: int | None = None
         self._kept = 0
         self._seen = 0
-        self._header = region.Header(region.LOADING, 0, 0, 0, time.monotonic(), time.thread_time())
+        self._header = region.Header(region.LOADING, 0, 0, 0, 0, time.monotonic(), time.thread_time())
 
     def begin(self, unit: int, row: int) -> None:
         """A unit starts: its prints go to ``row``, the clocks start anew."""
@@ -41,9 +41,9 @@ class Report:
         """The child is about to end because it has nothing more to do."""
         self._update(finished=1)
 
-    def load_failed(self, message: str, line: int | None) -> None:
+    def load_failed(self, message: str, line: int | None, column: int | None) -> None:
         self.row(0, "exception", message=message)
-        self._update(state=region.LOAD_FAILED, line=line or 0, finished=1)
+        self._update(state=region.LOAD_FAILED, line=line or 0, column=column or 0, finished=1)
 
     def row(
         self,

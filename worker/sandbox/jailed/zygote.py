@@ -115,7 +115,7 @@ class Zygote:
 
     def _run(self, call: Call, start: int, left: float) -> None:
         shared = mmap(-1, region.region_size(call.rows))
-        region.HEADER.pack_into(shared, 0, region.LOADING, start, 0, 0, time.monotonic(), 0.0)
+        region.HEADER.pack_into(shared, 0, region.LOADING, start, 0, 0, 0, time.monotonic(), 0.0)
         log_read, log_write = os.pipe()
         progress_read, progress_write = os.pipe()
         os.set_blocking(log_read, False)
@@ -217,7 +217,7 @@ class Watch:
 
     def _unit_began(self, now: float) -> float:
         """The child's own word, clamped: the call's deadline does not depend on it."""
-        started: float = region.HEADER.unpack_from(self._shared, 0)[4]
+        started = region.Header._make(region.HEADER.unpack_from(self._shared, 0)).started
         return min(max(started, self._began), now) if started == started else self._began
 
     def _cpu(self) -> float:
