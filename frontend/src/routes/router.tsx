@@ -8,7 +8,9 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { ApiError } from "@/api/client";
+import { type JobFilter, STATES } from "@/api/job-list";
 import { meQuery } from "@/api/session";
+import type { DatasetPlace } from "@/features/datasets/place";
 import { Shell } from "@/features/shell/Shell";
 import { NotFound, RouteFailure, Waiting } from "./states";
 
@@ -60,6 +62,10 @@ const home = createRoute({
 const jobs = createRoute({
   getParentRoute: () => signedIn,
   path: "/jobs",
+  validateSearch: (search: Record<string, unknown>): JobFilter => ({
+    state: STATES.find((state) => state === search.state),
+    q: text(search.q),
+  }),
   component: lazyRouteComponent(() => import("./jobs"), "JobsRoute"),
 });
 
@@ -99,8 +105,13 @@ const datasets = createRoute({
 const dataset = createRoute({
   getParentRoute: () => signedIn,
   path: "/datasets/$id",
-  validateSearch: (search: Record<string, unknown>): { offset?: number } => ({
+  validateSearch: (search: Record<string, unknown>): DatasetPlace => ({
+    tab: search.tab === "prompts" || search.tab === "jobs" ? search.tab : undefined,
     offset: whole(search.offset),
+    row: whole(search.row),
+    seed: whole(search.seed),
+    held: whole(search.held),
+    model: text(search.model),
   }),
   component: lazyRouteComponent(() => import("./datasets"), "DatasetRoute"),
 });
@@ -129,6 +140,7 @@ const reward = createRoute({
 const models = createRoute({
   getParentRoute: () => signedIn,
   path: "/models",
+  validateSearch: (search: Record<string, unknown>): { show?: string } => ({ show: text(search.show) }),
   component: lazyRouteComponent(() => import("./models"), "ModelsRoute"),
 });
 
@@ -136,6 +148,12 @@ const adapters = createRoute({
   getParentRoute: () => signedIn,
   path: "/adapters",
   component: lazyRouteComponent(() => import("./adapters"), "AdaptersRoute"),
+});
+
+const settings = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/settings",
+  component: lazyRouteComponent(() => import("./settings"), "SettingsRoute"),
 });
 
 const tree = root.addChildren([
@@ -152,6 +170,7 @@ const tree = root.addChildren([
     reward,
     models,
     adapters,
+    settings,
   ]),
 ]);
 

@@ -1,6 +1,6 @@
 import { type MantineColorScheme, useMantineColorScheme } from "@mantine/core";
 import type { ReactNode } from "react";
-import styles from "./Shell.module.css";
+import styles from "./Navigation.module.css";
 
 const CHOICES: [MantineColorScheme, string, ReactNode][] = [
   [

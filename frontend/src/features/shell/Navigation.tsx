@@ -1,0 +1,89 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { workersQuery } from "@/api/platform";
+import { type Counts, countsQuery } from "@/api/project";
+import { meQuery } from "@/api/session";
+import { count } from "@/lib/format";
+import { MOD } from "@/lib/platform";
+import styles from "./Navigation.module.css";
+import { ThemeSwitch } from "./ThemeSwitch";
+import { workersLine } from "./workers";
+
+type Room = { to: "/jobs" | "/datasets" | "/rewards" | "/models" | "/adapters"; label: string };
+
+const ROOMS: (Room & { held: keyof Counts })[] = [
+  { to: "/jobs", label: "Jobs", held: "jobs" },
+  { to: "/datasets", label: "Datasets", held: "datasets" },
+  { to: "/rewards", label: "Rewards", held: "rewards" },
+  { to: "/models", label: "Models", held: "models" },
+  { to: "/adapters", label: "Adapters", held: "adapters" },
+];
+
+function Workers() {
+  const workers = useQuery(workersQuery);
+  const line = workers.data ? workersLine(workers.data.data) : workers.isError ? "Workers unknown." : "…";
+  return (
+    <div className={styles.workers} role="status">
+      {line}
+    </div>
+  );
+}
+
+type Props = { onSearch: () => void; onHelp: () => void; onSignOut: () => void };
+
+/** The project, its rooms with how much they hold, and who works at the foot. */
+export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
+  const me = useQuery(meQuery).data;
+  const counts = useQuery(countsQuery).data;
+  return (
+    <>
+      <Link
+        to="/"
+        className={styles.project}
+        activeOptions={{ exact: true }}
+        title="Start page of the project"
+      >
+        {me?.project_name ?? "…"}
+      </Link>
+      <button type="button" className={styles.search} onClick={onSearch}>
+        Go to… <kbd>{MOD}K</kbd>
+      </button>
+      {ROOMS.map(({ to, label, held }) => (
+        <Link key={to} to={to} className={styles.link}>
+          {label}
+          {counts && (
+            <span className={styles.count}>
+              {held === "jobs" && counts.unfinished_jobs > 0 && (
+                <i title={count(counts.unfinished_jobs, "unfinished job")}>
+                  <span className="visually-hidden">{`${counts.unfinished_jobs} unfinished of`}</span>
+                </i>
+              )}
+              {counts[held]}
+            </span>
+          )}
+        </Link>
+      ))}
+      <div className={styles.gap} />
+      <Link to="/settings" className={styles.link}>
+        Settings
+      </Link>
+      <div className={styles.foot}>
+        <Workers />
+        <button type="button" className={styles.plain} onClick={onHelp}>
+          <kbd>?</kbd> for keys
+        </button>
+        <div className={styles.row}>
+          <ThemeSwitch />
+          <button
+            type="button"
+            className={styles.plain}
+            onClick={onSignOut}
+            title={`Signed in as ${me?.name ?? "…"}, ${me?.role ?? "…"}`}
+          >
+            Sign out
+          </button>
+        </div>
+      </div>
+    </>
+  );
+}

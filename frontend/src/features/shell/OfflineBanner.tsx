@@ -1,0 +1,17 @@
+import { useServerAway } from "@/api/connection";
+import styles from "./Shell.module.css";
+
+/** Says that the server does not answer, and goes by itself when it does. */
+export function OfflineBanner() {
+  const away = useServerAway();
+  return (
+    <div className={styles.away} role="status">
+      {away && (
+        <>
+          <b>The server does not answer.</b>
+          <span>What you see may be old. Trying again every 2 s.</span>
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,5 @@
+import { Settings } from "@/features/settings/Settings";
+
+export function SettingsRoute() {
+  return <Settings />;
+}
