@@ -1,4 +1,4 @@
-import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { http, unwrap } from "./client";
 
 export const meQuery = queryOptions({
@@ -22,6 +22,3 @@ export function useSignOut() {
     onSuccess: () => client.clear(),
   });
 }
-
-/** Whether this session may change things; viewers read. True until it is known, so that nothing flickers. */
-export const useMayWrite = () => useQuery(meQuery).data?.role !== "viewer";

@@ -11,21 +11,21 @@ const one = getRouteApi("/signed-in/datasets/$id");
 
 export function DatasetRoute() {
   const { id } = one.useParams();
-  const { offset = 0 } = one.useSearch();
-  const navigate = useNavigate();
+  const place = one.useSearch();
+  const navigate = useNavigate({ from: "/datasets/$id" });
   return (
     <DatasetPage
+      key={id}
       id={id}
-      offset={offset}
-      onOffset={(at) =>
+      place={place}
+      onPlace={(change) =>
         void navigate({
-          to: "/datasets/$id",
-          params: { id },
-          search: { offset: at || undefined },
+          search: (old) => ({ ...old, ...change }),
           resetScroll: false,
+          replace: !("tab" in change),
         })
       }
-      onDeleted={() => void navigate({ to: "/datasets" })}
+      onDeleted={() => void navigate({ to: "/datasets", ignoreBlocker: true })}
     />
   );
 }

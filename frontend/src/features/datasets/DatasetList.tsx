@@ -1,18 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type Dataset, datasetsQuery, useUploadDataset } from "@/api/datasets";
+import { useAccess } from "@/api/access";
+import { type Dataset, datasetsQuery } from "@/api/datasets";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
-import { FileDrop } from "@/components/FileDrop";
 import { Page } from "@/components/Page";
-import { UploadProblems } from "@/components/UploadProblems";
 import { ago, bytes, number } from "@/lib/format";
+import styles from "./DatasetPage.module.css";
+import { UploadPanel } from "./UploadPanel";
 
 const COLUMNS: Column<Dataset>[] = [
   {
     head: "Dataset",
-    grow: true,
     cell: (one) => (
       <Link to="/datasets/$id" params={{ id: one.id }} data-row>
         {one.name}
@@ -20,30 +20,24 @@ const COLUMNS: Column<Dataset>[] = [
     ),
   },
   { head: "Rows", align: "right", cell: (one) => number(one.rows, 6) },
-  { head: "Columns", cell: (one) => one.columns.map((column) => column.name).join(", ") },
+  { head: "Columns", grow: true, cell: (one) => one.columns.map((column) => column.name).join(", ") },
   { head: "Format", cell: (one) => one.format.toUpperCase() },
   { head: "Size", align: "right", cell: (one) => bytes(one.bytes) },
   { head: "Jobs", align: "right", cell: (one) => one.jobs ?? 0 },
   { head: "Uploaded", align: "right", cell: (one) => ago(one.created_at) },
 ];
 
+const EXAMPLE = '{"messages": [{"role": "user", "content": "68+52="}], "answer": "120"}';
+
 /** All datasets, and a place to drop the next one. */
 export function DatasetList({ onUploaded }: { onUploaded: (dataset: Dataset) => void }) {
   const datasets = useQuery(datasetsQuery);
-  const upload = useUploadDataset();
+  const { refusal } = useAccess();
   const rows = datasets.data?.data;
   return (
     <Page title="Datasets">
-      <div style={{ display: "grid", gap: 12 }}>
-        <FileDrop
-          what="a JSONL, CSV or Parquet file"
-          note="One prompt per row: a messages or prompt column, and any columns the reward wants to read."
-          busy={upload.isPending}
-          onFile={(file) => upload.mutate(file, { onSuccess: onUploaded })}
-        />
-        {upload.error && (
-          <UploadProblems title="The file was refused, nothing is stored" error={upload.error} />
-        )}
+      <div className={styles.stack}>
+        <UploadPanel refusal={refusal} onDone={onUploaded} />
         {datasets.isError && !rows ? (
           <Failure
             title="Datasets could not be loaded"
@@ -53,7 +47,7 @@ export function DatasetList({ onUploaded }: { onUploaded: (dataset: Dataset) => 
         ) : rows?.length === 0 ? (
           <Empty title="No datasets yet">
             A dataset is a file of prompts. Each row is one prompt with whatever the reward needs to judge an
-            answer, for example the right one.
+            answer, for example the right one: <code className={styles.example}>{EXAMPLE}</code>
           </Empty>
         ) : (
           <DataTable label="Datasets" columns={COLUMNS} rows={rows} rowKey={(one) => one.id} />

@@ -1,65 +1,101 @@
-import { Button, Group, Modal, Text } from "@mantine/core";
+import { Button, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type Dataset, datasetQuery, useDeleteDataset } from "@/api/datasets";
+import type { ReactNode } from "react";
+import { useAccess } from "@/api/access";
+import { contentAddress, type Dataset, datasetQuery, useDeleteDataset } from "@/api/datasets";
+import { jobsUsingQuery } from "@/api/usage";
 import { ButtonLink } from "@/components/ButtonLink";
-import { type Column, DataTable } from "@/components/DataTable";
+import { Confirm } from "@/components/Confirm";
+import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
+import { JobsUsing } from "@/components/JobsUsing";
 import { Notice } from "@/components/Notice";
 import { Page, Tag } from "@/components/Page";
+import { TabNav } from "@/components/TabNav";
 import { ago, bytes, count } from "@/lib/format";
 import styles from "./DatasetPage.module.css";
-import { RowsPreview } from "./RowsPreview";
+import { PromptsTab } from "./PromptsTab";
+import type { DatasetPlace, OnPlace } from "./place";
+import { RowsTab } from "./RowsTab";
 
-type ColumnInfo = { name?: string; type?: string; nulls?: number; example?: unknown };
+type ActionsProps = { dataset: Dataset; refusal: string | null; onDeleted: () => void };
 
-const shown = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
-
-const COLUMNS: Column<ColumnInfo>[] = [
-  { head: "Column", cell: (column) => <b style={{ fontWeight: 550 }}>{column.name}</b> },
-  { head: "Type", cell: (column) => column.type },
-  { head: "Empty", align: "right", cell: (column) => column.nulls ?? 0 },
-  { head: "Example", grow: true, cell: (column) => <code>{shown(column.example)}</code> },
-];
-
-function DeleteButton({ dataset, onDeleted }: { dataset: Dataset; onDeleted: () => void }) {
+function Actions({ dataset, refusal, onDeleted }: ActionsProps) {
   const [asking, { open, close }] = useDisclosure(false);
   const remove = useDeleteDataset();
+  const jobs = dataset.jobs ?? 0;
   return (
     <>
-      <Button variant="default" onClick={open}>
-        Delete…
-      </Button>
-      <Modal opened={asking} onClose={close} title={`Delete ${dataset.name}?`}>
-        <Text mb="md">
-          The {count(dataset.rows, "row")} are removed from this server. Finished jobs keep their curves and
-          completions; the file cannot be brought back.
-        </Text>
-        {remove.error && <Failure title="Not deleted" error={remove.error} />}
-        <Group justify="flex-end" mt="md">
-          <Button variant="default" onClick={close} data-autofocus>
-            Keep it
-          </Button>
-          <Button
-            color="red"
-            variant="light"
-            loading={remove.isPending}
-            onClick={() => remove.mutate(dataset.id, { onSuccess: onDeleted })}
-          >
-            Delete the dataset
-          </Button>
-        </Group>
-      </Modal>
+      <Menu position="bottom-end" transitionProps={{ duration: 100 }}>
+        <Menu.Target>
+          <Button variant="default">File</Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item component="a" href={contentAddress(dataset.id)} download={dataset.filename}>
+            Download {dataset.filename} ({bytes(dataset.bytes)})
+          </Menu.Item>
+          <Menu.Item color="var(--bad)" disabled={refusal !== null} onClick={open}>
+            Delete the dataset…
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      {refusal ? (
+        <GatedButton refusal={refusal}>Train on it</GatedButton>
+      ) : (
+        <ButtonLink to="/jobs/new" search={{ dataset: dataset.id }}>
+          Train on it
+        </ButtonLink>
+      )}
+      <Confirm
+        opened={asking}
+        onClose={close}
+        title={`Delete ${dataset.name}?`}
+        action="Delete the dataset"
+        busy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate(dataset.id, { onSuccess: onDeleted })}
+      >
+        The {count(dataset.rows, "row")} and how they become prompts are removed from this server; the file
+        cannot be brought back.{" "}
+        {jobs > 0 &&
+          `${count(jobs, "job")} used it: they keep their curves and completions, but cannot be started again as they were.`}
+      </Confirm>
     </>
   );
 }
 
-type Props = { id: string; offset: number; onOffset: (offset: number) => void; onDeleted: () => void };
+function JobsTab({ id }: { id: string }) {
+  const jobs = useQuery(jobsUsingQuery({ dataset: id }));
+  const rows = jobs.data?.data;
+  if (jobs.isError && !rows) {
+    return <Failure title="Jobs could not be loaded" error={jobs.error} retry={() => void jobs.refetch()} />;
+  }
+  if (rows?.length === 0) {
+    return (
+      <Empty
+        title="No job has used it yet"
+        action={
+          <ButtonLink to="/jobs/new" search={{ dataset: id }}>
+            Train on it
+          </ButtonLink>
+        }
+      >
+        Jobs that train on this dataset or evaluate on it are listed here.
+      </Empty>
+    );
+  }
+  return <JobsUsing label="Jobs that use the dataset" jobs={rows} />;
+}
 
-/** One dataset: what was found in it, and its rows. */
-export function DatasetPage({ id, offset, onOffset, onDeleted }: Props) {
+type Props = { id: string; place: DatasetPlace; onPlace: OnPlace; onDeleted: () => void };
+
+/** One dataset: its rows, the prompts they become, and who uses them. */
+export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
   const query = useQuery(datasetQuery(id));
+  const { refusal } = useAccess();
   const dataset = query.data;
   const crumbs = [
     <Link key="datasets" to="/datasets">
@@ -67,7 +103,7 @@ export function DatasetPage({ id, offset, onOffset, onDeleted }: Props) {
     </Link>,
     id,
   ];
-  const meta = dataset && (
+  const meta = dataset ? (
     <>
       <Tag>{count(dataset.rows, "row")}</Tag>
       <Tag>{dataset.format.toUpperCase()}</Tag>
@@ -75,17 +111,28 @@ export function DatasetPage({ id, offset, onOffset, onDeleted }: Props) {
       <Tag>used by {count(dataset.jobs ?? 0, "job")}</Tag>
       <span>uploaded {ago(dataset.created_at)}</span>
     </>
+  ) : (
+    <Tag>…</Tag>
   );
-  const actions = dataset && (
-    <>
-      <DeleteButton dataset={dataset} onDeleted={onDeleted} />
-      <ButtonLink to="/jobs/new" search={{ dataset: id }}>
-        Train on it
-      </ButtonLink>
-    </>
+  const tab = (name: DatasetPlace["tab"], label: ReactNode) => (
+    <Link
+      to="/datasets/$id"
+      params={{ id }}
+      search={{ ...place, tab: name, row: undefined }}
+      activeOptions={{ includeSearch: false }}
+      aria-current={place.tab === name ? "page" : undefined}
+      activeProps={{ "aria-current": place.tab === name ? "page" : undefined }}
+    >
+      {label}
+    </Link>
   );
   return (
-    <Page title={dataset?.name ?? "Dataset"} crumbs={crumbs} meta={meta} actions={actions}>
+    <Page
+      title={dataset?.name ?? "Dataset"}
+      crumbs={crumbs}
+      meta={meta}
+      actions={dataset && <Actions dataset={dataset} refusal={refusal} onDeleted={onDeleted} />}
+    >
       {query.isError && !dataset ? (
         <Failure
           title="The dataset could not be loaded"
@@ -93,21 +140,25 @@ export function DatasetPage({ id, offset, onOffset, onDeleted }: Props) {
           retry={() => void query.refetch()}
         />
       ) : (
-        <div className={styles.stack}>
-          {dataset?.warnings?.map((warning) => (
-            <Notice key={warning} tone="warn" title="Worth knowing">
-              {warning}
-            </Notice>
-          ))}
-          <h2>Columns</h2>
-          <DataTable
-            label="Columns"
-            columns={COLUMNS}
-            rows={dataset?.columns as ColumnInfo[] | undefined}
-            rowKey={(column) => column.name ?? ""}
-          />
-          <RowsPreview id={id} offset={offset} onOffset={onOffset} />
-        </div>
+        <>
+          <TabNav label="Parts of the dataset">
+            {tab(undefined, "Rows")}
+            {tab("prompts", "Prompts")}
+            {tab("jobs", "Where used")}
+          </TabNav>
+          <div className={styles.stack}>
+            {dataset?.warnings?.map((warning) => (
+              <Notice key={warning} tone="warn" title="Worth knowing">
+                {warning}
+              </Notice>
+            ))}
+            {place.tab === "jobs" && <JobsTab id={id} />}
+            {place.tab === "prompts" && dataset && (
+              <PromptsTab dataset={dataset} refusal={refusal} place={place} onPlace={onPlace} />
+            )}
+            {place.tab === undefined && <RowsTab id={id} dataset={dataset} place={place} onPlace={onPlace} />}
+          </div>
+        </>
       )}
     </Page>
   );

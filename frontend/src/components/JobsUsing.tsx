@@ -1,0 +1,34 @@
+import { Link } from "@tanstack/react-router";
+import type { Job } from "@/api/jobs";
+import { ago, reward } from "@/lib/format";
+import { type Column, DataTable } from "./DataTable";
+import { StatePill } from "./StatePill";
+
+type Props = {
+  label: string;
+  jobs: readonly Job[] | undefined;
+  /** A column of the screen's own, behind the state. */
+  extra?: Column<Job>;
+};
+
+/** Jobs that use a dataset or a reward. */
+export function JobsUsing({ label, jobs, extra }: Props) {
+  const columns: Column<Job>[] = [
+    {
+      head: "Job",
+      grow: true,
+      cell: (job) => (
+        <Link to="/jobs/$id" params={{ id: job.id }} data-row>
+          {job.name}
+        </Link>
+      ),
+    },
+    { head: "State", cell: (job) => <StatePill state={job.status} /> },
+    ...(extra ? [extra] : []),
+    { head: "Base model", cell: (job) => job.model },
+    { head: "Held-out reward", align: "right", cell: (job) => reward(job.held_out_reward) },
+    { head: "Started by", cell: (job) => job.created_by },
+    { head: "Created", align: "right", cell: (job) => ago(job.created_at) },
+  ];
+  return <DataTable label={label} columns={columns} rows={jobs} rowKey={(job) => job.id} />;
+}

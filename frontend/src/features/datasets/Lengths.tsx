@@ -1,0 +1,66 @@
+import type { UseQueryResult } from "@tanstack/react-query";
+import type { TokenLengths } from "@/api/datasets";
+import { Failure } from "@/components/Failure";
+import { Histogram } from "@/components/Histogram";
+import type { Bin } from "@/lib/distribution";
+import { count, number } from "@/lib/format";
+import styles from "./PromptsTab.module.css";
+
+/** "14–17" in whole tokens; a bin's upper end is the first length that is not in it. */
+const lengthName = ({ low, high }: Bin) =>
+  high - low <= 1 ? number(low, 6) : `${number(low, 6)}–${number(high - 1, 6)}`;
+
+/** How long the prompts are, and whether the model can read them, in one or two sentences. */
+export function lengthsSentence(lengths: TokenLengths): string {
+  const { median, p90, max, longest_row, context_length, counted, total } = lengths;
+  const spread =
+    max === lengths.min
+      ? `Every prompt has ${count(max, "token")}.`
+      : `Half of the prompts have at most ${count(median, "token")}, nine in ten at most ${number(p90, 6)}; longest: row ${number(longest_row + 1, 6)} with ${count(max, "token")}.`;
+  const sample = counted < total ? ` Counted on ${number(counted, 6)} of ${count(total, "row")}.` : "";
+  if (context_length == null) return spread + sample;
+  const room = context_length - max;
+  const fit =
+    room <= 0
+      ? ` The model reads ${number(context_length, 6)} in all: longer prompts are left out of training.`
+      : ` The model reads ${number(context_length, 6)} in all, so at least ${number(room, 6)} are left for the completion.`;
+  return spread + fit + sample;
+}
+
+type Props = { query: UseQueryResult<TokenLengths>; model: string; onRow: (row: number) => void };
+
+/** The lengths of all prompts in the model's tokens. */
+export function Lengths({ query, model, onRow }: Props) {
+  const lengths = query.data;
+  if (query.isError) {
+    return (
+      <Failure
+        title="The prompts could not be measured"
+        error={query.error}
+        retry={() => void query.refetch()}
+      />
+    );
+  }
+  if (!lengths) return <div className={styles.lengths} data-empty aria-busy={query.isFetching} />;
+  const most = lengths.context_length;
+  const failed = lengths.failed ?? 0;
+  return (
+    <div className={styles.lengths} data-dim={query.isPlaceholderData || undefined}>
+      <Histogram
+        title="Length of the prompts"
+        unit={`tokens of ${model}`}
+        what="prompts"
+        bins={lengths.bins.map((bin) => ({ low: bin.low, high: bin.high + 1, count: bin.count }))}
+        name={lengthName}
+        summary={lengthsSentence(lengths)}
+        mark={most == null ? null : { value: most, label: `the model reads ${number(most, 6)}` }}
+      />
+      <p className={styles.below}>
+        <button type="button" className={styles.link} onClick={() => onRow(lengths.longest_row)}>
+          Show the longest, row {number(lengths.longest_row + 1, 6)}
+        </button>
+        {failed > 0 && ` · ${count(failed, "row")} cannot be rendered and will be left out`}
+      </p>
+    </div>
+  );
+}

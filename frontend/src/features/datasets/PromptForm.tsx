@@ -1,0 +1,129 @@
+import { Button, SegmentedControl, Select, Textarea } from "@mantine/core";
+import { useId } from "react";
+import type { DatasetColumn } from "@/api/datasets";
+import { CodeEditor } from "@/components/code/CodeEditor";
+import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
+import styles from "./PromptsTab.module.css";
+import type { PromptDraft } from "./prompt-draft";
+
+type Props = {
+  columns: readonly DatasetColumn[];
+  draft: PromptDraft;
+  onChange: (change: Partial<PromptDraft>) => void;
+  /** Why it cannot be used yet. */
+  fault: string | null;
+  changed: boolean;
+  refusal: string | null;
+  saving: boolean;
+  error: Error | null;
+  onSave: () => void;
+  onReset: () => void;
+};
+
+/** Column roles, template and system prompt. */
+export function PromptForm(props: Props) {
+  const { columns, draft, onChange, fault, changed, refusal, saving, error, onSave, onReset } = props;
+  const help = useId();
+  const names = columns.map((column) => ({ value: column.name, label: `${column.name} · ${column.type}` }));
+  return (
+    <form
+      className={styles.form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!fault && changed && !refusal) onSave();
+      }}
+    >
+      <h2>How a row becomes a prompt</h2>
+      <SegmentedControl
+        aria-label="Where the prompt comes from"
+        fullWidth
+        value={draft.from}
+        onChange={(from) => onChange({ from: from as PromptDraft["from"] })}
+        data={[
+          { value: "column", label: "A column" },
+          { value: "template", label: "A template" },
+        ]}
+      />
+      {draft.from === "column" ? (
+        <Select
+          label="Prompt column"
+          description="A list of chat messages, or text that becomes the user's message."
+          data={names.filter(({ value }) =>
+            columns.some((one) => one.name === value && ["list", "string", "mixed"].includes(one.type)),
+          )}
+          value={draft.prompt}
+          onChange={(prompt) => onChange({ prompt })}
+          error={fault}
+        />
+      ) : (
+        <div>
+          <span className={styles.label}>Prompt template</span>
+          <p id={help} className={styles.help}>
+            Becomes the user's message. {"{column}"} is replaced by the row's value; write {"{{ }}"} for
+            braces. Tab leaves the field.
+          </p>
+          <div className={styles.template} data-bad={fault !== null || undefined}>
+            <CodeEditor
+              language="template"
+              label="Prompt template"
+              describedBy={help}
+              columns={columns}
+              value={draft.template}
+              onChange={(template) => onChange({ template })}
+              placeholder="Question: {question}"
+            />
+          </div>
+          <p className={styles.fault} role="status">
+            {fault}
+          </p>
+        </div>
+      )}
+      <Textarea
+        label="System prompt"
+        description="Put before every prompt that does not bring its own."
+        autosize
+        minRows={2}
+        maxRows={10}
+        value={draft.system}
+        onChange={(event) => onChange({ system: event.currentTarget.value })}
+      />
+      <div className={styles.pair}>
+        <Select
+          label="Answer"
+          description="Shown beside completions."
+          data={names}
+          value={draft.answer}
+          onChange={(answer) => onChange({ answer })}
+          clearable
+          clearButtonProps={{ "aria-label": "No answer column" }}
+          placeholder="None"
+        />
+        <Select
+          label="Slice"
+          description="Splits metrics by its values."
+          data={names}
+          value={draft.slice}
+          onChange={(slice) => onChange({ slice })}
+          clearable
+          clearButtonProps={{ "aria-label": "No slice column" }}
+          placeholder="None"
+        />
+      </div>
+      {error && <Failure title="Not saved" error={error} />}
+      <div className={styles.actions}>
+        <GatedButton
+          type="submit"
+          refusal={refusal}
+          loading={saving}
+          disabled={!refusal && (!changed || fault !== null)}
+        >
+          Save for new jobs
+        </GatedButton>
+        <Button variant="default" disabled={!changed} onClick={onReset}>
+          Undo changes
+        </Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,15 @@
+/** Where on a dataset's page somebody is: everything that a link to it keeps. */
+export type DatasetPlace = {
+  tab?: "prompts" | "jobs";
+  /** First row shown, from 0. */
+  offset?: number;
+  /** The row in the panel, from 0. */
+  row?: number;
+  /** Of the held-out split. */
+  seed?: number;
+  held?: number;
+  /** The base model whose chat template renders. */
+  model?: string;
+};
+
+export type OnPlace = (change: Partial<DatasetPlace>) => void;
