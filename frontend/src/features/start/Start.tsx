@@ -1,6 +1,97 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useAccess } from "@/api/access";
+import { datasetsQuery } from "@/api/datasets";
+import { jobListQuery } from "@/api/job-list";
+import { isFinal, type Job, jobQuery } from "@/api/jobs";
+import { countsQuery } from "@/api/project";
+import { rewardsQuery } from "@/api/rewards";
+import { meQuery } from "@/api/session";
+import { ButtonLink } from "@/components/ButtonLink";
+import { Failure } from "@/components/Failure";
 import { Page } from "@/components/Page";
+import { SkeletonCard } from "@/components/Skeleton";
+import { JobCard } from "./JobCard";
+import { NoWorker } from "./NoWorker";
+import styles from "./Start.module.css";
+import { StartDemo } from "./StartDemo";
+import { Steps } from "./Steps";
+import { stepsOf } from "./steps";
 
-/** The first screen of a project. */
-export function Start() {
-  return <Page title="Start">{null}</Page>;
+const NEWEST = 8;
+const LARGE = 2;
+
+/** The first screen: the demo and three steps in a new project; what runs and what came last in a used one. */
+export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode }) {
+  const { refusal } = useAccess();
+  const me = useQuery(meQuery).data;
+  const counts = useQuery(countsQuery).data;
+  const jobs = useInfiniteQuery(jobListQuery({}, NEWEST));
+  const demo = useQuery({ ...jobQuery(counts?.demo_job ?? ""), enabled: Boolean(counts?.demo_job) }).data;
+  const datasets = useQuery(datasetsQuery).data?.data;
+  const rewards = useQuery(rewardsQuery).data?.data;
+
+  const newest = jobs.data?.pages[0]?.data;
+  const own = newest?.filter((job) => job.id !== counts?.demo_job);
+  const demoJob = newest?.find((job) => job.id === counts?.demo_job) ?? demo;
+  const moving = own?.filter((job) => !isFinal(job.status)).slice(0, LARGE) ?? [];
+  const ready = newest !== undefined && datasets !== undefined && rewards !== undefined;
+
+  const body = () => {
+    if (jobs.isError && !newest)
+      return (
+        <Failure title="Jobs could not be loaded" error={jobs.error} retry={() => void jobs.refetch()} />
+      );
+    if (!ready || !own) return <SkeletonCard height={226} label="Jobs load" />;
+    if (own.length > 0) {
+      return (
+        <>
+          {moving.map((job) => (
+            <JobCard key={job.id} job={job} open="Watch it" />
+          ))}
+          <section aria-labelledby="newest" className={styles.section}>
+            <div className={styles.line}>
+              <h2 id="newest">Newest jobs</h2>
+              <Link to="/jobs">All jobs</Link>
+            </div>
+            {table(newest)}
+          </section>
+        </>
+      );
+    }
+    return (
+      <>
+        {demoJob ? (
+          <JobCard
+            job={demoJob}
+            eyebrow={
+              isFinal(demoJob.status)
+                ? "A finished job, to see what you will see"
+                : "A job that runs now, to see what you will see"
+            }
+            open={isFinal(demoJob.status) ? "Read it" : "Watch it"}
+          />
+        ) : (
+          <StartDemo />
+        )}
+        <section aria-labelledby="steps" className={styles.section}>
+          <h2 id="steps">A job of your own</h2>
+          <Steps steps={stepsOf(demo, datasets, rewards, own.length)} mayChange={refusal === null} />
+        </section>
+      </>
+    );
+  };
+
+  return (
+    <Page
+      title={me?.project_name ?? "Start"}
+      actions={!refusal && own && own.length > 0 && <ButtonLink to="/jobs/new">New job</ButtonLink>}
+    >
+      <div className={styles.stack}>
+        <NoWorker />
+        {body()}
+      </div>
+    </Page>
+  );
 }

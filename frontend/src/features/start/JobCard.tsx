@@ -1,0 +1,105 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { sparkQuery } from "@/api/job-list";
+import { isFinal, type Job } from "@/api/jobs";
+import { Change } from "@/components/Change";
+import { Tag } from "@/components/Page";
+import { Sparkline } from "@/components/Sparkline";
+import { StatePill } from "@/components/StatePill";
+import { NOTHING, range, reward, signed } from "@/lib/format";
+import { describe, latest } from "@/lib/sentence";
+import styles from "./JobCard.module.css";
+
+const WIDTH = 560;
+const HEIGHT = 132;
+
+function Figure({ name, children, note }: { name: string; children: ReactNode; note?: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+      <small>{note}</small>
+    </div>
+  );
+}
+
+/** A moving job's place and how long it still takes; a finished one's last word. */
+function Progress({ job }: { job: Job }) {
+  const { step, steps, eta_low_seconds: low, eta_high_seconds: high } = job.progress;
+  return (
+    <div className={styles.progress}>
+      <progress max={steps} value={step} aria-label="Steps done" />
+      <span>
+        Step {step} of {steps}
+      </span>
+      {!isFinal(job.status) && low != null && high != null && <span>about {range(low, high)} left</span>}
+    </div>
+  );
+}
+
+/** One job large: state, what it reached, its reward curve. The whole card opens the job. */
+export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; open: string }) {
+  const spark = useQuery(sparkQuery(job)).data;
+  const { held_out_reward: now, held_out_reward_before: before } = job;
+  const words = describe(spark?.train, { up: "Reward up", down: "Reward down" });
+  const train = latest(spark?.train)?.value;
+  return (
+    <article className={styles.card}>
+      <div className={styles.said}>
+        {eyebrow && <p className={styles.eyebrow}>{eyebrow}</p>}
+        <h2>
+          <Link to="/jobs/$id" params={{ id: job.id }} className={styles.open}>
+            {job.name}
+          </Link>
+        </h2>
+        <div className={styles.meta}>
+          <StatePill state={job.status} />
+          <Tag>{job.model}</Tag>
+          {job.reward_names.map((name) => (
+            <Tag key={name}>reward “{name}”</Tag>
+          ))}
+        </div>
+        <dl className={styles.figures}>
+          <Figure
+            name="Held-out reward"
+            note={
+              now != null && before != null ? (
+                <>
+                  <Change value={now - before} text={signed(now - before)} better="higher" /> over base{" "}
+                  {reward(before)}
+                </>
+              ) : (
+                "first evaluation to come"
+              )
+            }
+          >
+            {reward(now ?? before)}
+          </Figure>
+          <Figure name="Train reward" note="newest step">
+            {train === undefined ? NOTHING : reward(train)}
+          </Figure>
+        </dl>
+        <span className={styles.go} aria-hidden="true">
+          {open} →
+        </span>
+      </div>
+      <figure className={styles.picture}>
+        <div className={styles.plot}>
+          {spark?.train && (
+            <Sparkline
+              train={spark.train}
+              heldOut={spark.heldOut}
+              steps={job.progress.steps}
+              width={WIDTH}
+              height={HEIGHT}
+              label={words}
+            />
+          )}
+        </div>
+        <figcaption>{spark?.train ? words : "The reward curve appears with the first step."}</figcaption>
+        <Progress job={job} />
+      </figure>
+    </article>
+  );
+}

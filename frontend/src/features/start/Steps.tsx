@@ -1,0 +1,75 @@
+import type { ReactNode } from "react";
+import { ButtonLink } from "@/components/ButtonLink";
+import styles from "./Start.module.css";
+import type { Step } from "./steps";
+
+type Words = { title: string; text: string; action: ReactNode };
+
+const WORDS: Record<Step["name"], (variant: "filled" | "default") => Words> = {
+  data: (variant) => ({
+    title: "Data",
+    text: "Prompts as JSONL, CSV or Parquet; columns beside the prompt are for the reward to read.",
+    action: (
+      <ButtonLink to="/datasets" variant={variant}>
+        Upload a dataset
+      </ButtonLink>
+    ),
+  }),
+  reward: (variant) => ({
+    title: "Reward",
+    text: "Python that scores one completion. Try it on your rows before anything is trained.",
+    action: (
+      <ButtonLink to="/rewards/new" variant={variant}>
+        Write a reward
+      </ButtonLink>
+    ),
+  }),
+  job: (variant) => ({
+    title: "Job",
+    text: "A base model, the data and the reward. Curves and completions appear while it trains.",
+    action: (
+      <ButtonLink to="/jobs/new" variant={variant}>
+        New job
+      </ButtonLink>
+    ),
+  }),
+};
+
+const TICK = <path d="m4 8.4 2.6 2.6L12 5.4" />;
+
+/** Data, reward, job: what is done is ticked, and the next one carries the button. */
+export function Steps({ steps, mayChange }: { steps: readonly Step[]; mayChange: boolean }) {
+  return (
+    <ol className={styles.steps} aria-label="Three steps to a job of your own">
+      {steps.map(({ name, done, next }, i) => {
+        const { title, text, action } = WORDS[name](next ? "filled" : "default");
+        return (
+          <li key={name} data-done={done || undefined} data-next={next || undefined}>
+            <span className={styles.mark} aria-hidden="true">
+              {done ? (
+                <svg
+                  width="16"
+                  height="16"
+                  viewBox="0 0 16 16"
+                  fill="none"
+                  stroke="currentColor"
+                  strokeWidth="2"
+                >
+                  {TICK}
+                </svg>
+              ) : (
+                i + 1
+              )}
+            </span>
+            <h2>
+              {title}
+              <span className="visually-hidden">{done ? ", done" : ""}</span>
+            </h2>
+            <p>{text}</p>
+            {mayChange && <div className={styles.act}>{action}</div>}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
