@@ -1,6 +1,5 @@
 import {
   infiniteQueryOptions,
-  keepPreviousData,
   type QueryClient,
   queryOptions,
   useMutation,
@@ -15,13 +14,9 @@ export type JobStatus = Schemas["JobStatus"];
 export type JobSpec = Schemas["JobSpec"];
 export type Metrics = Schemas["Metrics"];
 export type Series = Schemas["Series"];
-export type CompletionRow = Schemas["CompletionRow"];
-export type Completion = Schemas["Completion"];
-export type RewardResult = Schemas["RewardResult"];
 export type Checkpoint = Schemas["Checkpoint"];
 export type LogEntry = Schemas["LogEntry"];
 export type Finding = Schemas["FindingEntry"];
-export type Split = CompletionRow["split"];
 
 const ROOM = ["jobs"] as const;
 
@@ -108,40 +103,6 @@ export const metricRangeQuery = (id: string, from: number, to: number) =>
       ),
     staleTime: Number.POSITIVE_INFINITY,
     structuralSharing,
-  });
-
-/** The groups of one step; without a step those of the newest. */
-export const completionsQuery = (id: string, split: Split, step?: number) =>
-  queryOptions({
-    queryKey: [...jobKeys.completions(id), split, step ?? "newest"],
-    queryFn: () =>
-      unwrap(
-        http.GET("/api/v1/jobs/{id}/completions", {
-          params: { path: { id }, query: { split, step, limit: 1000 } },
-        }),
-      ),
-    placeholderData: keepPreviousData,
-    staleTime: step === undefined ? 0 : 60_000,
-  });
-
-export const completionQuery = (id: string, row: CompletionRow) =>
-  queryOptions({
-    queryKey: [...jobKeys.completions(id), "one", row.split, row.step, row.prompt_no, row.sample_no],
-    queryFn: () =>
-      unwrap(
-        http.GET("/api/v1/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}", {
-          params: {
-            path: {
-              id,
-              split: row.split,
-              step: row.step,
-              prompt_no: row.prompt_no,
-              sample_no: row.sample_no,
-            },
-          },
-        }),
-      ),
-    staleTime: Number.POSITIVE_INFINITY,
   });
 
 export const checkpointsQuery = (id: string) =>

@@ -1,5 +1,7 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { Completions, type Place } from "@/features/completions/Completions";
+import { BriefCompletions } from "@/features/completions/BriefCompletions";
+import { Completions } from "@/features/completions/Completions";
+import { type Place, readPlace, writePlace } from "@/features/completions/place";
 import { Checkpoints } from "@/features/job/Checkpoints";
 import { Config } from "@/features/job/Config";
 import { JobPage } from "@/features/job/JobPage";
@@ -10,34 +12,28 @@ const route = getRouteApi("/signed-in/jobs/$id");
 
 export function JobRoute() {
   const { id } = route.useParams();
-  const { tab, step, split, prompt } = route.useSearch();
-  const navigate = useNavigate();
+  const search = route.useSearch();
+  const { tab } = search;
+  const place = readPlace(search);
+  const navigate = useNavigate({ from: "/jobs/$id" });
 
-  const onPlace = (place: Place) =>
+  const go = (change: Partial<Place>, push = false) =>
     void navigate({
-      to: "/jobs/$id",
-      params: { id },
-      search: {
-        tab,
-        step: place.step,
-        split: place.split === "held_out" ? "held_out" : undefined,
-        prompt: place.prompt,
-      },
-      replace: true,
+      search: (old) => ({ ...old, ...writePlace({ ...readPlace(old), ...change }) }),
+      replace: !push,
       resetScroll: false,
     });
-  const onPick = (picked: number) =>
-    void navigate({ to: "/jobs/$id", params: { id }, search: { tab: "completions", step: picked } });
+  const read = (change: Partial<Place>) =>
+    void navigate({
+      search: (old) => ({ ...old, ...writePlace({ ...readPlace(old), ...change }), tab: "completions" }),
+    });
 
-  const completions = (
-    <Completions job={id} place={{ step, split: split ?? "train", prompt }} onPlace={onPlace} />
-  );
   return (
     <JobPage id={id} tab={tab === "overview" ? undefined : tab}>
       {(job, series) => {
         switch (tab) {
           case "completions":
-            return completions;
+            return <Completions key={id} job={id} status={job.status} place={place} go={go} />;
           case "checkpoints":
             return <Checkpoints id={id} />;
           case "logs":
@@ -47,8 +43,12 @@ export function JobRoute() {
           default:
             return (
               <>
-                <Overview job={job} series={series} onPick={onPick} />
-                {completions}
+                <Overview
+                  job={job}
+                  series={series}
+                  onPick={(step) => read({ step, prompt: undefined, sample: undefined })}
+                />
+                <BriefCompletions key={id} job={id} status={job.status} place={place} go={go} onRead={read} />
               </>
             );
         }

@@ -10,6 +10,7 @@ import {
 import { ApiError } from "@/api/client";
 import { type JobFilter, STATES } from "@/api/job-list";
 import { meQuery } from "@/api/session";
+import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
 import { Shell } from "@/features/shell/Shell";
 import { NotFound, RouteFailure, Waiting } from "./states";
@@ -72,9 +73,13 @@ const jobs = createRoute({
 const newJob = createRoute({
   getParentRoute: () => signedIn,
   path: "/jobs/new",
-  validateSearch: (search: Record<string, unknown>): { dataset?: string; reward?: string } => ({
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { model?: string; dataset?: string; reward?: string; from?: string } => ({
+    model: text(search.model),
     dataset: text(search.dataset),
     reward: text(search.reward),
+    from: text(search.from),
   }),
   component: lazyRouteComponent(() => import("./new-job"), "NewJobRoute"),
 });
@@ -85,13 +90,9 @@ export type JobTab = (typeof TABS)[number];
 const job = createRoute({
   getParentRoute: () => signedIn,
   path: "/jobs/$id",
-  validateSearch: (
-    search: Record<string, unknown>,
-  ): { tab?: JobTab; step?: number; split?: "held_out"; prompt?: number } => ({
+  validateSearch: (search: Record<string, unknown>): { tab?: JobTab } & PlaceSearch => ({
     tab: TABS.find((tab) => tab === search.tab),
-    step: whole(search.step),
-    split: search.split === "held_out" ? "held_out" : undefined,
-    prompt: whole(search.prompt),
+    ...placeSearch(search),
   }),
   component: lazyRouteComponent(() => import("./job"), "JobRoute"),
 });

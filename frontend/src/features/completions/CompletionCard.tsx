@@ -1,68 +1,97 @@
-import { useInViewport } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import { type CompletionRow, completionQuery } from "@/api/jobs";
-import { SIDE_WORD, side } from "@/lib/advantage";
-import { count, number, signed } from "@/lib/format";
-import styles from "./Completions.module.css";
+import { useClipboard } from "@mantine/hooks";
+import { lazy, Suspense, useEffect, useRef } from "react";
+import type { Completion } from "@/api/completions";
+import { count, number } from "@/lib/format";
+import { Advantage } from "./Advantage";
+import styles from "./Card.module.css";
+import { CompletionText } from "./CompletionText";
+import type { Go, Place } from "./place";
 import { RewardSaid, statusWords } from "./RewardSaid";
+import tokenStyles from "./Tokens.module.css";
 
-const FINISH: Record<string, string> = {
-  stop: "ended",
-  length: "hit the token limit",
-  cancelled: "cancelled",
+const TokenStrip = lazy(() => import("./TokenStrip"));
+
+const FINISH: Record<string, string> = { stop: "ended", cancelled: "cancelled" };
+
+type Props = {
+  job: string;
+  row: Completion;
+  place: Place;
+  words: readonly string[];
+  open: boolean;
+  go: Go;
+  /** Opens or closes the card. */
+  onOpen: () => void;
 };
-/** Characters shown at once; the rest on request. */
-const SHORT = 4000;
 
-/** One completion of a group. Its text is shown as it stands; nothing in it is interpreted. */
-export function CompletionCard({ job, row }: { job: string; row: CompletionRow }) {
-  const { ref, inViewport } = useInViewport<HTMLElement>();
-  const [all, setAll] = useState(false);
-  const detail = useQuery({ ...completionQuery(job, row), enabled: inViewport });
-  const text = detail.data?.text ?? row.text;
-  const rewards = detail.data?.rewards ?? [];
-  const where = side(row.advantage);
+/** One completion of a group: advantage, reward, text, what each reward said; open: its tokens too. */
+export function CompletionCard({ job, row, place, words, open, go, onOpen }: Props) {
+  const card = useRef<HTMLElement>(null);
+  const clipboard = useClipboard();
+  const wasOpen = useRef<boolean>(undefined);
+  const rewards = row.rewards ?? [];
+  const truncated = row.finish_reason === "length";
+
+  useEffect(() => {
+    const before = wasOpen.current;
+    wasOpen.current = open;
+    if (!open || before === open) return;
+    card.current?.scrollIntoView({ block: "nearest" });
+    // The keys j and k move along the cards; whoever reads by ear moves with them.
+    if (before === false && !card.current?.contains(document.activeElement))
+      card.current?.focus({ preventScroll: true });
+  }, [open]);
+
   return (
     <article
-      ref={ref}
+      ref={card}
       className={styles.card}
-      aria-busy={detail.isLoading}
+      data-open={open}
+      tabIndex={-1}
       aria-label={`Completion ${row.sample_no + 1}`}
     >
       <header>
-        {row.reward === null ? (
-          <span className={styles.error}>no reward: {statusWords(row.error ?? "error")}</span>
-        ) : (
-          <span>reward {number(row.reward)}</span>
-        )}
-        {where !== "none" && (
-          <span className={styles.advantage} data-side={where} title={`Advantage: ${SIDE_WORD[where]}`}>
-            <span className="visually-hidden">advantage </span>
-            {signed(row.advantage)}
-          </span>
-        )}
+        <span>
+          <span className={styles.no}>#{row.sample_no + 1}</span>{" "}
+          {row.reward === null ? (
+            <span className={styles.error}>no reward: {statusWords(row.error ?? "error")}</span>
+          ) : (
+            <span>reward {number(row.reward)}</span>
+          )}
+        </span>
+        <Advantage value={row.advantage} />
       </header>
-      <pre className={styles.text} dir="auto">
-        {all ? text : text.slice(0, SHORT)}
-        {!all && text.length > SHORT && (
-          <>
-            {"… "}
-            <button type="button" className={styles.all} onClick={() => setAll(true)}>
-              show all {count(text.length, "character")}
-            </button>
-          </>
-        )}
-        {text === "" && <span className="visually-hidden">empty completion</span>}
-      </pre>
+      <CompletionText text={row.text} words={words} fold={place.fold} open={open} />
       <div className={styles.said}>
         {rewards.map((result) => (
           <RewardSaid key={result.name} result={result} alone={rewards.length === 1} />
         ))}
       </div>
+      {open && (
+        <Suspense fallback={<div className={tokenStyles.waiting} />}>
+          <TokenStrip job={job} row={row} measure={place.tokens} onMeasure={(tokens) => go({ tokens })} />
+        </Suspense>
+      )}
       <footer>
         <span>{count(row.length, "token")}</span>
-        <span>{FINISH[row.finish_reason] ?? row.finish_reason}</span>
+        {truncated ? (
+          <span className={styles.truncated} title="The completion reached the token limit before it ended">
+            <span aria-hidden="true">✂ </span>truncated
+          </span>
+        ) : (
+          <span>{FINISH[row.finish_reason] ?? row.finish_reason}</span>
+        )}
+        <span className={styles.actions}>
+          <button type="button" onClick={() => clipboard.copy(row.text)}>
+            {clipboard.copied ? "copied" : "copy"}
+            <span className="visually-hidden"> completion {row.sample_no + 1}</span>
+          </button>
+          <button type="button" aria-expanded={open} onClick={onOpen}>
+            {open ? "close" : "tokens"}
+            <span className="visually-hidden"> of completion {row.sample_no + 1}</span>
+            <span aria-hidden="true">{open ? " ▴" : " ▸"}</span>
+          </button>
+        </span>
       </footer>
     </article>
   );

@@ -1,99 +1,158 @@
 import { SegmentedControl } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
-import { completionsQuery, type Split } from "@/api/jobs";
+import { useEffect, useMemo, useRef } from "react";
+import { isFinal, type JobStatus } from "@/api/jobs";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
-import { count, number } from "@/lib/format";
-import { CompletionCard } from "./CompletionCard";
+import { Notice } from "@/components/Notice";
+import { count } from "@/lib/format";
+import { useShortcuts } from "@/lib/shortcuts";
+import { AcrossSteps } from "./AcrossSteps";
 import styles from "./Completions.module.css";
-import { groupsOf } from "./groups";
-import { PromptView } from "./PromptView";
+import { chips, type Find, NO_FIND } from "./find";
+import { GroupView } from "./GroupView";
+import { onlyThese } from "./groups";
+import { HitBar } from "./HitBar";
+import { terms } from "./hits";
+import { NoneYet } from "./NoneYet";
+import { PromptList } from "./PromptList";
+import type { Go, Place } from "./place";
+import { Results } from "./Results";
+import { SearchBar } from "./SearchBar";
+import { SplitSwitch } from "./SplitSwitch";
 import { StepScrubber } from "./StepScrubber";
+import { neighbour } from "./steps";
+import { useHits } from "./use-hits";
+import { useStep } from "./use-step";
 
-export type Place = { step: number | undefined; split: Split; prompt: number | undefined };
+type Props = { job: string; status: JobStatus; place: Place; go: Go };
 
-type Props = { job: string; place: Place; onPlace: (place: Place) => void };
+/** The completions of a job: by step and prompt side by side, one prompt over steps, or found by a search. */
+export function Completions({ job, status, place, go }: Props) {
+  const live = !isFinal(status);
+  const view = useStep(job, live, place);
+  const { groups, steps, shown, missing, query } = view;
+  const field = useRef<HTMLInputElement>(null);
+  const searching = place.view === "results";
+  const hits = useHits(job, place.find, searching || chips(place.find).length > 0);
+  const words = useMemo(() => terms(place.find.q), [place.find.q]);
+  const listed = onlyThese(groups, place.only);
+  const group = groups.find((one) => one.prompt_no === place.prompt) ?? listed[0] ?? groups[0];
+  const here =
+    shown !== undefined && group && place.sample !== undefined
+      ? { split: place.split, step: shown, prompt_no: group.prompt_no, sample_no: place.sample }
+      : undefined;
+  const onHit = hits.isNarrowed && here !== undefined && hits.indexOf(here) >= 0;
 
-/** The completions of a step: choose step and prompt, read the group side by side, best first. */
-export function Completions({ job, place, onPlace }: Props) {
-  const { step, split, prompt } = place;
-  const completions = useQuery(completionsQuery(job, split, step));
-  const page = completions.data;
-  const groups = useMemo(() => groupsOf(page?.data ?? []), [page]);
-  const group = groups.find((one) => one.promptNo === prompt) ?? groups[0];
-  const head = group?.rows[0];
+  const onStep = (step: number | undefined) => go({ step, sample: undefined });
+  const onFind = (find: Find) => go({ find, view: "results" }, !searching);
+  const endSearch = () => go({ find: NO_FIND, view: "group" }, true);
+  const by = (way: 1 | -1) => {
+    const next = shown === undefined ? undefined : neighbour(steps, shown, way);
+    return next === undefined ? undefined : () => onStep(next);
+  };
+  const toggleSteps = () => go({ view: place.view === "steps" ? "group" : "steps" }, true);
+  useShortcuts("completions", {
+    n: searching ? undefined : by(1),
+    p: searching ? undefined : by(-1),
+    d: searching || !group ? undefined : toggleSteps,
+    g: place.view === "group" ? undefined : () => go({ view: "group", sample: undefined }, true),
+    "/": () => field.current?.focus(),
+  });
+  // What was found leads elsewhere: the head of the room comes back into view with the results.
+  useEffect(() => {
+    if (searching) field.current?.scrollIntoView({ block: "nearest" });
+  }, [searching]);
 
   return (
     <section aria-label="Completions">
       <div className={styles.head}>
         <h2>Completions</h2>
-        {page && page.total > 0 && (
+        {groups.length > 0 && !searching && (
           <small>
-            {count(page.total, "completion")} at this step, best first
-            {page.data.length < page.total && ` (the first ${page.data.length} are shown)`}
+            {count(
+              groups.reduce((sum, one) => sum + (one.rewards?.length ?? 0), 0),
+              "completion",
+            )}{" "}
+            of {count(groups.length, "prompt")} at this step
           </small>
         )}
-        <SegmentedControl
-          size="xs"
-          aria-label="Which rows"
-          value={split}
-          onChange={(value) => onPlace({ step: undefined, split: value as Split, prompt: undefined })}
-          data={[
-            { value: "train", label: "Training" },
-            { value: "held_out", label: "Held-out" },
-          ]}
-        />
+        <SearchBar find={place.find} onFind={onFind} onEnd={endSearch} field={field} />
+        {!searching && <SplitSwitch split={place.split} go={go} />}
       </div>
-      {completions.isError && !page && (
-        <Failure
-          title="Completions could not be loaded"
-          error={completions.error}
-          retry={() => void completions.refetch()}
-        />
-      )}
-      {page && !head && (
-        <Empty title="No completions yet">
-          {split === "train"
-            ? "They appear after the first step: what the model wrote, the reward it got, and why."
-            : "They appear after the first evaluation on held-out rows."}
-        </Empty>
-      )}
-      {page && group && head && (
+      {searching ? (
+        <Results job={job} place={place} hits={hits} words={words} onFind={onFind} onEnd={endSearch} />
+      ) : (
         <>
-          <StepScrubber
-            steps={page.steps ?? []}
-            step={step}
-            onStep={(next) => onPlace({ ...place, step: next })}
-          />
-          <fieldset className={styles.prompts} style={{ border: 0, padding: 0, margin: "0 0 10px" }}>
-            <legend className="visually-hidden">Prompt</legend>
-            {groups.map((one) => {
-              const words = `Prompt ${one.promptNo + 1}: ${one.kind}, mean reward ${number(one.mean)}`;
-              return (
-                <button
-                  key={one.promptNo}
-                  type="button"
-                  data-kind={one.kind}
-                  aria-pressed={one === group}
-                  aria-label={words}
-                  title={words}
-                  onClick={() => onPlace({ ...place, prompt: one.promptNo })}
-                >
-                  {one.promptNo + 1}
-                </button>
-              );
-            })}
-            <span>
-              prompt {group.promptNo + 1} of {groups.length}: {group.kind}, mean reward {number(group.mean)}
-            </span>
-          </fieldset>
-          <PromptView job={job} row={head} />
-          <div className={styles.group}>
-            {group.rows.map((row) => (
-              <CompletionCard key={`${row.step} ${row.prompt_no} ${row.sample_no}`} job={job} row={row} />
-            ))}
-          </div>
+          {query.isError && (
+            <Failure
+              title={query.data ? "New completions could not be loaded" : "Completions could not be loaded"}
+              error={query.error}
+              retry={() => void query.refetch()}
+            />
+          )}
+          {view.isEmpty && <NoneYet split={place.split} live={live} />}
+          {missing !== undefined && shown !== undefined && (
+            <Notice tone="info" title={`Step ${missing} has no completions`}>
+              The job may have gone back to an earlier step and not come here again. This is step {shown}, the
+              nearest.
+            </Notice>
+          )}
+          {hits.isNarrowed && <HitBar place={place} here={here} hits={hits} go={go} />}
+          {shown !== undefined && steps.length > 0 && (
+            <StepScrubber
+              steps={steps}
+              shown={shown}
+              following={view.following}
+              live={live}
+              onStep={onStep}
+            />
+          )}
+          {shown !== undefined && group && (
+            <div className={styles.room} aria-busy={view.isStale}>
+              <PromptList
+                groups={groups}
+                chosen={group}
+                only={place.only}
+                onOnly={(only) => go({ only, prompt: undefined, sample: undefined })}
+                // A person who picks a prompt reads it: the next step must not take it away.
+                onChoose={(one) =>
+                  go({ step: place.step ?? shown, prompt: one.prompt_no, sample: undefined })
+                }
+              />
+              <div className={styles.main}>
+                <SegmentedControl
+                  size="xs"
+                  aria-label="What to see of the prompt"
+                  className={styles.views}
+                  value={place.view}
+                  onChange={(value) => go({ view: value as Place["view"] }, true)}
+                  data={[
+                    { value: "group", label: "This step" },
+                    { value: "steps", label: "Across steps" },
+                  ]}
+                />
+                {place.view === "steps" ? (
+                  <AcrossSteps job={job} group={group} place={place} go={go} />
+                ) : (
+                  <GroupView
+                    job={job}
+                    step={shown}
+                    group={group}
+                    place={place}
+                    words={words}
+                    go={go}
+                    keysAreTaken={onHit}
+                  />
+                )}
+              </div>
+            </div>
+          )}
+          {!query.data && !query.isError && (
+            <div className={styles.waits} role="status" aria-label="Loading" />
+          )}
+          {shown !== undefined && steps.length > 0 && groups.length === 0 && !view.isStale && (
+            <Empty title="Nothing at this step">This step has no completions of these rows.</Empty>
+          )}
         </>
       )}
     </section>

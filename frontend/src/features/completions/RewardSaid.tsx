@@ -1,6 +1,7 @@
-import type { RewardResult } from "@/api/jobs";
+import type { RewardResult } from "@/api/completions";
 import { number } from "@/lib/format";
-import styles from "./Completions.module.css";
+import styles from "./Card.module.css";
+import { head, visible } from "./text";
 
 const STATUS: Record<string, string> = {
   not_applicable: "does not apply to this row",
@@ -22,41 +23,58 @@ const STATUS: Record<string, string> = {
 
 export const statusWords = (status: string) => STATUS[status] ?? status.replaceAll("_", " ");
 
-/** What one reward said about a completion: parts, reason, prints, or how it failed. */
+/** Characters of a reason, message or print that are drawn; rewards may say a lot. */
+const LONGEST = 20_000;
+const shown = (text: string) =>
+  visible(
+    text.length > LONGEST ? `${head(text, LONGEST)}\n… (${text.length - LONGEST} more characters)` : text,
+  );
+
 type Said = Pick<RewardResult, "name" | "status" | "value" | "parts" | "reason" | "message" | "prints">;
 
+/** What one reward said about a completion: parts, reason, prints, or how it failed. */
 export function RewardSaid({ result, alone }: { result: Said; alone: boolean }) {
   const parts = Object.entries(result.parts ?? {});
-  const failed = result.status !== "ok" && result.status !== "not_applicable";
+  const applies = result.status !== "not_applicable";
+  const failed = result.status !== "ok" && applies;
   return (
-    <>
-      {(!alone || failed || result.status === "not_applicable") && (
+    <div className={styles.reward}>
+      {(!alone || failed || !applies) && (
         <p className={failed ? styles.error : undefined}>
-          {result.name} {result.status === "ok" ? number(result.value) : statusWords(result.status)}
+          <b>{result.name}</b> {result.status === "ok" ? number(result.value) : statusWords(result.status)}
         </p>
       )}
       {parts.length > 0 && (
-        <div className={styles.parts}>
+        <dl className={styles.parts}>
           {parts.map(([name, value]) => (
-            <span key={name}>
-              {name} {number(value)}
-            </span>
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{number(value)}</dd>
+            </div>
           ))}
-        </div>
+        </dl>
       )}
-      {result.reason && <p>{result.reason}</p>}
+      {result.reason && (
+        <p className={styles.reason} dir="auto">
+          {shown(result.reason)}
+        </p>
+      )}
       {result.message && (
         <details open>
           <summary>message</summary>
-          <pre>{result.message}</pre>
+          <pre tabIndex={0} dir="auto">
+            {shown(result.message)}
+          </pre>
         </details>
       )}
       {result.prints && (
         <details>
           <summary>prints</summary>
-          <pre>{result.prints}</pre>
+          <pre tabIndex={0} dir="auto">
+            {shown(result.prints)}
+          </pre>
         </details>
       )}
-    </>
+    </div>
   );
 }

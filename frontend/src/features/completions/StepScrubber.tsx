@@ -1,43 +1,113 @@
 import { useDebouncedCallback } from "@mantine/hooks";
-import { useState } from "react";
+import { type KeyboardEvent, useEffect, useState } from "react";
 import styles from "./Completions.module.css";
+import { indexOfStep, nearest, neighbour } from "./steps";
 
 type Props = {
   steps: readonly number[];
+  shown: number;
+  /** New steps are shown as they come. */
+  following: boolean;
+  live: boolean;
   /** Undefined follows the newest step. */
-  step: number | undefined;
   onStep: (step: number | undefined) => void;
 };
 
 const SETTLE_MS = 120;
 
-/** Moves over the steps that have completions; its right end follows the newest. */
-export function StepScrubber({ steps, step, onStep }: Props) {
+/** The number of the step as a field; Enter goes to the nearest step that has completions. */
+function StepField({ steps, shown, onStep }: Pick<Props, "steps" | "shown" | "onStep">) {
+  const [typed, setTyped] = useState(String(shown));
+  useEffect(() => setTyped(String(shown)), [shown]);
+  const settle = () => {
+    const step = nearest(steps, Number(typed));
+    if (typed.trim() === "" || step === undefined || !Number.isFinite(Number(typed))) setTyped(String(shown));
+    else {
+      setTyped(String(step));
+      if (step !== shown) onStep(step);
+    }
+  };
+  return (
+    <input
+      className={styles.number}
+      inputMode="numeric"
+      aria-label="Go to step"
+      value={typed}
+      onChange={(event) => setTyped(event.currentTarget.value)}
+      onFocus={(event) => event.currentTarget.select()}
+      onBlur={settle}
+      onKeyDown={(event: KeyboardEvent) => event.key === "Enter" && settle()}
+    />
+  );
+}
+
+/** Moves over the steps that have completions. */
+export function StepScrubber({ steps, shown, following, live, onStep }: Props) {
   const [held, setHeld] = useState<number | null>(null);
   const settle = useDebouncedCallback((at: number) => {
     setHeld(null);
-    onStep(at >= steps.length - 1 ? undefined : steps[at]);
+    onStep(steps[at]);
   }, SETTLE_MS);
-  const known = step === undefined ? -1 : steps.indexOf(step);
-  const at = Math.min(held ?? (known < 0 ? steps.length - 1 : known), steps.length - 1);
-  const newest = at === steps.length - 1;
+  const at = Math.min(held ?? Math.max(0, indexOfStep(steps, shown)), steps.length - 1);
+  const step = steps[at] ?? shown;
+  const last = steps.at(-1);
+  const [earlier, later] = [neighbour(steps, shown, -1), neighbour(steps, shown, 1)];
   return (
     <div className={styles.scrub}>
-      <output>Step {steps[at]}</output>
+      <span className={styles.where}>
+        <span aria-hidden="true">Step</span>
+        <button
+          type="button"
+          className={styles.arrow}
+          aria-label="Previous step"
+          title="Previous step (p)"
+          disabled={earlier === undefined}
+          onClick={() => onStep(earlier)}
+        >
+          ‹
+        </button>
+        <StepField steps={steps} shown={step} onStep={onStep} />
+        <button
+          type="button"
+          className={styles.arrow}
+          aria-label="Next step"
+          title="Next step (n)"
+          disabled={later === undefined}
+          onClick={() => onStep(later)}
+        >
+          ›
+        </button>
+      </span>
       <input
         type="range"
         aria-label="Step"
-        aria-valuetext={`step ${steps[at]}${newest ? ", the newest" : ""}`}
+        aria-valuetext={`step ${step} of ${last}`}
         min={0}
-        max={steps.length - 1}
-        value={at}
+        max={Math.max(1, steps.length - 1)}
+        disabled={steps.length < 2}
+        value={steps.length < 2 ? 1 : at}
         onChange={(event) => {
           const target = Number(event.currentTarget.value);
           setHeld(target);
           settle(target);
         }}
       />
-      <span>{newest ? "newest" : `of ${steps.at(-1)}`}</span>
+      <span className={styles.of}>of {last}</span>
+      <button
+        type="button"
+        className={styles.newest}
+        aria-pressed={following}
+        title={
+          following
+            ? "New steps are shown as they come; choose a step to stay there"
+            : live
+              ? "Show the newest step, and each new one as it comes"
+              : "Show the last step"
+        }
+        onClick={() => onStep(following ? shown : undefined)}
+      >
+        {live ? (following ? "Following newest" : "Follow newest") : "Last step"}
+      </button>
     </div>
   );
 }

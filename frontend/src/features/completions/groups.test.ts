@@ -1,24 +1,85 @@
-import { expect, it } from "vitest";
-import type { CompletionRow } from "@/api/jobs";
-import { groupsOf } from "./groups";
+import { describe, expect, it } from "vitest";
+import type { Completion, GroupHead } from "@/api/completions";
+import { dots, judge, onlyThese, rewardScale, sortCompletions } from "./groups";
 
-const row = (prompt_no: number, sample_no: number, reward: number | null, advantage: number | null = null) =>
-  ({ prompt_no, sample_no, reward, advantage }) as CompletionRow;
-
-it("makes groups by prompt, the best completion first", () => {
-  const [first, second] = groupsOf([row(1, 0, 1), row(0, 0, 0, -0.7), row(0, 1, 1, 0.7)]);
-  expect(first?.promptNo).toBe(0);
-  expect(first?.rows.map((one) => one.sample_no)).toEqual([1, 0]);
-  expect(second?.rows).toHaveLength(1);
+const head = (prompt_no: number, rewards: (number | null)[]): GroupHead => ({
+  prompt_no,
+  prompt_hash: `h${prompt_no}`,
+  row_index: prompt_no,
+  prompt: "",
+  rewards,
 });
 
-it("says whether a group can teach, leaving out completions without a reward", () => {
-  const kinds = groupsOf([
-    ...[row(0, 0, 1), row(0, 1, 1), row(0, 2, null)],
-    ...[row(1, 0, 0), row(1, 1, 0)],
-    ...[row(2, 0, 0), row(2, 1, 1)],
-    ...[row(3, 0, null)],
-  ]);
-  expect(kinds.map((group) => group.kind)).toEqual(["all right", "all wrong", "mixed", "no reward"]);
-  expect(kinds.map((group) => group.mean)).toEqual([1, 0, 0.5, null]);
+const GROUPS = [
+  head(0, [1, 1, null]),
+  head(1, [0, 0]),
+  head(2, [0, 1, 0.5]),
+  head(3, [null]),
+  head(4, [0.3, 0.3]),
+  head(5, [-1, -1]),
+].map(judge);
+
+describe("a group", () => {
+  it("says whether it can teach, leaving out completions without a reward", () => {
+    expect(GROUPS.map((group) => group.kind)).toEqual([
+      "all right",
+      "all wrong",
+      "mixed",
+      "no reward",
+      "all right",
+      "all wrong",
+    ]);
+  });
+
+  it("has the smallest, mean and largest reward", () => {
+    expect(GROUPS.map(({ low, mean, high }) => [low, mean, high])).toEqual([
+      [1, 1, 1],
+      [0, 0, 0],
+      [0, 0.5, 1],
+      [null, null, null],
+      [0.3, 0.3, 0.3],
+      [-1, -1, -1],
+    ]);
+  });
+
+  it("is found by what it is", () => {
+    const numbers = (only: Parameters<typeof onlyThese>[1]) =>
+      onlyThese(GROUPS, only).map((g) => g.prompt_no);
+    expect(numbers("all")).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(numbers("signal")).toEqual([2]);
+    expect(numbers("right")).toEqual([0, 4]);
+    expect(numbers("wrong")).toEqual([1, 5]);
+  });
+});
+
+describe("the strip of rewards", () => {
+  it("has a scale that always has a width and contains 0", () => {
+    expect(rewardScale(GROUPS)).toEqual([-1, 1]);
+    expect(rewardScale([])).toEqual([0, 1]);
+    expect(rewardScale([judge(head(0, [0.2]))])).toEqual([0, 1]);
+    expect(rewardScale([judge(head(0, [5, 7]))])).toEqual([0, 7]);
+    expect(rewardScale([judge(head(0, [-3, -2]))])).toEqual([-3, 0]);
+  });
+
+  it("puts equal rewards on one dot and leaves missing ones out", () => {
+    expect(dots([0, 0, 1, null], [0, 1])).toEqual([
+      { at: 0, share: 0.5 },
+      { at: 1, share: 0.25 },
+    ]);
+  });
+});
+
+describe("the order of completions", () => {
+  const row = (sample_no: number, reward: number | null, length: number, advantage: number | null = null) =>
+    ({ sample_no, reward, length, advantage }) as Completion;
+  const rows = [row(2, 1, 5, 0.7), row(0, 0, 9, -0.7), row(3, null, 7), row(1, 1, 5, 0.7)];
+  const numbers = (sort: Parameters<typeof sortCompletions>[1]) =>
+    sortCompletions(rows, sort).map((one) => one.sample_no);
+
+  it("puts those without a value last and equals as they were sampled", () => {
+    expect(numbers("advantage")).toEqual([1, 2, 0, 3]);
+    expect(numbers("reward")).toEqual([1, 2, 0, 3]);
+    expect(numbers("length")).toEqual([0, 3, 1, 2]);
+    expect(numbers("sampled")).toEqual([0, 1, 2, 3]);
+  });
 });

@@ -1,0 +1,125 @@
+import { useQuery } from "@tanstack/react-query";
+import { groupQuery } from "@/api/completions";
+import { isFinal, type JobStatus } from "@/api/jobs";
+import { Failure } from "@/components/Failure";
+import { count } from "@/lib/format";
+import cardStyles from "./Card.module.css";
+import { CompletionCard } from "./CompletionCard";
+import styles from "./Completions.module.css";
+import { sortCompletions } from "./groups";
+import { NoneYet } from "./NoneYet";
+import { PromptView } from "./PromptView";
+import type { Go, Place } from "./place";
+import { SplitSwitch } from "./SplitSwitch";
+import { StepScrubber } from "./StepScrubber";
+import { useStep } from "./use-step";
+
+type Props = {
+  job: string;
+  status: JobStatus;
+  place: Place;
+  go: Go;
+  /** Opens the room of completions, with a change of place. */
+  onRead: (change: Partial<Place>) => void;
+};
+
+const MOST = 8;
+const STAND_INS = [1, 2, 3, 4];
+
+/** Under the curves: one prompt of a step, its best completions first; the room of completions has the rest. */
+export function BriefCompletions({ job, status, place, go, onRead }: Props) {
+  const live = !isFinal(status);
+  const view = useStep(job, live, place);
+  const { groups, steps, shown, query } = view;
+  const at = Math.max(
+    0,
+    groups.findIndex((one) => one.prompt_no === place.prompt),
+  );
+  const group = groups[at];
+  const key = { split: place.split, step: shown ?? 0, prompt_no: group?.prompt_no ?? 0 };
+  const detail = useQuery({ ...groupQuery(job, key), enabled: shown !== undefined && group !== undefined });
+  const rows = sortCompletions(detail.data?.completions ?? [], "advantage");
+  const here = { step: shown, prompt: group?.prompt_no };
+  const choose = (no: number | undefined) => go({ step: place.step ?? shown, prompt: no, sample: undefined });
+  const failed = [query, detail].find((one) => one.isError && !one.data);
+  return (
+    <section aria-label="Completions">
+      <div className={styles.head}>
+        <h2>Completions</h2>
+        {group && <small>{count(group.rewards?.length ?? 0, "completion")} of this prompt, best first</small>}
+        <SplitSwitch split={place.split} go={go} />
+        <button
+          type="button"
+          className={styles.newest}
+          onClick={() => onRead({ ...here, sample: undefined })}
+        >
+          Read and search all
+        </button>
+      </div>
+      {failed?.error && (
+        <Failure
+          title="Completions could not be loaded"
+          error={failed.error}
+          retry={() => void failed.refetch()}
+        />
+      )}
+      {view.isEmpty && <NoneYet split={place.split} live={live} />}
+      {shown !== undefined && group && (
+        <>
+          <StepScrubber
+            steps={steps}
+            shown={shown}
+            following={view.following}
+            live={live}
+            onStep={(step) => go({ step, sample: undefined })}
+          />
+          <div className={styles.main}>
+            <div className={styles.step}>
+              <button
+                type="button"
+                className={styles.arrow}
+                aria-label="Previous prompt"
+                disabled={at === 0}
+                onClick={() => choose(groups[at - 1]?.prompt_no)}
+              >
+                ‹
+              </button>
+              <span>
+                prompt {at + 1} of {groups.length}: {group.kind}
+              </span>
+              <button
+                type="button"
+                className={styles.arrow}
+                aria-label="Next prompt"
+                disabled={at + 1 >= groups.length}
+                onClick={() => choose(groups[at + 1]?.prompt_no)}
+              >
+                ›
+              </button>
+            </div>
+            {detail.data ? <PromptView group={detail.data} /> : <div className={styles.promptWaits} />}
+            <div className={cardStyles.group} aria-busy={detail.isPlaceholderData || view.isStale}>
+              {rows.slice(0, MOST).map((row) => (
+                <CompletionCard
+                  key={row.sample_no}
+                  job={job}
+                  row={row}
+                  place={place}
+                  words={[]}
+                  open={false}
+                  go={go}
+                  onOpen={() => onRead({ ...here, sample: row.sample_no })}
+                />
+              ))}
+              {!detail.data && STAND_INS.map((n) => <div key={n} className={styles.cardWaits} />)}
+            </div>
+            {rows.length > MOST && (
+              <small>{count(rows.length - MOST, "more completion")} in the room of completions</small>
+            )}
+          </div>
+        </>
+      )}
+      {!query.data && !query.isError && <div className={styles.waits} role="status" aria-label="Loading" />}
+    </section>
+  );
+}

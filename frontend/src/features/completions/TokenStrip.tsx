@@ -1,0 +1,78 @@
+import { SegmentedControl } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { type Completion, completionQuery } from "@/api/completions";
+import { Failure } from "@/components/Failure";
+import { MEASURES, type Measure, SCALES, summary, valuesOf } from "./scales";
+import { TokenCells } from "./TokenCells";
+import styles from "./Tokens.module.css";
+import { TokenTable } from "./TokenTable";
+
+type Props = { job: string; row: Completion; measure: Measure; onMeasure: (measure: Measure) => void };
+
+const WHY_NOT: Record<Measure, string> = {
+  logprob: "The sampler recorded no log-probabilities.",
+  entropy: "No entropies are recorded here: held-out completions are not scored by the trainer.",
+  gap: "No trainer log-probabilities are recorded here: held-out completions are not scored by the trainer.",
+};
+
+function Legend({ measure }: { measure: Measure }) {
+  return (
+    <ul className={styles.legend} aria-label={`${SCALES[measure].title}, nat`}>
+      {SCALES[measure].legend.map((words, i) => (
+        <li key={words}>
+          <span className={styles.swatch} data-level={i} data-measure={measure} aria-hidden="true" />
+          {words}
+        </li>
+      ))}
+      <li>nat</li>
+      {measure === "gap" && <li>dashed: trainer lower</li>}
+    </ul>
+  );
+}
+
+/** The tokens of a completion as they were sampled (never tokenised again), shaded by one of three measures. */
+export default function TokenStrip({ job, row, measure, onMeasure }: Props) {
+  const detail = useQuery(completionQuery(job, row));
+  const [asTable, setAsTable] = useState(false);
+  const found = detail.data;
+  const values = useMemo(() => found && valuesOf(found, measure), [found, measure]);
+  const tokens = found?.tokens ?? [];
+  if (detail.isError)
+    return (
+      <Failure title="Tokens could not be loaded" error={detail.error} retry={() => void detail.refetch()} />
+    );
+  if (!found) return <div className={styles.waiting} role="status" aria-label="Loading tokens" />;
+  return (
+    <section className={styles.strip} aria-label={`Tokens of completion ${row.sample_no + 1}`}>
+      <div className={styles.head}>
+        <SegmentedControl
+          size="xs"
+          aria-label="Shade tokens by"
+          value={measure}
+          onChange={(value) => onMeasure(value as Measure)}
+          data={MEASURES.map((value) => ({ value, label: SCALES[value].name }))}
+        />
+        <Legend measure={measure} />
+        <button
+          type="button"
+          className={styles.toggle}
+          aria-pressed={asTable}
+          onClick={() => setAsTable(!asTable)}
+        >
+          table
+        </button>
+      </div>
+      <p className={styles.meaning}>
+        {values ? `${SCALES[measure].meaning} ${summary(values, measure)}` : WHY_NOT[measure]}
+      </p>
+      {tokens.length === 0 ? (
+        <p className={styles.meaning}>No tokens are recorded for this completion.</p>
+      ) : asTable ? (
+        <TokenTable completion={found} />
+      ) : (
+        <TokenCells completion={found} values={values} measure={measure} />
+      )}
+    </section>
+  );
+}
