@@ -17,6 +17,7 @@ from backend.rewards import repository
 from reinforge.errors import InvalidInput, NotFound, Unavailable
 from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.resources import RewardCreate, RewardTest, RewardTestResult
+from reinforge.schemas.rewards import RewardCheckResult, RewardEntry, RewardProblem
 
 VALIDATE_SECONDS = 20.0
 _SCORE_MARGIN_SECONDS = 15.0
@@ -89,6 +90,22 @@ async def load(calls: Calls, sources: Sequence[Source]) -> tuple[list[Loaded], s
         refusal = None if error is None else invalid_reward(asked, error)
         loaded.append(Loaded(list(found.get("entries") or []), refusal))
     return loaded, answer.get("jail")
+
+
+async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResult:
+    """What a source defines, or what is wrong with it. Raises Unavailable, InvalidInput `reward_too_large`."""
+    [loaded], jail = await load(calls, [Source("reward", source, entry)])
+    if loaded.error is None:
+        found = [RewardEntry.model_validate(each) for each in loaded.entries]
+        return RewardCheckResult(ok=True, entries=found, jail=jail)
+    detail = loaded.error.errors[0]
+    problem = RewardProblem(
+        message=detail["message"],
+        line=detail["line"],
+        column=detail["column"],
+        hint=None if detail["line"] else loaded.error.hint,
+    )
+    return RewardCheckResult(ok=False, problems=[problem], jail=jail)
 
 
 def invalid_reward(asked: Source, error: dict[str, Any]) -> InvalidInput:

@@ -4,7 +4,9 @@ from fastapi import APIRouter
 
 from backend.auth import Reader, Writer
 from backend.calls import CallsDep
+from backend.rewards import service
 from backend.strict_json import StrictRoute
+from reinforge import reward_templates
 from reinforge.schemas.common import Page
 from reinforge.schemas.rewards import RewardCheck, RewardCheckResult, RewardTemplate
 
@@ -13,11 +15,11 @@ router = APIRouter(prefix="/api/v1", tags=["rewards"], route_class=StrictRoute)
 
 @router.get("/rewards/templates", operation_id="listRewardTemplates")
 async def templates(who: Reader) -> Page[RewardTemplate]:
-    """Rewards to start from."""
-    raise NotImplementedError
+    """Rewards to start from, simple ones first."""
+    return Page(data=list(reward_templates.templates()))
 
 
 @router.post("/rewards/check", operation_id="checkRewardSource")
 async def check(body: RewardCheck, calls: CallsDep, who: Writer) -> RewardCheckResult:
     """Load a source in the sandbox: its functions, or what is wrong on which line. Nothing is stored."""
-    raise NotImplementedError
+    return await service.check(calls, body.source, body.entry)

@@ -7,6 +7,7 @@ from typing import Any
 from reinforge.client.paging import iterate
 from reinforge.client.transport import WORKER_SECONDS, Transport
 from reinforge.schemas.resources import RewardDetail, RewardSummary, RewardTestResult
+from reinforge.schemas.rewards import RewardCheckResult
 
 
 class Rewards:
@@ -46,6 +47,13 @@ class Rewards:
 
     def get(self, id: str) -> RewardDetail:
         return RewardDetail.model_validate(self._transport.get(f"/rewards/{id}"))
+
+    def check(self, source: str, *, entry: str | None = None) -> RewardCheckResult:
+        """Load code in the sandbox without storing it: its functions, or what is wrong on which line."""
+        body = {"source": source, "entry": entry}
+        return RewardCheckResult.model_validate(
+            self._transport.post("/rewards/check", body, at_least=WORKER_SECONDS)
+        )
 
     def test(
         self,

@@ -43,6 +43,8 @@ class RewardTemplate(Response):
     title: str
     description: str
     source: str
+    granularity: Literal["sample", "group", "batch"] = "sample"
+    """What one call has to see."""
     columns: list[str] = []
     """Columns of the dataset that it reads as `item.<column>`."""
     example_item: dict[str, Any] = {}

@@ -411,7 +411,7 @@ export interface paths {
         };
         /**
          * Templates
-         * @description Rewards to start from.
+         * @description Rewards to start from, simple ones first.
          */
         get: operations["listRewardTemplates"];
         put?: never;
@@ -782,7 +782,11 @@ export interface paths {
         };
         /**
          * Search Completions
-         * @description Completions of all steps by words and numbers; `q` as web searches are written ("exact words", -without).
+         * @description Completions of all steps by words and numbers; all that is given has to hold.
+         *
+         *     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Words of letters and digits are
+         *     found as words; anything else, such as `<think>` or `"12 + 30"`, as it stands. In any case, and in the first 2,000
+         *     characters of a completion. Completions without a reward come last in the order of rewards.
          */
         get: operations["searchCompletions"];
         put?: never;
@@ -3766,6 +3770,12 @@ export interface components {
             description: string;
             /** Source */
             source: string;
+            /**
+             * Granularity
+             * @default sample
+             * @enum {string}
+             */
+            granularity?: "sample" | "group" | "batch";
             /**
              * Columns
              * @default []

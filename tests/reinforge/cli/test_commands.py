@@ -233,3 +233,19 @@ def test_login_stores_the_key_for_its_owner_alone(
 def test_the_installed_command_is_the_one_that_explains_errors() -> None:
     (command,) = importlib.metadata.entry_points(group="console_scripts", name="reinforge")
     assert command.value == "reinforge.cli.main:main"
+
+
+def test_a_reward_is_written_from_a_template_and_never_over_a_file(stub: StubServer, tmp_path: Path) -> None:
+    listed = run(stub, "reward", "templates", "--json")
+    assert "exact_answer" in [each["id"] for each in json.loads(listed.stdout)]
+    done = run(stub, "reward", "new", "mine", "--template", "shorter_wins", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "mine.py\n")
+    assert "--granularity group" in done.stderr
+    text = (tmp_path / "mine.py").read_text()
+    assert "def shorter_wins(" in text
+    again = run(stub, "reward", "new", "mine", cwd=tmp_path)
+    assert (again.returncode, (tmp_path / "mine.py").read_text()) == (2, text)
+    unknown = run(stub, "reward", "new", "other", "--template", "nope", cwd=tmp_path)
+    assert unknown.returncode == 5
+    assert "exact_answer" in unknown.stderr
+    assert stub.seen == []

@@ -1,0 +1,30 @@
+"""A backend with a real calls worker in front of a real sandbox."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from reinforge.schemas.worker_door import CallKind
+from tests.backend.server import WORKER_TOKEN, Backend
+from tests.worker.sandbox.harness import running_daemon
+from worker.calls import CallWorker
+from worker.door import Door
+from worker.models.sources import ModelStore
+
+KINDS: list[CallKind] = ["validate", "score"]
+
+
+@pytest.fixture(scope="module")
+def lane(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    """The backend with a calls worker that has a sandbox."""
+    with running_daemon() as daemon:
+        backend.register("wrk_real", "calls")
+        models = ModelStore(tmp_path_factory.mktemp("models"))
+        worker = CallWorker(Door(backend.url, WORKER_TOKEN), "wrk_real", models, daemon.socket)
+        thread = threading.Thread(target=worker.loop, args=(KINDS, 0.3))
+        thread.start()
+        yield backend
+        worker.stop.set()
+        thread.join(10)
+        backend.sql("DELETE FROM worker WHERE id = 'wrk_real'")

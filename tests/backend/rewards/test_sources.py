@@ -1,0 +1,59 @@
+"""Checking sources in a real sandbox without storing them, and the templates that people start from."""
+
+import pytest
+
+from reinforge.reward_templates import templates
+from tests.backend.server import Backend
+
+
+def check(backend: Backend, source: str, **fields: str) -> dict[str, object]:
+    before = backend.sql("SELECT count(*) FROM reward_revision")
+    response = backend.api.post("/rewards/check", json={"source": source, **fields})
+    assert response.status_code == 200, response.text
+    assert backend.sql("SELECT count(*) FROM reward_revision") == before
+    found: dict[str, object] = response.json()
+    return found
+
+
+def test_a_good_source_lists_its_functions_with_their_lines(lane: Backend) -> None:
+    source = "import re\n\ndef grade(sample, item): ...\n\ndef every(prompts, completions, **columns): ...\n"
+    found = check(lane, source)
+    assert (found["ok"], found["problems"], found["jail"] in ("L", "N")) == (True, [], True)
+    assert found["entries"] == [
+        {"name": "grade", "spelling": "openai", "line": 3},
+        {"name": "every", "spelling": "trl", "line": 5},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "column", "says"),
+    [
+        ("def grade(sample, item):\n    return 1 +* 2\n", 2, 15, "SyntaxError"),
+        ("import json\nimport nowhere\n", 2, None, "nowhere"),
+        ("x = 1\n", None, None, "no reward function"),
+        ("", None, None, "no reward function"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(
+    lane: Backend, source: str, line: int | None, column: int | None, says: str
+) -> None:
+    found = check(lane, source)
+    assert (found["ok"], found["entries"]) == (False, [])
+    [problem] = found["problems"]  # type: ignore[misc]
+    assert (problem["line"], problem["column"]) == (line, column)
+    assert says in problem["message"]
+    assert (problem["hint"] is None) == (line is not None)
+
+
+def test_a_named_function_has_to_be_there(lane: Backend) -> None:
+    source = "def grade(sample, item): ...\n"
+    assert check(lane, source, entry="grade")["ok"]
+    [problem] = check(lane, source, entry="other")["problems"]  # type: ignore[misc]
+    assert "other" in problem["message"]
+
+
+def test_templates_need_no_worker(backend: Backend) -> None:
+    with backend.add_key("viewer") as viewer:
+        found = viewer.get("/rewards/templates").json()["data"]
+        assert [each["id"] for each in found] == [each.id for each in templates()]
+        assert viewer.post("/rewards/check", json={"source": ""}).status_code == 403
