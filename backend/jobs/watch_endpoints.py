@@ -1,6 +1,6 @@
 """What is recorded of a job: metrics, completions, checkpoints, logs, findings, events and the live stream."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -9,7 +9,7 @@ from backend.auth import Reader
 from backend.conditional import unchanged
 from backend.database import DatabaseDep, Session
 from backend.events import HubDep
-from backend.jobs import completions, metrics, repository, stream
+from backend.jobs import completions, metrics, repository, search, stream
 from backend.jobs.object_cache import ObjectCacheDep
 from backend.jobs.view import checkpoint_view
 from backend.strict_json import StrictRoute
@@ -33,6 +33,7 @@ LARGEST = 2**53
 Number = Annotated[int, Path(ge=0, le=LARGEST)]
 After = Annotated[int, Query(ge=0, le=LARGEST)]
 Step = Annotated[int | None, Query(ge=0, le=LARGEST)]
+Reward = Annotated[float | None, Query(allow_inf_nan=False)]
 Many = Annotated[int, Query(ge=1, le=1000)]
 
 
@@ -89,21 +90,41 @@ async def search_completions(
     q: Annotated[str | None, Query(max_length=500)] = None,
     split: completions.Split | None = None,
     prompt_hash: str | None = None,
-    step_from: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
-    step_to: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
-    reward_min: float | None = None,
-    reward_max: float | None = None,
-    advantage: Literal["positive", "negative", "zero", "none"] | None = None,
+    step_from: Step = None,
+    step_to: Step = None,
+    reward_min: Reward = None,
+    reward_max: Reward = None,
+    advantage: search.Advantage | None = None,
     finish_reason: str | None = None,
     failed: bool | None = None,
-    length_min: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
-    length_max: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
-    sort: Literal["step", "-step", "reward", "-reward", "length", "-length"] = "-step",
+    length_min: Step = None,
+    length_max: Step = None,
+    sort: search.Sort = "-step",
     limit: Many = 50,
     after: str | None = None,
 ) -> CompletionHits:
-    """Completions of all steps by words and numbers; `q` as web searches are written ("exact words", -without)."""
-    raise NotImplementedError
+    """Completions of all steps by words and numbers; all that is given has to hold.
+
+    `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Words of letters and digits are
+    found as words; anything else, such as `<think>` or `"12 + 30"`, as it stands. In any case, and in the first 2,000
+    characters of a completion. Completions without a reward come last in the order of rewards.
+    """
+    await repository.find(session, who.project_id, id)
+    filters = search.Filters(
+        q=q,
+        split=split,
+        prompt_hash=prompt_hash,
+        step_from=step_from,
+        step_to=step_to,
+        reward_min=reward_min,
+        reward_max=reward_max,
+        advantage=advantage,
+        finish_reason=finish_reason,
+        failed=failed,
+        length_min=length_min,
+        length_max=length_max,
+    )
+    return await search.find(session, id, filters, sort=sort, limit=limit, after=after)
 
 
 @router.get("/jobs/{id}/groups/{split}/{step}/{prompt_no}", operation_id="getGroup")

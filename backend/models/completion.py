@@ -1,9 +1,13 @@
 """Completions: a narrow row each; texts, tokens and reward results are in the step's Parquet object."""
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, Index
+from sqlalchemy import Computed, ForeignKey, ForeignKeyConstraint, Index, text
+from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base
+
+_NO_WORD = r"[\u0001-/:-@\[-`{-\u00bf\u00d7\u00f7\u2000-\u2bff\u3000-\u303f\ufe30-\ufe4f\uff00-\uff0f\U0001f000-\U0001faff]+"
+_WORDS = f"to_tsvector('simple'::regconfig, regexp_replace(text, '{_NO_WORD}', ' ', 'g'))"
 
 
 class StepRollouts(Base):
@@ -30,6 +34,14 @@ class Completion(Base):
             ondelete="CASCADE",
         ),
         Index("ix_completion_prompt", "job_id", "prompt_hash"),
+        # Numbers are filtered, sorted and counted without touching the rows, whose texts make the table large.
+        Index(
+            "ix_completion_search",
+            *("job_id", "step", "split", "prompt_no", "sample_no"),
+            postgresql_include=["reward", "advantage", "length", "finish_reason"],
+        ),
+        Index("ix_completion_failed", "job_id", "step", postgresql_where=text("error IS NOT NULL")),
+        Index("ix_completion_words", "words", postgresql_using="gin"),
     )
 
     job_id: Mapped[str] = mapped_column(primary_key=True)
@@ -46,3 +58,7 @@ class Completion(Base):
     error: Mapped[str | None]
     text: Mapped[str]
     """First 2,000 characters."""
+    words: Mapped[str] = mapped_column(
+        TSVECTOR, Computed(_WORDS, persisted=True), deferred=True, deferred_raiseload=True
+    )
+    """For search. Punctuation and symbols count as space: else `+30`, `a.b` and `ten—one` would be single words."""
