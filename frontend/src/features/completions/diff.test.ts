@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { compare, tell } from "./diff";
+
+const BEFORE = "<think>7+5=12</think> <answer>122</answer>";
+const AFTER = "<think>7+5=12, carry 1</think> <answer>132</answer>";
+
+async function changes(before: string, after: string) {
+  const found = await compare(before, after);
+  if (!found) throw new Error("given up");
+  return found;
+}
+
+describe("a word diff", () => {
+  it("has both texts in it", async () => {
+    const found = await changes(BEFORE, AFTER);
+    const without = (kind: string) =>
+      found
+        .filter((change) => change.kind !== kind)
+        .map((change) => change.text)
+        .join("");
+    expect(without("added")).toBe(BEFORE);
+    expect(without("removed")).toBe(AFTER);
+    expect(found.filter((change) => change.kind === "removed").map((change) => change.text)).toEqual(["122"]);
+  });
+
+  it("is told in words", async () => {
+    expect(tell(await changes("a b c", "a x c d"))).toBe("1 word removed, 2 words added, 2 unchanged.");
+    expect(tell(await changes(AFTER, AFTER))).toBe("The texts are equal.");
+    expect(tell(await changes("", ""))).toBe("The texts are equal.");
+  });
+});
