@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -22,6 +23,14 @@ class DoorState:
     commands: list[dict[str, str]] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    chunks: dict[str, dict[int, list[dict[str, Any]]]] = field(default_factory=dict)
+    """Call id → sequence → events."""
+    posts: list[tuple[str, int, float]] = field(default_factory=list)
+    """Call, number of events and time of every post of a chunk."""
+    hung_up: set[str] = field(default_factory=set)
+    """Calls that nobody waits for any more."""
+    forget_chunks: int = 0
+    """So many chunks are stored but answered with 503."""
     lease_seconds: float = 30.0
     away: bool = False
     """Answer everything with 503."""
@@ -138,6 +147,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._records(body)
             case ["calls", "next"]:
                 self._next_call(body)
+            case ["calls", call, "chunks"]:
+                self._chunk(call, body)
             case ["calls", call, "answer"]:
                 state.answers[call] = body
                 self._reply(204)
@@ -176,6 +187,22 @@ class _Handler(BaseHTTPRequestHandler):
             state.forget_acknowledgement -= 1
             return self._error(503, "unavailable")
         self._reply(200, {"acknowledged": state.acknowledged})
+        return None
+
+    def _chunk(self, call: str, body: dict[str, Any]) -> None:
+        state = self.server.state
+        state.posts.append((call, len(body["events"]), time.monotonic()))
+        if call in state.hung_up:
+            return self._error(404, "call_not_found")
+        with self.server.lock:
+            if body["events"]:
+                chunks = state.chunks.setdefault(call, {})
+                assert body["seq"] in (len(chunks), len(chunks) + 1), "a gap in the chunks"
+                chunks.setdefault(body["seq"], body["events"])
+        if state.forget_chunks and body["events"]:
+            state.forget_chunks -= 1
+            return self._error(503, "unavailable")
+        self._reply(204)
         return None
 
     def _next_call(self, body: dict[str, Any]) -> None:
