@@ -5,8 +5,6 @@ export type JobForm = Schemas["JobForm"];
 export type JobCheck = Schemas["JobCheck"];
 export type JobProblem = Schemas["JobProblem"];
 export type Preset = Schemas["Preset"];
-export type PromptView = Schemas["PromptView"];
-export type RenderedPrompt = Schemas["RenderedPrompt"];
 export type Spec = { readonly [key: string]: unknown };
 
 /** The schema of a specification and the presets. Fixed while the server runs. */
@@ -51,20 +49,3 @@ export function useFullCheck() {
     onSuccess: (found, spec) => client.setQueryData(fullCheckQuery(spec).queryKey, found),
   });
 }
-
-/** The first row of a dataset as the prompt that a job would sample from; a worker renders it. */
-export const promptExampleQuery = (dataset: string, model: string, view: PromptView) =>
-  queryOptions({
-    queryKey: ["datasets", "example", dataset, model, view],
-    queryFn: ({ signal }) =>
-      unwrap(
-        http.POST("/api/v1/datasets/{id}/render", {
-          params: { path: { id: dataset } },
-          body: { ...view, model, offset: 0, limit: 1 } as Schemas["RenderRequest"],
-          signal,
-        }),
-      ),
-    placeholderData: keepPreviousData,
-    staleTime: 60_000,
-    retry: false,
-  });

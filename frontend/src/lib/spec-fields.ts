@@ -31,6 +31,8 @@ export type Field = {
   /** Of the value, or of each item. */
   bounds: Pick<JsonSchema, "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum">;
   whole: boolean;
+  /** Texts of several lines are expected. */
+  long: boolean;
   /** Tags that must stand beside the value for the server to know the variant: path and type. */
   tags: [string, string][];
 };
@@ -127,6 +129,7 @@ function blank(node: Node, place: Place, kind: FieldKind): Field {
     options: [],
     bounds: { minimum, maximum, exclusiveMinimum, exclusiveMaximum },
     whole: node.type === "integer",
+    long: (node.maxLength ?? 0) > 1000,
     tags: place.tags,
   };
 }

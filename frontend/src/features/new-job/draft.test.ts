@@ -1,86 +1,104 @@
 import { describe, expect, it } from "vitest";
-import { ApiError } from "@/api/client";
 import type { Dataset } from "@/api/datasets";
-import { type Draft, EMPTY, fieldOf, missing, refusals, toSpec } from "./draft";
+import type { BaseModel } from "@/api/models";
+import jobSpec from "@/lib/fixtures/job-spec.json";
+import type { JsonObject } from "@/lib/paths";
+import { fieldsOf } from "@/lib/spec-fields";
+import { defaultOf, type JsonSchema } from "@/lib/spec-schema";
+import {
+  type Basis,
+  type Draft,
+  EMPTY,
+  fromJob,
+  ownProblems,
+  rewardName,
+  rewardsOf,
+  toSpec,
+  withDataset,
+  withPreset,
+  withSource,
+  withStored,
+} from "./draft";
 
-const dataset = (...columns: string[]) =>
-  ({ id: "file-1", name: "sums", rows: 3, columns: columns.map((name) => ({ name })) }) as unknown as Dataset;
+const schema = jobSpec as unknown as JsonSchema;
+const plain = defaultOf(schema, schema) as JsonObject;
+const basis: Basis = { schema, presets: [], algorithms: { grpo: plain.algorithm as JsonObject } };
 
+const dataset = (more: object) => ({ id: "file-1", rows: 3, columns: [], ...more }) as unknown as Dataset;
+const small = { id: "starter-arith", parameters: 821_248 } as unknown as BaseModel;
 const full: Draft = {
-  ...EMPTY,
-  dataset: dataset("prompt", "answer"),
-  reward: "rew_1",
   model: "starter-arith",
+  data: { dataset: "file-1" },
+  rewards: [{ type: "python", name: "correct", reward: "rew_1" }],
 };
 
 describe("toSpec", () => {
-  it("takes the suggestion for every empty number", () => {
-    expect(toSpec(full, undefined)).toEqual({
-      model: "starter-arith",
-      data: { dataset: "file-1" },
-      rewards: [{ type: "python", reward: "rew_1" }],
-      algorithm: { preset: "grpo" },
-      rollout: { prompts_per_step: 16, completions_per_prompt: 8, max_completion_tokens: 256 },
-      optimizer: { learning_rate: 1e-5 },
-      limits: { steps: 100 },
+  it("takes what suits a small model, and says only what differs from the defaults", () => {
+    expect(toSpec(basis, full, small)).toEqual({
+      ...full,
+      limits: { steps: 60 },
+      rollout: { max_completion_tokens: 56 },
+      optimizer: { learning_rate: 6e-4 },
     });
+    expect(toSpec(basis, full, undefined)).toEqual(full);
   });
 
-  it("sends typed numbers, exponents too, and source instead of a stored reward", () => {
-    const spec = toSpec(
-      { ...full, learningRate: "2e-4", steps: " 5 ", source: "def grade(): ..." },
-      undefined,
-    );
-    expect(spec.optimizer?.learning_rate).toBe(2e-4);
-    expect(spec.limits?.steps).toBe(5);
-    expect(spec.rewards).toEqual([{ type: "python", source: "def grade(): ..." }]);
+  it("lets what was typed win over the suggestion, the default too", () => {
+    const typed = { ...full, limits: { steps: 100 }, optimizer: { learning_rate: 1e-5 } };
+    expect(toSpec(basis, typed, small)).toEqual({ ...full, rollout: { max_completion_tokens: 56 } });
   });
+});
 
-  it("sends a template only for a dataset without a prompt column", () => {
-    const template = { promptTemplate: "{a}+{b}=" };
-    expect(toSpec({ ...full, ...template }, undefined).data).toEqual({ dataset: "file-1" });
-    expect(toSpec({ ...full, ...template, dataset: dataset("a", "b") }, undefined).data).toEqual({
-      dataset: "file-1",
+describe("withDataset", () => {
+  it("takes the dataset's prompt view and drops the columns of the one before", () => {
+    const view = {
+      columns: { prompt: null, answer: "solution" },
+      prompt_template: "{a}+{b}=",
+      system_prompt: null,
+    };
+    const first = withDataset(full, dataset({ id: "file-2", prompt_view: view }));
+    expect(first.data).toEqual({
+      dataset: "file-2",
+      columns: { answer: "solution" },
       prompt_template: "{a}+{b}=",
     });
+    expect(withDataset(first, dataset({ id: "file-3" })).data).toEqual({ dataset: "file-3" });
+    expect(withDataset(first, null).data).toBeUndefined();
   });
 });
 
-describe("missing", () => {
-  it("names every field that is needed", () => {
-    expect(Object.keys(missing(EMPTY, undefined))).toEqual(["model", "data.dataset", "rewards[0]"]);
-    expect(missing(full, undefined)).toEqual({});
+describe("rewards", () => {
+  it("have names that the specification allows, each its own", () => {
+    expect(rewardName("my reward (2).py", EMPTY)).toBe("my_reward_2");
+    expect(rewardName("2nd", EMPTY)).toBe("reward_2nd");
+    const two = withStored(withStored(EMPTY, { id: "rew_1", name: "right" }), { id: "rew_1", name: "right" });
+    expect(rewardsOf(two).map((one) => one.name)).toEqual(["right", "right_2"]);
   });
 
-  it("marks numbers that are none", () => {
-    expect(Object.keys(missing({ ...full, steps: "ten" }, undefined))).toEqual(["limits.steps"]);
+  it("can be code that is stored nowhere", () => {
+    expect(withSource(EMPTY, "grade.py", "def grade(): ...").rewards).toEqual([
+      { type: "python", name: "grade", source: "def grade(): ..." },
+    ]);
   });
 });
 
-describe("refusals", () => {
-  it.each([
-    ["rewards[0].source", "rewards[0]"],
-    ["data.columns.prompt", "data.dataset"],
-    ["data.prompt_template", "data.prompt_template"],
-    ["rollout.completions_per_prompt", "rollout.completions_per_prompt"],
-    ["optimizer.betas", null],
-    [null, null],
-  ])("%s belongs to %s", (param, field) => expect(fieldOf(param)).toBe(field));
+it("a preset takes the slots back that were changed, and leaves the updates per step", () => {
+  const changed = { algorithm: { preset: "grpo", advantage: { type: "dr_grpo" }, updates_per_step: 2 } };
+  expect(withPreset(changed, "dr_grpo").algorithm).toEqual({ preset: "dr_grpo", updates_per_step: 2 });
+});
 
-  it("does not repeat the path that the envelope's message starts with", () => {
-    const error = new ApiError(422, "invalid_input", "limits.steps: too many", null, "limits.steps", [
-      { param: "limits.steps", message: "too many" },
-    ]);
-    expect(refusals(error)).toEqual({ "limits.steps": "too many" });
+it("another job's specification comes without its notes, under another name", () => {
+  expect(fromJob({ name: "Sums", spec: { ...full, metadata: { a: "b" }, name: "Sums" } })).toEqual({
+    ...full,
+    name: "Sums (again)",
   });
+});
 
-  it("puts message and hint beside the field, and further errors beside theirs", () => {
-    const error = new ApiError(422, "invalid_input", "Too few.", "Use 2.", "rollout.completions_per_prompt", [
-      { param: "model", message: "Unknown model." },
-    ]);
-    expect(refusals(error)).toEqual({
-      "rollout.completions_per_prompt": "Too few. Use 2.",
-      model: "Unknown model.",
-    });
+describe("ownProblems", () => {
+  const about = (draft: Draft) => ownProblems(draft, fieldsOf(schema, draft, plain)).map((one) => one.param);
+  it("names everything that is missing, and numbers that are none", () => {
+    expect(about(EMPTY)).toEqual(["model", "data.dataset", "rewards"]);
+    expect(about(full)).toEqual([]);
+    expect(about({ ...full, limits: { steps: "ten" } })).toEqual(["limits.steps"]);
   });
 });

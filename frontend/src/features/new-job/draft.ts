@@ -1,151 +1,128 @@
-import type { ApiError } from "@/api/client";
 import type { Dataset } from "@/api/datasets";
-import type { JobSpec } from "@/api/jobs";
+import type { JobForm, JobProblem, Preset } from "@/api/job-form";
+import type { JobDetail } from "@/api/jobs";
 import type { BaseModel } from "@/api/models";
+import type { RewardSummary } from "@/api/rewards";
+import { getAt, isObject, type Json, type JsonObject, setAt, unsetAt } from "@/lib/paths";
+import { complaint, type Field } from "@/lib/spec-fields";
+import { type JsonSchema, merge, type Presets, pruned } from "@/lib/spec-schema";
 
-/** What the form holds. Numbers are text until they are sent; empty ones take the suggestion. */
-export type Draft = {
-  name: string;
-  dataset: Dataset | null;
-  promptTemplate: string;
-  reward: string | null;
-  /** Source that was dropped or pasted; wins over `reward`. */
-  source: string | null;
-  model: string | null;
-  preset: string;
-  steps: string;
-  promptsPerStep: string;
-  completionsPerPrompt: string;
-  maxTokens: string;
-  learningRate: string;
-};
+/** What was chosen and typed, and nothing else: a specification with holes. Numbers that are none stay text. */
+export type Draft = JsonObject;
 
-export const EMPTY: Draft = {
-  name: "",
-  dataset: null,
-  promptTemplate: "",
-  reward: null,
-  source: null,
-  model: null,
-  preset: "grpo",
-  steps: "",
-  promptsPerStep: "",
-  completionsPerPrompt: "",
-  maxTokens: "",
-  learningRate: "",
-};
+export const EMPTY: Draft = {};
 
-export type NumberKey = "steps" | "promptsPerStep" | "completionsPerPrompt" | "maxTokens" | "learningRate";
+/** The form's schema and presets in the shapes that the pure functions take. */
+export type Basis = { schema: JsonSchema; presets: readonly Preset[]; algorithms: Presets };
+
+export const basisOf = (form: JobForm): Basis => ({
+  schema: form.json_schema as JsonSchema,
+  presets: form.presets,
+  algorithms: Object.fromEntries(form.presets.map((preset) => [preset.id, preset.algorithm as JsonObject])),
+});
 
 /** A model of a few million parameters needs, and stands, larger steps; its context is short. */
 const SMALL_PARAMETERS = 50e6;
 
-/** What an empty field stands for, given the model. */
-export function suggestions(model: BaseModel | undefined): Record<NumberKey, number> {
-  const small = model?.parameters != null && model.parameters < SMALL_PARAMETERS;
+/** What empty fields stand for with this model, where that is not the default. */
+export function suggestions(model: BaseModel | undefined): Draft {
+  if (model?.parameters == null || model.parameters >= SMALL_PARAMETERS) return {};
   return {
-    steps: small ? 60 : 100,
-    promptsPerStep: 16,
-    completionsPerPrompt: 8,
-    maxTokens: small ? 56 : 256,
-    learningRate: small ? 6e-4 : 1e-5,
+    limits: { steps: 60 },
+    rollout: { max_completion_tokens: 56 },
+    optimizer: { learning_rate: 6e-4 },
   };
 }
 
-const hasPrompt = (dataset: Dataset) =>
-  dataset.columns.some((column) => column.name === "messages" || column.name === "prompt");
-
-/** A dataset without `messages` or `prompt` needs a template to make prompts from its columns. */
-export const needsTemplate = (draft: Draft) => draft.dataset !== null && !hasPrompt(draft.dataset);
-
-export function numbers(draft: Draft, model: BaseModel | undefined): Record<NumberKey, number> {
-  const suggested = suggestions(model);
-  const read = (key: NumberKey) => (draft[key].trim() === "" ? suggested[key] : Number(draft[key]));
-  return {
-    steps: read("steps"),
-    promptsPerStep: read("promptsPerStep"),
-    completionsPerPrompt: read("completionsPerPrompt"),
-    maxTokens: read("maxTokens"),
-    learningRate: read("learningRate"),
-  };
+/** The specification that is checked, started and copied: only what differs from the server's defaults. */
+export function toSpec(basis: Basis, draft: Draft, model: BaseModel | undefined): Draft {
+  return pruned(basis.schema, basis.algorithms, merge(suggestions(model), draft) as Draft);
 }
 
-export type FieldErrors = Record<string, string>;
+const text = (value: Json | undefined) => (typeof value === "string" ? value : undefined);
 
-/** What is missing before the server can be asked. Keys are paths of the specification. */
-export function missing(draft: Draft, model: BaseModel | undefined): FieldErrors {
-  const errors: FieldErrors = {};
-  if (!draft.model) errors.model = "Choose the model to train.";
-  if (!draft.dataset) errors["data.dataset"] = "Drop a file or choose a dataset.";
-  if (needsTemplate(draft) && !draft.promptTemplate.trim()) {
-    errors["data.prompt_template"] = "Say how a row becomes a prompt.";
-  }
-  if (!draft.source && !draft.reward)
-    errors["rewards[0]"] = "Drop a .py file, paste code or choose a reward.";
-  for (const [key, value] of Object.entries(numbers(draft, model))) {
-    if (!Number.isFinite(value)) errors[PARAMS[key as NumberKey]] = "This is not a number.";
-  }
-  return errors;
-}
+export const modelOf = (draft: Draft) => text(draft.model);
+export const datasetOf = (draft: Draft) => text(getAt(draft, "data.dataset"));
 
-export const PARAMS: Record<NumberKey, string> = {
-  steps: "limits.steps",
-  promptsPerStep: "rollout.prompts_per_step",
-  completionsPerPrompt: "rollout.completions_per_prompt",
-  maxTokens: "rollout.max_completion_tokens",
-  learningRate: "optimizer.learning_rate",
+export type RewardItem = {
+  readonly name?: string;
+  readonly weight?: Json;
+  readonly reward?: string;
+  readonly revision?: number;
+  readonly source?: string;
+  readonly entry?: string;
 };
 
-export function toSpec(draft: Draft, model: BaseModel | undefined): JobSpec {
-  const value = numbers(draft, model);
-  const origin = draft.source ? { source: draft.source } : { reward: draft.reward };
-  return {
-    ...(draft.name.trim() ? { name: draft.name.trim() } : {}),
-    model: draft.model ?? "",
-    data: {
-      dataset: draft.dataset?.id ?? "",
-      ...(needsTemplate(draft) ? { prompt_template: draft.promptTemplate } : {}),
-    },
-    rewards: [{ type: "python", ...origin }],
-    algorithm: { preset: draft.preset },
-    rollout: {
-      prompts_per_step: value.promptsPerStep,
-      completions_per_prompt: value.completionsPerPrompt,
-      max_completion_tokens: value.maxTokens,
-    },
-    optimizer: { learning_rate: value.learningRate },
-    limits: { steps: value.steps },
-  };
-}
+export const rewardsOf = (draft: Draft): readonly RewardItem[] =>
+  Array.isArray(draft.rewards) ? (draft.rewards.filter(isObject) as unknown as RewardItem[]) : [];
 
-/** The fields of the form, by the path of what they set. */
-const FIELDS = [
-  "name",
-  "model",
-  "data.prompt_template",
-  "data.dataset",
-  "rewards[0]",
-  ...Object.values(PARAMS),
-];
+const PROMPT_PARTS = ["columns", "prompt_template", "system_prompt"] as const;
 
-/** Which field an error belongs to: the longest path that it lies under; `data.…` goes to the dataset. */
-export function fieldOf(param: string | null | undefined): string | null {
-  if (!param) return null;
-  if (param.startsWith("rewards")) return "rewards[0]";
-  const found = FIELDS.find((field) => param === field || param.startsWith(`${field}.`));
-  return found ?? (param.startsWith("data") ? "data.dataset" : null);
-}
-
-/** The server's refusal, told beside the fields that it names. */
-export function refusals(error: ApiError): FieldErrors {
-  const errors: FieldErrors = {};
-  const field = fieldOf(error.param);
-  // The envelope's own message names the path, which the place beside the field already says.
-  const own = error.errors.find((detail) => detail.param === error.param)?.message ?? error.message;
-  if (field) errors[field] = [own, error.hint].filter(Boolean).join(" ");
-  for (const detail of error.errors) {
-    const other = fieldOf(detail.param);
-    if (other) errors[other] ??= detail.message;
+/** Takes a dataset, and how its rows become prompts as people set it there. Column names of the old one go. */
+export function withDataset(draft: Draft, dataset: Dataset | null): Draft {
+  let next = draft;
+  for (const part of ["dataset", ...PROMPT_PARTS]) next = unsetAt(next, `data.${part}`);
+  if (!dataset) return next;
+  next = setAt(next, "data.dataset", dataset.id);
+  const view = (dataset.prompt_view ?? {}) as JsonObject;
+  for (const part of PROMPT_PARTS) {
+    const value = view[part];
+    const given = isObject(value)
+      ? Object.fromEntries(Object.entries(value).filter(([, one]) => one))
+      : value;
+    if (given && (typeof given !== "object" || Object.keys(given).length > 0)) {
+      next = setAt(next, `data.${part}`, given as Json);
+    }
   }
-  return errors;
+  return next;
+}
+
+/** A name that rewards may have, free in this draft: letters first, no blanks, at most 64. */
+export function rewardName(wanted: string, draft: Draft): string {
+  const cleaned = wanted.replace(/\.py$/, "").replace(/[^A-Za-z0-9_.-]+/g, "_");
+  const name = (/^[A-Za-z]/.test(cleaned) ? cleaned : `reward_${cleaned}`).replace(/_+$/, "").slice(0, 60);
+  const taken = new Set(rewardsOf(draft).map((one) => one.name ?? "reward"));
+  let free = name;
+  for (let n = 2; taken.has(free); n += 1) free = `${name}_${n}`;
+  return free;
+}
+
+const addReward = (draft: Draft, item: JsonObject): Draft =>
+  setAt(draft, "rewards", [...(rewardsOf(draft) as unknown as Json[]), { type: "python", ...item }]);
+
+export const withStored = (draft: Draft, reward: Pick<RewardSummary, "id" | "name">): Draft =>
+  addReward(draft, { name: rewardName(reward.name, draft), reward: reward.id });
+
+export const withSource = (draft: Draft, filename: string, source: string): Draft =>
+  addReward(draft, { name: rewardName(filename, draft), source });
+
+/** Takes a preset whole: slots that were changed by hand go back to what it says. */
+export function withPreset(draft: Draft, id: string): Draft {
+  const updates = getAt(draft, "algorithm.updates_per_step");
+  return setAt(draft, "algorithm", {
+    preset: id,
+    ...(updates === undefined ? {} : { updates_per_step: updates }),
+  });
+}
+
+/** Another job's specification to start from; its name and its notes stay with it. */
+export function fromJob(job: Pick<JobDetail, "spec" | "name">): Draft {
+  const { metadata: _, ...spec } = job.spec as Record<string, Json>;
+  return { ...spec, name: `${job.name} (again)`.slice(0, 200) };
+}
+
+/** What is missing or plainly wrong before the server is asked. */
+export function ownProblems(draft: Draft, fields: readonly Field[]): JobProblem[] {
+  const problems: JobProblem[] = [];
+  if (!modelOf(draft)) problems.push({ param: "model", message: "Choose the model to train." });
+  if (!datasetOf(draft))
+    problems.push({ param: "data.dataset", message: "Drop a file or choose a dataset." });
+  if (rewardsOf(draft).length === 0) {
+    problems.push({ param: "rewards", message: "Choose a reward or drop a .py file." });
+  }
+  for (const field of fields) {
+    const message = complaint(field);
+    if (message) problems.push({ param: field.path, message });
+  }
+  return problems;
 }

@@ -1,0 +1,96 @@
+import { Button } from "@mantine/core";
+import type { ReactNode } from "react";
+import { range, type Field as SpecField } from "@/lib/spec-fields";
+import { Control } from "./Control";
+import styles from "./Field.module.css";
+import { fieldId } from "./focus";
+import { useField, useForm } from "./form";
+import { Problems } from "./Problems";
+import { shown } from "./values";
+
+type Props = {
+  path: string;
+  label?: string;
+  /** In place of the schema's own description. */
+  children?: ReactNode;
+  where?: string;
+};
+
+/** A field of the short form: label, control, explanation, problems. */
+export function ShortField({ path, label, children, where }: Props) {
+  const { field, problems } = useField(path);
+  const { set, readOnly } = useForm();
+  if (!field) return null;
+  const id = fieldId(path, where);
+  return (
+    <div className={styles.short}>
+      <label htmlFor={id}>{label ?? field.label}</label>
+      <Control
+        id={id}
+        label={label ?? field.label}
+        describedBy={`${id}-about`}
+        invalid={problems.length > 0}
+        disabled={readOnly}
+        field={field}
+        onChange={(value) => set(field, value)}
+      />
+      <Problems problems={problems} />
+      <small id={`${id}-about`}>{children ?? field.description}</small>
+    </div>
+  );
+}
+
+function defaultText(field: SpecField, suggested: boolean): string {
+  if (field.required || field.kind === "fixed") return "";
+  const value = field.fallback == null || shown(field.fallback) === "" ? "not set" : shown(field.fallback);
+  return `${suggested ? "Suggested for this model" : "Default"}: ${value === "{}" ? "none" : value}`;
+}
+
+/** A field of the whole specification: name and path, control, explanation with bounds and default, reset. */
+export function LongField({ field, suggested }: { field: SpecField; suggested: boolean }) {
+  const { set, readOnly, placed, model } = useForm();
+  const problems = placed.at.get(field.path) ?? [];
+  const id = fieldId(field.path, "-all");
+  const changed = field.value !== undefined && field.kind !== "fixed";
+  const chosen = field.options.find(
+    (option) => option.value === String(field.value ?? field.fallback ?? ""),
+  )?.description;
+  return (
+    <div className={styles.long} data-changed={changed || undefined}>
+      <div className={styles.name}>
+        <label htmlFor={id}>{field.label}</label>
+        <code>{field.path}</code>
+      </div>
+      <div className={styles.control}>
+        <Control
+          id={id}
+          label={`${field.label} (${field.path})`}
+          describedBy={`${id}-about`}
+          invalid={problems.length > 0}
+          disabled={readOnly}
+          field={field}
+          suggestions={field.path === "adapter.targets" ? model?.lora_targets : undefined}
+          onChange={(value) => set(field, value)}
+        />
+        <Problems problems={problems} />
+      </div>
+      <div className={styles.about} id={`${id}-about`}>
+        {field.description} {field.kind === "variant" || field.kind === "fixed" ? chosen : null}
+        <small>
+          {[defaultText(field, suggested), range(field)].filter(Boolean).join(" · ")}
+          {changed && !readOnly && (
+            <Button
+              className={styles.reset}
+              variant="transparent"
+              size="compact-xs"
+              aria-label={`Set ${field.path} back to its default`}
+              onClick={() => set(field, undefined)}
+            >
+              Reset
+            </Button>
+          )}
+        </small>
+      </div>
+    </div>
+  );
+}

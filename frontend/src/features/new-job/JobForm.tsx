@@ -1,0 +1,140 @@
+import { useQuery } from "@tanstack/react-query";
+import { type FormEvent, useEffect, useMemo, useRef, useState } from "react";
+import { ApiError } from "@/api/client";
+import { type JobProblem, useFullCheck } from "@/api/job-form";
+import { type JobDetail, type JobSpec, useCreateJob } from "@/api/jobs";
+import { modelsQuery } from "@/api/models";
+import { Notice } from "@/components/Notice";
+import { setAt } from "@/lib/paths";
+import { assign } from "@/lib/spec-fields";
+import { Advanced } from "./Advanced";
+import { CopyAs } from "./CopyAs";
+import { DataSection } from "./DataSection";
+import { type Basis, type Draft, modelOf, toSpec } from "./draft";
+import { Essentials } from "./Essentials";
+import { firstProblem, focusField } from "./focus";
+import { type Form, FormProvider, useFields } from "./form";
+import { MethodSection } from "./MethodSection";
+import { ModelSection } from "./ModelSection";
+import styles from "./NewJob.module.css";
+import { Problems } from "./Problems";
+import { type Placed, refusal as refusalOf } from "./problems";
+import { RewardSection } from "./RewardSection";
+import { Starter } from "./Starter";
+import { Summary } from "./Summary";
+import { saveDraft } from "./storage";
+import { useCheck } from "./useCheck";
+import { countOf, useProblems } from "./useProblems";
+
+type Props = {
+  basis: Basis;
+  draft: Draft;
+  change: (how: (old: Draft) => Draft) => void;
+  refusal: string | null;
+  onCreated: (job: JobDetail) => void;
+};
+
+/** One column from the base model to the numbers, with the summary beside it all the time. */
+export function JobForm({ basis, draft, change, refusal, onCreated }: Props) {
+  const [open, setOpen] = useState(false);
+  const whole = useRef<HTMLDivElement>(null);
+  const models = useQuery(modelsQuery).data?.data;
+  const model = models?.find((one) => one.id === modelOf(draft));
+  const fields = useFields(basis, draft, model);
+  const byPath = useMemo(() => new Map(fields.map((field) => [field.path, field])), [fields]);
+  const spec = useMemo(() => toSpec(basis, draft, model), [basis, draft, model]);
+  const check = useCheck(spec);
+  const quick = check.quick.data;
+  const full = check.known ? check.full.data : undefined;
+  const checks = useMemo(() => [quick, full], [quick, full]);
+  const { complete, placed, visible, insist, tell } = useProblems({ draft, spec, fields, byPath, checks });
+  const thorough = useFullCheck();
+  const create = useCreateJob();
+
+  useEffect(() => {
+    const ready = models?.filter((one) => one.status === "ready") ?? [];
+    const [only] = ready;
+    if (only && ready.length === 1) change((old) => (modelOf(old) ? old : setAt(old, "model", only.id)));
+  }, [models, change]);
+
+  const goTo = (path: string) => focusField(path, () => setOpen(true));
+  const goToFirst = (problems: Placed) => {
+    const path = firstProblem(problems, fields);
+    // Problems of no field stand in a notice that may only now be drawn.
+    if (path) goTo(path);
+    else requestAnimationFrame(() => whole.current?.focus());
+  };
+  const show = (problems: readonly JobProblem[]) => goToFirst(tell(problems));
+
+  /** The whole check, of what the form says now; false when something stands in the way. */
+  const examine = async (): Promise<boolean> => {
+    insist();
+    if (countOf(placed) > 0) {
+      goToFirst(placed);
+      return false;
+    }
+    const answer = await thorough.mutateAsync(spec).catch(() => null);
+    if (answer && !answer.ok) show(answer.problems ?? []);
+    return answer?.ok === true;
+  };
+
+  const start = async (event: FormEvent) => {
+    event.preventDefault();
+    if (refusal || create.isPending || thorough.isPending || !(await examine())) return;
+    create.mutate(spec as unknown as JobSpec, {
+      onSuccess: (job) => {
+        saveDraft({});
+        onCreated(job);
+      },
+      onError: (error) => {
+        if (error instanceof ApiError && error.status >= 400 && error.status < 500) show(refusalOf(error));
+      },
+    });
+  };
+
+  const value: Form = {
+    basis,
+    draft,
+    model,
+    fields,
+    byPath,
+    placed: visible,
+    change,
+    set: (field, next) => change((old) => assign(old, field, next)),
+    goTo,
+    readOnly: refusal !== null,
+  };
+  return (
+    <FormProvider value={value}>
+      <form className={styles.layout} onSubmit={(event) => void start(event)} noValidate>
+        <div className={styles.form}>
+          <div ref={whole} tabIndex={-1}>
+            {visible.elsewhere.length > 0 && (
+              <Notice tone="bad" title="About the job as a whole">
+                <Problems problems={visible.elsewhere} />
+              </Notice>
+            )}
+          </div>
+          <ModelSection />
+          <DataSection />
+          <RewardSection />
+          <MethodSection />
+          <Essentials />
+          <Advanced open={open} onOpen={setOpen} />
+        </div>
+        <Summary quick={quick} full={full} looking={check.full.isFetching}>
+          <Starter
+            problems={countOf(visible)}
+            error={create.error ?? thorough.error ?? (check.quick.isError ? check.quick.error : null)}
+            busy={create.isPending ? "starting" : thorough.isPending ? "checking" : null}
+            clean={thorough.data?.ok === true && thorough.variables === spec}
+            refusal={refusal}
+            onCheck={() => void examine()}
+            onFirst={() => goToFirst(visible)}
+          />
+          <CopyAs spec={spec} ready={complete} />
+        </Summary>
+      </form>
+    </FormProvider>
+  );
+}

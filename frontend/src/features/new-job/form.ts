@@ -1,0 +1,53 @@
+import { createContext, useContext, useMemo } from "react";
+import type { JobProblem } from "@/api/job-form";
+import type { BaseModel } from "@/api/models";
+import type { Json, JsonObject } from "@/lib/paths";
+import { assign, type Field, fieldsOf } from "@/lib/spec-fields";
+import { defaults, merge } from "@/lib/spec-schema";
+import { type Basis, type Draft, suggestions } from "./draft";
+import type { Placed } from "./problems";
+
+export type Form = {
+  basis: Basis;
+  draft: Draft;
+  model: BaseModel | undefined;
+  fields: readonly Field[];
+  byPath: ReadonlyMap<string, Field>;
+  placed: Placed;
+  change: (how: (old: Draft) => Draft) => void;
+  set: (field: Field, value: Json | undefined) => void;
+  /** Brings a field into view and puts the cursor there. */
+  goTo: (path: string) => void;
+  /** A viewer may read the form, not use it. */
+  readOnly: boolean;
+};
+
+const FormContext = createContext<Form | null>(null);
+export const FormProvider = FormContext.Provider;
+
+export function useForm(): Form {
+  const form = useContext(FormContext);
+  if (!form) throw new Error("a field of the job form stands outside of it");
+  return form;
+}
+
+/** One field of the specification with what is wrong with it. */
+export function useField(path: string): { field: Field | undefined; problems: readonly JobProblem[] } {
+  const { byPath, placed } = useForm();
+  return { field: byPath.get(path), problems: placed.at.get(path) ?? [] };
+}
+
+/** Every field with its default: the preset's where it says something, the suggestion for the model where there is one. */
+export function useFields(
+  basis: Basis | undefined,
+  draft: Draft,
+  model: BaseModel | undefined,
+): readonly Field[] {
+  return useMemo(() => {
+    if (!basis) return [];
+    const base = defaults(basis.schema, basis.algorithms, draft);
+    return fieldsOf(basis.schema, draft, merge(base, suggestions(model)) as JsonObject);
+  }, [basis, draft, model]);
+}
+
+export { assign };

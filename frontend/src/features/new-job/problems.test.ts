@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { ApiError } from "@/api/client";
+import { firstPath, place, refusal } from "./problems";
+
+const KNOWN = new Set([
+  "model",
+  "data.dataset",
+  "limits.steps",
+  "rewards",
+  "rewards[0]",
+  "rewards[0].weight",
+]);
+const where = (param: string | null, message = "no") =>
+  [...place([{ param, message }], KNOWN).at.keys()][0] ?? null;
+
+describe("place", () => {
+  it.each([
+    ["limits.steps", "limits.steps"],
+    ["rewards[0].weight", "rewards[0].weight"],
+    ["rewards[0].unknown.deep", "rewards[0]"],
+    ["rewards[7].weight", "rewards"],
+    ["data", "data.dataset"],
+    ["data.columns.prompt", "data.dataset"],
+    ["bogus", null],
+    [null, null],
+  ])("%s stands at %s", (param, field) => expect(where(param)).toBe(field));
+
+  it("finds the field that a rule between two begins with", () => {
+    expect(where(null, "limits.steps is smaller than limits.checkpoint_every")).toBe("limits.steps");
+  });
+
+  it("says the same thing once", () => {
+    const twice = place(
+      [0, 1].map(() => ({ param: "model", message: "no" })),
+      KNOWN,
+    );
+    expect(twice.at.get("model")).toHaveLength(1);
+    expect(place([{ param: null, message: "Odd." }], KNOWN).elsewhere).toHaveLength(1);
+  });
+});
+
+describe("refusal", () => {
+  it("takes what the server lists, with the hint where it belongs", () => {
+    const error = new ApiError(422, "invalid", "limits.steps: no", "Use 2.", "limits.steps", [
+      { param: "limits.steps", message: "no" },
+      { param: "model", message: "Unknown." },
+    ]);
+    expect(refusal(error)).toEqual([
+      { param: "limits.steps", message: "no", hint: "Use 2." },
+      { param: "model", message: "Unknown." },
+    ]);
+  });
+
+  it("is one problem when nothing is listed", () => {
+    const error = new ApiError(409, "busy", "The queue is full.", "Wait.");
+    expect(refusal(error)).toMatchObject([{ param: null, message: "The queue is full.", hint: "Wait." }]);
+  });
+});
+
+it("the first problem is the first on the screen", () => {
+  const placed = place(
+    [
+      { param: "limits.steps", message: "a" },
+      { param: "model", message: "b" },
+    ],
+    KNOWN,
+  );
+  expect(firstPath(placed, ["model", "limits.steps"])).toBe("model");
+  expect(firstPath(place([], KNOWN), ["model"])).toBeNull();
+});

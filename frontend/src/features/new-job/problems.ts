@@ -1,0 +1,52 @@
+import type { ApiError } from "@/api/client";
+import type { JobProblem } from "@/api/job-form";
+import { parent } from "@/lib/paths";
+
+export type Placed = {
+  /** Problems by the path of the field that they stand under. */
+  at: ReadonlyMap<string, JobProblem[]>;
+  /** Of no field of this form: shown at the top. */
+  elsewhere: JobProblem[];
+};
+
+/** Where a problem stands that names a whole part of the specification. */
+const STAND_INS: Record<string, string> = { data: "data.dataset" };
+
+/** Puts each problem under the field it names, or the nearest part around it; one message once. */
+export function place(problems: readonly JobProblem[], known: ReadonlySet<string>): Placed {
+  const at = new Map<string, JobProblem[]>();
+  const elsewhere: JobProblem[] = [];
+  for (const problem of problems) {
+    const field = home(problem, known);
+    const list = field === null ? elsewhere : (at.get(field) ?? []);
+    if (field !== null) at.set(field, list);
+    if (!list.some((one) => one.message === problem.message)) list.push(problem);
+  }
+  return { at, elsewhere };
+}
+
+function home({ param, message }: JobProblem, known: ReadonlySet<string>): string | null {
+  // A rule between two fields has no place of its own; its message begins with one of them.
+  const start = param ?? message.match(/^[a-z_]+(?:\.[a-z_]+|\[\d+\])+/)?.[0] ?? "";
+  for (let path = start; path !== ""; path = parent(path)) {
+    const field = STAND_INS[path] ?? path;
+    if (known.has(field)) return field;
+  }
+  return null;
+}
+
+/** A refusal of the server as problems: those it lists, or the one that it is. */
+export function refusal(error: ApiError): JobProblem[] {
+  const listed = error.errors
+    .filter((detail) => detail.param)
+    .map(({ param, message }) => ({ param, message }));
+  if (listed.length > 0) {
+    return listed.map((one) => (one.param === error.param ? { ...one, hint: error.hint } : one));
+  }
+  return [{ param: error.param, message: error.message, hint: error.hint, code: error.code }];
+}
+
+/** The first problem in the order of the fields, then those of no field. */
+export function firstPath(placed: Placed, order: readonly string[]): string | null {
+  return order.find((path) => placed.at.has(path)) ?? [...placed.at.keys()][0] ?? null;
+}

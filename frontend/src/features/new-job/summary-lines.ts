@@ -1,0 +1,70 @@
+import { count, NOTHING, number } from "@/lib/format";
+import type { Json } from "@/lib/paths";
+
+/** `JobCheck.facts`: what the check counted. Everything may be missing. */
+export type Facts = {
+  rows?: number | null;
+  training_rows?: number | null;
+  held_out_rows?: number | null;
+  completions_per_step?: number | null;
+  completions?: number | null;
+  epochs?: number | null;
+  longest_prompt_tokens?: number | null;
+  prompt_limit?: number | null;
+  jail?: string | null;
+};
+
+export type Line = { name: string; text: string; note?: string; bad?: boolean };
+
+type Given = {
+  facts: Facts;
+  rows: number | undefined;
+  steps: Json | undefined;
+  prompts: Json | undefined;
+  completions: Json | undefined;
+};
+
+const product = (...values: (Json | undefined)[]) => {
+  const result = values.reduce<number>(
+    (so_far, one) => so_far * (typeof one === "number" ? one : Number.NaN),
+    1,
+  );
+  return Number.isFinite(result) ? result : null;
+};
+
+/** The counts of the summary: the server's where it has told them, else what the form itself can tell. */
+export function summaryLines({ facts, rows, steps, prompts, completions }: Given): Line[] {
+  const perStep = facts.completions_per_step ?? product(prompts, completions);
+  const all = facts.completions ?? product(steps, prompts, completions);
+  const { longest_prompt_tokens: longest, prompt_limit: limit } = facts;
+  return [
+    {
+      name: "Rows to train on",
+      text:
+        facts.training_rows != null
+          ? number(facts.training_rows)
+          : rows != null
+            ? `${number(rows)} in all`
+            : NOTHING,
+    },
+    { name: "Held-out rows", text: facts.held_out_rows != null ? number(facts.held_out_rows) : NOTHING },
+    {
+      name: "Completions a step",
+      text: perStep === null ? NOTHING : number(perStep),
+      note: `${number(Number(prompts))} prompts × ${number(Number(completions))}`,
+    },
+    { name: "In all", text: all === null ? NOTHING : count(all, "completion") },
+    {
+      name: "Epochs",
+      text: facts.epochs != null ? number(facts.epochs) : NOTHING,
+      note: facts.epochs != null && facts.epochs < 1 ? "not every row is seen" : undefined,
+    },
+    {
+      name: "Longest prompt",
+      text: longest != null ? count(longest, "token") : NOTHING,
+      note: limit != null ? `limit ${number(limit)}` : undefined,
+      bad: longest != null && limit != null && longest > limit,
+    },
+    { name: "Rewards run in", text: facts.jail ? `jail ${facts.jail}` : NOTHING },
+  ];
+}
