@@ -1,47 +1,54 @@
-import { Anchor } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useAccess } from "@/api/access";
 import { type Adapter, adapterDownloadUrl, adaptersQuery } from "@/api/adapters";
 import { ButtonLink } from "@/components/ButtonLink";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
 import { Page } from "@/components/Page";
 import { ago, bytes, reward } from "@/lib/format";
 
 const COLUMNS: Column<Adapter>[] = [
-  { head: "Adapter", grow: true, cell: (one) => <b style={{ fontWeight: 550 }}>{one.name}</b> },
-  { head: "Id", cell: (one) => <code>{one.id}</code> },
-  { head: "Model", cell: (one) => one.model },
   {
-    head: "Job",
+    head: "Adapter",
+    grow: true,
     cell: (one) => (
-      <Link to="/jobs/$id" params={{ id: one.job }} data-row>
-        {one.job}
+      <Link to="/jobs/$id" params={{ id: one.job }} search={{ tab: "checkpoints" }} data-row title={one.name}>
+        {one.name}
       </Link>
     ),
   },
-  { head: "Step", align: "right", cell: (one) => one.step },
   { head: "Held-out reward", align: "right", cell: (one) => reward(one.held_out_reward) },
-  { head: "Size", align: "right", cell: (one) => bytes(one.bytes) },
-  { head: "Made", align: "right", cell: (one) => ago(one.created_at) },
+  { head: "Step", hide: "narrow", align: "right", cell: (one) => one.step },
+  { head: "Model", hide: "narrow", cell: (one) => one.model },
+  { head: "Id", hide: "medium", cell: (one) => <code>{one.id}</code> },
+  { head: "Size", hide: "medium", align: "right", cell: (one) => bytes(one.bytes) },
+  { head: "Made", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
   {
     head: "File",
     align: "right",
     cell: (one) => (
-      <Anchor
+      <Button
+        component="a"
+        variant="default"
+        size="compact-sm"
         style={{ position: "relative", zIndex: 1 }}
         href={adapterDownloadUrl(one.id)}
         download
         aria-label={`Download ${one.name}`}
       >
         Download
-      </Anchor>
+      </Button>
     ),
   },
 ];
 
+/** Adapters that jobs left behind, newest first; a row opens its job's checkpoints. */
 export function AdapterList() {
+  const { refusal } = useAccess();
   const adapters = useQuery(adaptersQuery);
   const rows = adapters.data?.data;
   return (
@@ -53,11 +60,28 @@ export function AdapterList() {
           retry={() => void adapters.refetch()}
         />
       ) : rows?.length === 0 ? (
-        <Empty title="No adapters yet" action={<ButtonLink to="/jobs/new">New job</ButtonLink>}>
+        <Empty
+          title="No adapters yet"
+          picture="adapter"
+          action={
+            refusal ? (
+              <GatedButton refusal={refusal}>New job</GatedButton>
+            ) : (
+              <ButtonLink to="/jobs/new">New job</ButtonLink>
+            )
+          }
+        >
           A job that succeeds leaves its adapter here: a standard PEFT folder to download and load anywhere.
         </Empty>
       ) : (
-        <DataTable label="Adapters" columns={COLUMNS} rows={rows} rowKey={(one) => one.id} />
+        <DataTable
+          label="Adapters"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={(one) => one.id}
+          expected={3}
+          keys
+        />
       )}
     </Page>
   );

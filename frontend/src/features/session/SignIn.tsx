@@ -2,14 +2,26 @@ import { Button, PasswordInput } from "@mantine/core";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { useSignIn } from "@/api/session";
 import { Brand } from "@/components/Brand";
+import { Failure } from "@/components/Failure";
 import { Notice } from "@/components/Notice";
 import styles from "./SignIn.module.css";
 
+type Props = {
+  /** The one-time token of a link. */
+  token: string | undefined;
+  /** Whether a session has just ended under the person's hands. */
+  ended: boolean;
+  onDone: () => void;
+};
+
+const SHORTEST = 8;
+
 /** Signs in with the one-time token of the address, or with a pasted API key. */
-export function SignIn({ token, onDone }: { token: string | undefined; onDone: () => void }) {
+export function SignIn({ token, ended, onDone }: Props) {
   const [key, setKey] = useState("");
-  const { mutate, isPending, error } = useSignIn();
+  const { mutate, isPending, error, variables } = useSignIn();
   const tried = useRef<string | null>(null);
+  const byLink = token !== undefined && variables === token;
 
   useEffect(() => {
     if (!token || tried.current === token) return;
@@ -22,21 +34,37 @@ export function SignIn({ token, onDone }: { token: string | undefined; onDone: (
     mutate(key.trim(), { onSuccess: onDone });
   };
 
+  const said = () => {
+    if (error && byLink && "status" in error && error.status === 401) {
+      return (
+        <Notice tone="warn" title="This link no longer signs in">
+          It was used already, is older than a day, or was replaced by a newer one. Ask whoever gave it to you
+          for a new link, run <code>reinforge up</code> again, or paste an API key.
+        </Notice>
+      );
+    }
+    if (error) return <Failure title="Not signed in" error={error} />;
+    if (ended) {
+      return (
+        <Notice tone="info" title="Your session has ended">
+          Sign in to go back to where you were.
+        </Notice>
+      );
+    }
+    return null;
+  };
+
   return (
     <main className={styles.page}>
       <title>Sign in · Reinforge</title>
       <form className={styles.card} onSubmit={submit}>
         <Brand />
         <h1>Sign in</h1>
+        {said()}
         <p>
-          Open the link that <code>reinforge up</code> printed, or paste an API key. The key is sent once; the
-          browser then keeps a session.
+          Open the link that <code>reinforge up</code> printed or that an owner gave you, or paste an API key.
+          The key is sent once; the browser then keeps a session.
         </p>
-        {error && (
-          <Notice tone="bad" title="Not signed in">
-            {error.message} {"hint" in error && error.hint ? String(error.hint) : ""}
-          </Notice>
-        )}
         <PasswordInput
           label="API key"
           placeholder="rf-…"
@@ -44,7 +72,7 @@ export function SignIn({ token, onDone }: { token: string | undefined; onDone: (
           value={key}
           onChange={(event) => setKey(event.currentTarget.value)}
         />
-        <Button type="submit" loading={isPending} disabled={key.trim().length < 8 && !isPending}>
+        <Button type="submit" loading={isPending} disabled={key.trim().length < SHORTEST && !isPending}>
           Sign in
         </Button>
       </form>

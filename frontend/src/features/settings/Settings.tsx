@@ -1,5 +1,96 @@
+import { Switch } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useAccess } from "@/api/access";
+import { meQuery } from "@/api/session";
 import { Page } from "@/components/Page";
+import { ThemeChoice } from "@/components/ThemeChoice";
+import { useSingleKeys } from "@/lib/shortcuts";
+import { Keys } from "./Keys";
+import { Members } from "./Members";
+import styles from "./Settings.module.css";
 
+type SectionProps = { id: string; title: string; text: ReactNode; children: ReactNode };
+
+/** One subject: what it is at the left, its controls beside it. */
+function Section({ id, title, text, children }: SectionProps) {
+  return (
+    <section className={styles.section} aria-labelledby={id}>
+      <div className={styles.about}>
+        <h2 id={id}>{title}</h2>
+        <p>{text}</p>
+      </div>
+      <div className={styles.body}>{children}</div>
+    </section>
+  );
+}
+
+function You() {
+  const me = useQuery(meQuery).data;
+  const { role } = useAccess();
+  const facts = [
+    ["Name", me?.name],
+    ["Role", role],
+    ["Project", me?.project_name],
+    ["Project id", me?.project],
+    ["Version", me?.version],
+  ];
+  return (
+    <dl className={styles.facts}>
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value ?? "…"}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Preferences() {
+  const [single, setSingle] = useSingleKeys();
+  return (
+    <div className={styles.controls}>
+      <div>
+        <div className={styles.label}>Theme</div>
+        <ThemeChoice />
+      </div>
+      <Switch
+        label="Single-letter keys"
+        description="j, k, / and others. Turn them off when speech input or a screen reader types letters."
+        checked={single}
+        onChange={(event) => setSingle(event.currentTarget.checked)}
+      />
+    </div>
+  );
+}
+
+/** Who one is, how the page looks here, who else may sign in, and which keys scripts use. */
 export function Settings() {
-  return <Page title="Settings">{null}</Page>;
+  return (
+    <Page title="Settings">
+      <div className={styles.sections}>
+        <Section id="you" title="You" text="As this browser is signed in.">
+          <You />
+        </Section>
+        <Section id="page" title="This page" text="Kept in this browser only.">
+          <Preferences />
+        </Section>
+        <Section
+          id="members"
+          title="Members"
+          text="People sign in with a one-time link. Viewers read, members also change things, owners also manage members and keys."
+        >
+          <Members />
+        </Section>
+        <Section
+          id="keys"
+          title="API keys"
+          text="For scripts, CI and the command line. A secret is shown once, when it is made; only its hash is kept."
+        >
+          <Keys />
+        </Section>
+      </div>
+    </Page>
+  );
 }

@@ -1,0 +1,203 @@
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useAccess } from "@/api/access";
+import type { Role } from "@/api/keys";
+import {
+  type Invitation,
+  type Member,
+  membersQuery,
+  useChangeRole,
+  useInvite,
+  useNewLink,
+  useRemoveMember,
+} from "@/api/members";
+import { Confirm } from "@/components/Confirm";
+import { CopyField } from "@/components/CopyField";
+import { type Column, DataTable } from "@/components/DataTable";
+import { Empty } from "@/components/Empty";
+import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
+import { ago } from "@/lib/format";
+import { toastDone, toastFailed } from "@/lib/toast";
+import { NewEntry } from "./NewEntry";
+import { RoleSelect } from "./RoleSelect";
+import styles from "./Settings.module.css";
+import { ShownOnce } from "./ShownOnce";
+
+function Link({ of }: { of: Invitation }) {
+  return (
+    <>
+      <p>
+        Give this link to {of.name}. It signs in once, within 24 hours; it is not shown again. You can make a
+        new one here at any time.
+      </p>
+      <CopyField label="One-time sign-in link" text={of.url} copy="Copy the link" />
+    </>
+  );
+}
+
+function Invite({ onClose }: { onClose: () => void }) {
+  const invite = useInvite();
+  return (
+    <NewEntry
+      title={invite.data ? `${invite.data.name} may sign in` : "Invite a person"}
+      nameLabel="Name"
+      nameHint="Shown beside the jobs they start."
+      placeholder="Ada Lovelace"
+      action="Make the link"
+      busy={invite.isPending}
+      error={invite.error}
+      onSubmit={(entry) => invite.mutate(entry)}
+      onClose={onClose}
+      made={invite.data && <Link of={invite.data} />}
+    />
+  );
+}
+
+function Remove({ of, onClose }: { of: Member; onClose: () => void }) {
+  const remove = useRemoveMember();
+  const done = () => {
+    toastDone(`${of.name} is no longer a member.`);
+    onClose();
+  };
+  return (
+    <Confirm
+      opened
+      onClose={onClose}
+      title={`Remove ${of.name}?`}
+      action="Remove the member"
+      busy={remove.isPending}
+      error={remove.error}
+      onConfirm={() => remove.mutate(of.id, { onSuccess: done })}
+    >
+      <p>Their open sessions end at once, and their links no longer sign in.</p>
+      <p>
+        Their jobs, datasets and rewards stay in the project. API keys they know stay valid: revoke those
+        below.
+      </p>
+    </Confirm>
+  );
+}
+
+type Acts = {
+  refusal: string | null;
+  onRole: (member: Member, role: Role) => void;
+  onLink: (member: Member) => void;
+  onRemove: (member: Member) => void;
+};
+
+const columns = ({ refusal, onRole, onLink, onRemove }: Acts): Column<Member>[] => [
+  { head: "Name", grow: true, cell: (one) => one.name },
+  {
+    head: "Role",
+    cell: (one) =>
+      refusal ? (
+        one.role
+      ) : (
+        <RoleSelect
+          short
+          size="xs"
+          aria-label={`Role of ${one.name}`}
+          value={one.role}
+          onChange={(role) => onRole(one, role)}
+        />
+      ),
+  },
+  {
+    head: "Last seen",
+    hide: "narrow",
+    align: "right",
+    cell: (one) => (one.last_seen_at ? ago(one.last_seen_at) : "never"),
+  },
+  { head: "Added", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
+  {
+    head: "Actions",
+    align: "right",
+    cell: (one) => (
+      <span className={styles.rowActions}>
+        <GatedButton
+          refusal={refusal}
+          variant="default"
+          size="compact-sm"
+          aria-label={`New sign-in link for ${one.name}`}
+          onClick={() => onLink(one)}
+        >
+          Link
+        </GatedButton>
+        <GatedButton
+          refusal={refusal}
+          variant="default"
+          size="compact-sm"
+          aria-label={`Remove ${one.name}`}
+          onClick={() => onRemove(one)}
+        >
+          Remove…
+        </GatedButton>
+      </span>
+    ),
+  },
+];
+
+export function Members() {
+  const { ownersOnly } = useAccess();
+  const members = useQuery(membersQuery);
+  const changeRole = useChangeRole();
+  const newLink = useNewLink();
+  const [inviting, { open, close }] = useDisclosure(false);
+  const [removing, setRemoving] = useState<Member>();
+  const rows = members.data?.data;
+
+  const acts: Acts = {
+    refusal: ownersOnly,
+    onRole: ({ id, name }, role) =>
+      changeRole.mutate(
+        { id, role },
+        {
+          onSuccess: () => toastDone(`${name} is now ${role}.`),
+          onError: (error) => toastFailed("The role was not changed", error),
+        },
+      ),
+    onLink: ({ id }) => newLink.mutate(id, { onError: (error) => toastFailed("No link was made", error) }),
+    onRemove: setRemoving,
+  };
+  const invite = (
+    <GatedButton refusal={ownersOnly} variant="default" onClick={open}>
+      Invite
+    </GatedButton>
+  );
+
+  return (
+    <>
+      {members.isError && !rows ? (
+        <Failure
+          title="Members could not be loaded"
+          error={members.error}
+          retry={() => void members.refetch()}
+        />
+      ) : rows?.length === 0 ? (
+        <Empty title="No members yet" picture="people" action={invite}>
+          Whoever has an API key can sign in with it. Members have a name and a role of their own instead.
+        </Empty>
+      ) : (
+        <>
+          <DataTable
+            label="Members"
+            columns={columns(acts)}
+            rows={rows}
+            rowKey={(one) => one.id}
+            expected={2}
+          />
+          <div className={styles.bar}>{invite}</div>
+        </>
+      )}
+      {inviting && <Invite onClose={close} />}
+      {removing && <Remove of={removing} onClose={() => setRemoving(undefined)} />}
+      {newLink.data && (
+        <ShownOnce title={`New link for ${newLink.data.name}`} onClose={newLink.reset}>
+          <Link of={newLink.data} />
+        </ShownOnce>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,66 @@
+import { Button, Group, Modal, TextInput } from "@mantine/core";
+import { type FormEvent, type ReactNode, useState } from "react";
+import type { Role } from "@/api/keys";
+import { Failure } from "@/components/Failure";
+import { RoleSelect } from "./RoleSelect";
+import styles from "./Settings.module.css";
+
+type Props = {
+  title: string;
+  nameLabel: string;
+  nameHint: string;
+  placeholder: string;
+  action: string;
+  busy: boolean;
+  error: Error | null;
+  onSubmit: (entry: { name: string; role: Role }) => void;
+  onClose: () => void;
+  /** What is shown once after it was made, in place of the form. */
+  made?: ReactNode;
+};
+
+/** A name and a role; then the secret or link that is shown this once. */
+export function NewEntry(props: Props) {
+  const [name, setName] = useState("");
+  const [role, setRole] = useState<Role>("member");
+  const { made, onClose } = props;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    props.onSubmit({ name: name.trim(), role });
+  };
+  return (
+    <Modal opened onClose={onClose} title={props.title} closeOnClickOutside={!made}>
+      {made ? (
+        <div className={styles.form}>
+          {made}
+          <Group justify="flex-end">
+            <Button onClick={onClose}>Done</Button>
+          </Group>
+        </div>
+      ) : (
+        <form className={styles.form} onSubmit={submit}>
+          <TextInput
+            label={props.nameLabel}
+            description={props.nameHint}
+            placeholder={props.placeholder}
+            required
+            maxLength={100}
+            data-autofocus
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+          />
+          <RoleSelect label="Role" value={role} onChange={setRole} />
+          {props.error && <Failure title="Nothing was made" error={props.error} />}
+          <Group justify="flex-end" gap={8}>
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={props.busy} disabled={!name.trim()}>
+              {props.action}
+            </Button>
+          </Group>
+        </form>
+      )}
+    </Modal>
+  );
+}
