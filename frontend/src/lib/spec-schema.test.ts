@@ -83,6 +83,12 @@ describe("pruned", () => {
     expect(prune({ rewards }).rewards).toEqual([{ type: "python", reward: "rew_1", on_error: "pause" }]);
   });
 
+  it("writes in the schema's order", () => {
+    const { rewards, ...rest } = GIVEN;
+    const keys = Object.keys(pruned(root, PRESETS, { limits: { steps: 5 }, rewards, name: "n", ...rest }));
+    expect(keys).toEqual(["name", "model", "data", "rewards", "limits"]);
+  });
+
   it("keeps what the schema does not know: the server says what is wrong with it", () => {
     expect(prune({ bogus: 1 })).toEqual({ ...GIVEN, bogus: 1 });
   });

@@ -136,7 +136,10 @@ function prune(schema: JsonSchema, value: Json, base: Json | undefined, root: Js
   }
   if (node.properties && isObject(value)) {
     const out: Record<string, Json> = {};
-    for (const [key, item] of Object.entries(value)) {
+    // In the schema's order, which is the one people know from the reference.
+    const order = Object.keys(node.properties);
+    const place = (key: string) => (order.includes(key) ? order.indexOf(key) : order.length);
+    for (const [key, item] of Object.entries(value).sort(([a], [b]) => place(a) - place(b))) {
       const inner = node.properties[key];
       const left = inner ? prune(inner, item, (base as JsonObject | undefined)?.[key], root) : item;
       if (left !== undefined) out[key] = left;

@@ -9,6 +9,7 @@ import field from "./Field.module.css";
 import { fieldId } from "./focus";
 import { useForm } from "./form";
 import styles from "./NewJob.module.css";
+import { Path, Words } from "./Words";
 
 type Props = { open: boolean; onOpen: (open: boolean) => void };
 
@@ -62,7 +63,7 @@ export function Advanced({ open, onOpen }: Props) {
                   <div key={one.path} className={field.long}>
                     <div className={field.name}>
                       <span>{one.label}</span>
-                      <code>{one.path}</code>
+                      <Path path={one.path} />
                     </div>
                     <button
                       type="button"
@@ -72,7 +73,9 @@ export function Advanced({ open, onOpen }: Props) {
                     >
                       {typeof one.value === "string" ? one.value : "Not chosen yet"}
                     </button>
-                    <div className={field.about}>{one.description} Chosen above.</div>
+                    <div className={field.about}>
+                      <Words text={`${one.description} Chosen above.`} />
+                    </div>
                   </div>
                 ) : (
                   <LongField

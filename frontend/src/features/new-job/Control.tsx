@@ -136,7 +136,7 @@ function Lines(props: Props) {
 /** The control that a kind of field is edited with. */
 export function Control(props: Props) {
   const { field, onChange } = props;
-  const placeholder = field.fallback == null ? "not set" : shown(field.fallback);
+  const placeholder = props.placeholder ?? (field.fallback == null ? "not set" : shown(field.fallback));
   switch (field.kind) {
     case "integer":
     case "number":

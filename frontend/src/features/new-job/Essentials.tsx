@@ -20,8 +20,8 @@ export function Essentials() {
           </ShortField>
         ))}
       </div>
-      <ShortField path="name" label="Name of the job">
-        How the job is listed; made from the dataset and the model when empty.
+      <ShortField path="name" label="Name of the job" placeholder="Made from the dataset and the model">
+        How the job is listed.
       </ShortField>
     </Section>
   );

@@ -7,6 +7,7 @@ import { fieldId } from "./focus";
 import { useField, useForm } from "./form";
 import { Problems } from "./Problems";
 import { shown } from "./values";
+import { Path, Words } from "./Words";
 
 type Props = {
   path: string;
@@ -14,10 +15,11 @@ type Props = {
   /** In place of the schema's own description. */
   children?: ReactNode;
   where?: string;
+  placeholder?: string;
 };
 
 /** A field of the short form: label, control, explanation, problems. */
-export function ShortField({ path, label, children, where }: Props) {
+export function ShortField({ path, label, children, where, placeholder }: Props) {
   const { field, problems } = useField(path);
   const { set, readOnly } = useForm();
   if (!field) return null;
@@ -32,10 +34,11 @@ export function ShortField({ path, label, children, where }: Props) {
         invalid={problems.length > 0}
         disabled={readOnly}
         field={field}
+        placeholder={placeholder}
         onChange={(value) => set(field, value)}
       />
       <Problems problems={problems} />
-      <small id={`${id}-about`}>{children ?? field.description}</small>
+      <small id={`${id}-about`}>{children ?? <Words text={field.description} />}</small>
     </div>
   );
 }
@@ -59,7 +62,7 @@ export function LongField({ field, suggested }: { field: SpecField; suggested: b
     <div className={styles.long} data-changed={changed || undefined}>
       <div className={styles.name}>
         <label htmlFor={id}>{field.label}</label>
-        <code>{field.path}</code>
+        <Path path={field.path} />
       </div>
       <div className={styles.control}>
         <Control
@@ -75,7 +78,11 @@ export function LongField({ field, suggested }: { field: SpecField; suggested: b
         <Problems problems={problems} />
       </div>
       <div className={styles.about} id={`${id}-about`}>
-        {field.description} {field.kind === "variant" || field.kind === "fixed" ? chosen : null}
+        <Words
+          text={[field.description, ["variant", "fixed"].includes(field.kind) && chosen]
+            .filter(Boolean)
+            .join(" ")}
+        />
         <small>
           {[defaultText(field, suggested), range(field)].filter(Boolean).join(" · ")}
           {changed && !readOnly && (

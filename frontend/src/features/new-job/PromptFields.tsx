@@ -90,6 +90,7 @@ function HeldOut({ id, rows }: { id: string; rows: number }) {
   const others = (useQuery(datasetsQuery).data?.data ?? []).filter((one) => one.id !== id);
   if (!field) return null;
   const value = typeof field.value === "string" ? field.value : "";
+  const heldOut = number(Math.min(256, Math.floor(rows / 10)));
   return (
     <div className={styles.two}>
       <div>
@@ -111,8 +112,8 @@ function HeldOut({ id, rows }: { id: string; rows: number }) {
         <Problems problems={problems} />
       </div>
       {getAt(draft, "data.held_out") === undefined && (
-        <ShortField path="data.held_out_rows" label="Held-out rows">
-          Empty: a tenth, at most 256 ({number(Math.min(256, Math.floor(rows / 10)))} here). 0 holds out none.
+        <ShortField path="data.held_out_rows" label="Held-out rows" placeholder={heldOut}>
+          Empty: a tenth, at most 256. 0 holds out none.
         </ShortField>
       )}
     </div>
