@@ -1,7 +1,7 @@
-"""Who is asking: API keys, browser sessions, one-time sign-in tokens, and the workers' shared secret.
+"""Who is asking: API keys, browser sessions of members and others, and the workers' shared secret.
 
 Secrets have 160 or more random bits, so a plain SHA-256 at rest is enough. Roles: `viewer` reads, `member` also
-changes things, `owner` is what keys made at start-up have. Endpoints take a `Reader` or a `Writer`.
+changes things, `owner` also manages keys and members. Endpoints take a `Reader` or a `Writer`.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from fastapi import Depends, Request
 from sqlalchemy import select, update
 
 from backend.database import Database, DatabaseDep
-from backend.models import ApiKey, BrowserSession, now
+from backend.models import ApiKey, BrowserSession, Member, now
 from backend.settings import Settings
 from reinforge.errors import NotAllowed, NotAuthenticated
 
@@ -24,7 +24,7 @@ COOKIE = "reinforge_session"
 SESSION_LIFETIME = timedelta(days=30)
 ROLES = ("viewer", "member", "owner")
 _USED_EVERY = timedelta(minutes=1)
-"""How exactly `last_used_at` is kept; a write for every request would serialise them."""
+"""How exactly `last_used_at` and `last_seen_at` are kept; a write for every request would serialise them."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,11 @@ class Principal:
     """Who sent the request, and for which project."""
 
     id: str
-    """Of the API key; `session` for a browser that signed in with a one-time token."""
+    """Of the API key or member; `session` for a browser that signed in with the address of start-up."""
     name: str
     role: str
     project_id: str
+    member_id: str | None = None
 
 
 def digest(secret: str) -> str:
@@ -66,17 +67,24 @@ async def key_principal(database: Database, token: str) -> Principal | None:
 
 
 async def _session_principal(database: Database, cookie: str) -> Principal | None:
+    """Look a browser session up; notes that its member was seen."""
     async with database.transaction() as session:
         found = await session.execute(
-            select(BrowserSession, ApiKey.revoked_at)
+            select(BrowserSession, ApiKey.revoked_at, Member)
             .outerjoin(ApiKey, ApiKey.id == BrowserSession.key_id)
+            .outerjoin(Member, Member.id == BrowserSession.member_id)
             .where(BrowserSession.sha256 == digest(cookie), BrowserSession.expires_at > now())
         )
         row = found.one_or_none()
-    if row is None or row.revoked_at is not None:
-        return None
-    browser: BrowserSession = row[0]
-    return Principal(browser.key_id or "session", browser.name, browser.role, browser.project_id)
+        if row is None or row.revoked_at is not None:
+            return None
+        browser: BrowserSession = row[0]
+        member: Member | None = row[2]
+        if member is None:
+            return Principal(browser.key_id or "session", browser.name, browser.role, browser.project_id)
+        if member.last_seen_at is None or member.last_seen_at < now() - _USED_EVERY:
+            await session.execute(update(Member).where(Member.id == member.id).values(last_seen_at=now()))
+        return Principal(member.id, member.name, member.role, member.project_id, member.id)
 
 
 def check_same_origin(request: Request) -> None:

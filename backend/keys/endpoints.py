@@ -22,6 +22,7 @@ async def _me(session: Session, who: Principal) -> Me:
         project=project.id,
         project_name=project.name,
         version=__version__,
+        member=who.member_id,
     )
 
 
@@ -49,8 +50,10 @@ async def sign_in(body: SignIn, request: Request, response: Response, session: S
 
 @router.post("/sign-in-links", operation_id="createSignInLink")
 async def create_sign_in_link(session: Session, settings: SettingsDep, who: Reader) -> dict[str, str]:
-    """An address that signs one browser in with this key's role; it works once, for ten minutes."""
-    url = service.new_sign_in_url(session, settings.url, who.project_id, who.role, service.LINK_LIFETIME)
+    """An address that signs one browser in as whoever asks for it; it works once, for ten minutes."""
+    url = service.new_sign_in_url(
+        session, settings.url, who.project_id, who.role, service.LINK_LIFETIME, who.member_id
+    )
     return {"object": "sign_in_link", "url": url}
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import SESSION_LIFETIME, Principal, digest
 from backend.ids import new_id
-from backend.models import ApiKey, BrowserSession, Project, SignInToken, now
+from backend.models import ApiKey, BrowserSession, Member, Project, SignInToken, now
 from reinforge.errors import NotAuthenticated
 from reinforge.platform.places import write_private
 
@@ -51,10 +51,12 @@ async def add_bootstrap_key(session: AsyncSession, secret: str) -> None:
 async def write_sign_in_url(session: AsyncSession, base_url: str, path: Path) -> str:
     """A one-time address that signs a browser in as owner, also written to `path` for its owner's eyes.
 
-    Earlier unused ones stop working.
+    Earlier unused ones stop working; those of members stay.
     """
     project = await default_project(session)
-    await session.execute(delete(SignInToken).where(SignInToken.project_id == project.id))
+    await session.execute(
+        delete(SignInToken).where(SignInToken.project_id == project.id, SignInToken.member_id.is_(None))
+    )
     url = new_sign_in_url(session, base_url, project.id, "owner", TOKEN_LIFETIME)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_private(path, url + "\n")
@@ -62,12 +64,24 @@ async def write_sign_in_url(session: AsyncSession, base_url: str, path: Path) ->
 
 
 def new_sign_in_url(
-    session: AsyncSession, base_url: str, project_id: str, role: str, lifetime: timedelta
+    session: AsyncSession,
+    base_url: str,
+    project_id: str,
+    role: str,
+    lifetime: timedelta,
+    member_id: str | None = None,
 ) -> str:
     """An address that signs one browser in, once."""
     token = secrets.token_urlsafe(30)
-    expires = now() + lifetime
-    session.add(SignInToken(sha256=digest(token), project_id=project_id, role=role, expires_at=expires))
+    session.add(
+        SignInToken(
+            sha256=digest(token),
+            project_id=project_id,
+            member_id=member_id,
+            role=role,
+            expires_at=now() + lifetime,
+        )
+    )
     return f"{base_url.rstrip('/')}/sign-in?token={token}"
 
 
@@ -88,21 +102,28 @@ async def open_browser_session(session: AsyncSession, token: str) -> tuple[str, 
         raise NotAuthenticated(
             "The sign-in token or API key is unknown, used up or expired.",
             code="invalid_sign_in_token",
-            hint="Restart the backend for a new sign-in address, or use an API key.",
+            hint="Ask an owner for a new sign-in address, restart the backend for one, or use an API key.",
         )
+    who = Principal(
+        key.id if key else "session", key.name if key else "owner", origin.role, origin.project_id
+    )
+    if used is not None and used.member_id is not None:
+        member = await session.get_one(Member, used.member_id)
+        member.last_seen_at = now()
+        who = Principal(member.id, member.name, member.role, member.project_id, member.id)
     cookie = secrets.token_urlsafe(30)
-    name = key.name if key else "owner"
     session.add(
         BrowserSession(
             sha256=digest(cookie),
-            project_id=origin.project_id,
+            project_id=who.project_id,
             key_id=key.id if key else None,
-            name=name,
-            role=origin.role,
+            member_id=who.member_id,
+            name=who.name,
+            role=who.role,
             expires_at=now() + SESSION_LIFETIME,
         )
     )
-    return cookie, Principal(key.id if key else "session", name, origin.role, origin.project_id)
+    return cookie, who
 
 
 async def close_browser_session(session: AsyncSession, cookie: str) -> None:

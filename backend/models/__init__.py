@@ -8,7 +8,7 @@ from backend.models.dataset import Dataset
 from backend.models.diagnosis import FindingRow, LogLineRow
 from backend.models.job import Attempt, Event, Job, JobCommand, JobReward
 from backend.models.metric import MetricPoint, MetricSeries
-from backend.models.project import ApiKey, BrowserSession, IdempotencyKey, Project, SignInToken
+from backend.models.project import ApiKey, BrowserSession, IdempotencyKey, Member, Project, SignInToken
 from backend.models.reward import Reward, RewardRevision
 from backend.models.stored_object import StoredObject
 from backend.models.worker import Call, CallChunk, Worker
@@ -32,6 +32,7 @@ __all__ = [
     "JobCommand",
     "JobReward",
     "LogLineRow",
+    "Member",
     "MetricPoint",
     "MetricSeries",
     "Project",

@@ -1,8 +1,11 @@
-"""Projects, API keys, browser sessions and one-time sign-in tokens. Secrets are kept as SHA-256 only."""
+"""Projects, their members and API keys, browser sessions and one-time sign-in tokens.
+
+Secrets are kept as SHA-256 only.
+"""
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey
+from sqlalchemy import ForeignKey, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, Created
@@ -29,17 +32,33 @@ class ApiKey(Created, Base):
     revoked_at: Mapped[datetime | None]
 
 
+class Member(Created, Base):
+    """A person who signs in to the page; removing one ends their sessions and takes back their address."""
+
+    __tablename__ = "member"
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
+    name: Mapped[str]
+    role: Mapped[str]
+    last_seen_at: Mapped[datetime | None]
+
+
 class SignInToken(Created, Base):
     __tablename__ = "sign_in_token"
 
     sha256: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
+    member_id: Mapped[str | None] = mapped_column(ForeignKey("member.id", ondelete="CASCADE"), index=True)
+    """For whom it is; None for whoever started the platform, or for the holder of an API key."""
     role: Mapped[str]
+    """Of what it opens; a member's is the member's own, whatever stands here."""
     expires_at: Mapped[datetime]
 
 
 class BrowserSession(Created, Base):
-    """A signed-in browser. There are no user accounts: a session has the role of what it signed in with."""
+    """A signed-in browser. It has the role of its member, or of the key or address that it signed in with."""
 
     __tablename__ = "browser_session"
 
@@ -47,6 +66,7 @@ class BrowserSession(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     key_id: Mapped[str | None] = mapped_column(ForeignKey("api_key.id", ondelete="CASCADE"))
     """The API key it signed in with; None for a one-time token."""
+    member_id: Mapped[str | None] = mapped_column(ForeignKey("member.id", ondelete="CASCADE"), index=True)
     name: Mapped[str]
     role: Mapped[str]
     expires_at: Mapped[datetime]

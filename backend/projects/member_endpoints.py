@@ -1,8 +1,14 @@
 """GET, POST /members · PATCH, DELETE /members/{id} · POST /members/{id}/sign-in-link · GET /project/counts."""
 
-from fastapi import APIRouter
+from typing import Annotated
 
-from backend.auth import Reader, Writer
+from fastapi import APIRouter, Query
+
+from backend.auth import Reader, SettingsDep, Writer
+from backend.cursors import encode_cursor
+from backend.database import Session
+from backend.models import Member as MemberRow
+from backend.projects import members, service
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
 from reinforge.schemas.members import Member, MemberCreate, MemberInvited, MemberUpdate, ProjectCounts
@@ -10,37 +16,47 @@ from reinforge.schemas.members import Member, MemberCreate, MemberInvited, Membe
 router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
 
 
+def _invited(member: MemberRow, url: str) -> MemberInvited:
+    return MemberInvited(**Member.model_validate(member).model_dump(), url=url)
+
+
 @router.get("/project/counts", operation_id="getProjectCounts")
-async def counts(who: Reader) -> ProjectCounts:
+async def counts(session: Session, who: Reader) -> ProjectCounts:
     """How many things the project holds."""
-    raise NotImplementedError
+    return ProjectCounts.model_validate(await service.counts(session, who.project_id))
 
 
 @router.get("/members", operation_id="listMembers")
-async def list_members(who: Reader) -> Page[Member]:
+async def list_members(
+    session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
+) -> Page[Member]:
     """People who may sign in, newest first."""
-    raise NotImplementedError
+    found, more = await members.page(session, who, limit=limit, after=after)
+    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
+    return Page(data=[Member.model_validate(each) for each in found], has_more=more, next_cursor=cursor)
 
 
 @router.post("/members", status_code=201, operation_id="createMember")
-async def create_member(body: MemberCreate, who: Writer) -> MemberInvited:
+async def create_member(
+    body: MemberCreate, session: Session, settings: SettingsDep, who: Writer
+) -> MemberInvited:
     """Add a person; the answer holds the one-time address to give to them. For owners."""
-    raise NotImplementedError
+    return _invited(*await members.create(session, who, settings.url, body.name, body.role))
 
 
 @router.patch("/members/{id}", operation_id="updateMember")
-async def update_member(id: str, body: MemberUpdate, who: Writer) -> Member:
+async def update_member(id: str, body: MemberUpdate, session: Session, who: Writer) -> Member:
     """Change the role; open sessions have it at once. For owners."""
-    raise NotImplementedError
+    return Member.model_validate(await members.change(session, who, id, body.role))
 
 
 @router.delete("/members/{id}", status_code=204, operation_id="removeMember")
-async def remove_member(id: str, who: Writer) -> None:
+async def remove_member(id: str, session: Session, who: Writer) -> None:
     """Remove a person and end their sessions. For owners."""
-    raise NotImplementedError
+    await members.remove(session, who, id)
 
 
 @router.post("/members/{id}/sign-in-link", operation_id="createMemberSignInLink")
-async def create_link(id: str, who: Writer) -> MemberInvited:
-    """A fresh one-time address for a person whose last one is used up. For owners."""
-    raise NotImplementedError
+async def create_link(id: str, session: Session, settings: SettingsDep, who: Writer) -> MemberInvited:
+    """A fresh one-time address for a person whose last one is used up or lost. For owners."""
+    return _invited(*await members.renew_address(session, who, settings.url, id))

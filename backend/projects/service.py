@@ -1,4 +1,6 @@
-"""API keys: made and revoked by owners; the secret is shown once and kept as a hash."""
+"""The project, and its API keys: made and revoked by owners; the secret is shown once and kept as a hash."""
+
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -17,11 +19,16 @@ async def project(session: AsyncSession, who: Principal) -> Project:
     return await session.get_one(Project, who.project_id)
 
 
-def require_owner(who: Principal) -> None:
+async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
+    """How many things of each kind there are, and the newest demo job."""
+    return await repository.counts(session, project_id)
+
+
+def require_owner(who: Principal, what: str = "API keys") -> None:
     """Raises NotAllowed `not_owner`."""
     if who.role != "owner":
         raise NotAllowed(
-            f"The role {who.role} may not manage API keys.",
+            f"The role {who.role} may not manage {what}.",
             code="not_owner",
             hint="Ask an owner of the project.",
         )

@@ -1,15 +1,15 @@
 """People of a project, and what a project holds."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import StringConstraints
 
 from reinforge.schemas.common import Request, Response, Timestamp
 from reinforge.schemas.keys import Role
 
 
 class MemberCreate(Request):
-    name: str = Field(min_length=1, max_length=100)
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
     role: Role = "member"
 
 

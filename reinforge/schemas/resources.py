@@ -158,6 +158,8 @@ class Me(Response):
     project: str
     project_name: str
     version: str
+    member: str | None = None
+    """The signed-in person's id; None for an API key, or for whoever started the platform."""
 
 
 class SignIn(Request):

@@ -52,7 +52,7 @@ export interface paths {
         put?: never;
         /**
          * Create Sign In Link
-         * @description An address that signs one browser in with this key's role; it works once, for ten minutes.
+         * @description An address that signs one browser in as whoever asks for it; it works once, for ten minutes.
          */
         post: operations["createSignInLink"];
         delete?: never;
@@ -224,7 +224,7 @@ export interface paths {
         put?: never;
         /**
          * Create Link
-         * @description A fresh one-time address for a person whose last one is used up. For owners.
+         * @description A fresh one-time address for a person whose last one is used up or lost. For owners.
          */
         post: operations["createMemberSignInLink"];
         delete?: never;
@@ -2817,6 +2817,8 @@ export interface components {
             project_name: string;
             /** Version */
             version: string;
+            /** Member */
+            member?: string | null;
         };
         /** Member */
         Member: {
@@ -4484,7 +4486,10 @@ export interface operations {
     };
     listMembers: {
         parameters: {
-            query?: never;
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -4498,6 +4503,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_Member_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };
