@@ -35,6 +35,7 @@ async function screens(context) {
   const dataset = await firstOf(context, "datasets");
   const reward = await firstOf(context, "rewards");
   const all = [
+    ["start", "/", "article, table, h2"],
     ["jobs", "/jobs", "table tbody tr a, h2"],
     ["job", job && `/jobs/${job}`, "figure"],
     ["completions", job && `/jobs/${job}?tab=completions`, "article pre"],
@@ -49,6 +50,7 @@ async function screens(context) {
     ["reward", reward && `/rewards/${reward}`, "pre"],
     ["models", "/models", "table, h2"],
     ["adapters", "/adapters", "table, h2"],
+    ["settings", "/settings", "table, h2"],
   ];
   const wanted = options.only?.split(",");
   return all.filter(([name, path]) => path && (!wanted || wanted.includes(name)));
@@ -68,7 +70,7 @@ async function take(browser, theme) {
   if (!options.only || options.only.includes("sign-in")) await shoot(page, "sign-in", theme);
   await page.fill("input", options.key);
   await page.click("button[type=submit]");
-  await page.waitForURL(/\/jobs/);
+  await page.waitForURL((url) => url.pathname !== "/sign-in");
   for (const [name, path, ready] of await screens(context)) {
     await page.goto(base + path);
     await page.waitForSelector(ready, { timeout: 15_000 });

@@ -38,8 +38,7 @@ export function SignIn({ token, ended, onDone }: Props) {
     if (error && byLink && "status" in error && error.status === 401) {
       return (
         <Notice tone="warn" title="This link no longer signs in">
-          It was used already, is older than a day, or was replaced by a newer one. Ask whoever gave it to you
-          for a new link, run <code>reinforge up</code> again, or paste an API key.
+          {error.message} {"hint" in error && String(error.hint ?? "")}
         </Notice>
       );
     }
