@@ -1,4 +1,5 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { BriefCompletions } from "@/features/completions/BriefCompletions";
 import { Completions } from "@/features/completions/Completions";
 import { type Place, readPlace, writePlace } from "@/features/completions/place";
@@ -7,6 +8,7 @@ import { Config } from "@/features/job/Config";
 import { JobPage } from "@/features/job/JobPage";
 import { Logs } from "@/features/job/Logs";
 import { Overview } from "@/features/job/Overview";
+import { toSearch, toView, type View } from "@/features/job/view-state";
 
 const route = getRouteApi("/signed-in/jobs/$id");
 
@@ -15,12 +17,19 @@ export function JobRoute() {
   const search = route.useSearch();
   const { tab } = search;
   const place = readPlace(search);
+  const view = useMemo(() => toView(search), [search]);
   const navigate = useNavigate({ from: "/jobs/$id" });
 
   const go = (change: Partial<Place>, push = false) =>
     void navigate({
       search: (old) => ({ ...old, ...writePlace({ ...readPlace(old), ...change }) }),
       replace: !push,
+      resetScroll: false,
+    });
+  const look = (view: View) =>
+    void navigate({
+      search: (old) => ({ ...old, ...toSearch(view) }),
+      replace: true,
       resetScroll: false,
     });
   const read = (change: Partial<Place>) =>
@@ -46,6 +55,8 @@ export function JobRoute() {
                 <Overview
                   job={job}
                   series={series}
+                  view={view}
+                  onView={look}
                   onPick={(step) => read({ step, prompt: undefined, sample: undefined })}
                 />
                 <BriefCompletions key={id} job={id} status={job.status} place={place} go={go} onRead={read} />

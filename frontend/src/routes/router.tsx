@@ -12,6 +12,7 @@ import { type JobFilter, STATES } from "@/api/job-list";
 import { meQuery } from "@/api/session";
 import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
+import { type ViewSearch, validateView } from "@/features/job/view-state";
 import { Shell } from "@/features/shell/Shell";
 import { NotFound, RouteFailure, Waiting } from "./states";
 
@@ -90,9 +91,10 @@ export type JobTab = (typeof TABS)[number];
 const job = createRoute({
   getParentRoute: () => signedIn,
   path: "/jobs/$id",
-  validateSearch: (search: Record<string, unknown>): { tab?: JobTab } & PlaceSearch => ({
+  validateSearch: (search: Record<string, unknown>): { tab?: JobTab } & PlaceSearch & ViewSearch => ({
     tab: TABS.find((tab) => tab === search.tab),
     ...placeSearch(search),
+    ...validateView(search),
   }),
   component: lazyRouteComponent(() => import("./job"), "JobRoute"),
 });

@@ -1,136 +1,187 @@
-import { useInViewport, useThrottledValue } from "@mantine/hooks";
-import { type CSSProperties, useMemo, useState } from "react";
-import { number, tick } from "@/lib/format";
+import { useThrottledValue } from "@mantine/hooks";
+import { lazy, Suspense, useMemo, useRef, useState } from "react";
+import { count, number, tick } from "@/lib/format";
 import styles from "./Chart.module.css";
 import { ChartTable } from "./ChartTable";
-import { type ChartBand, type ChartLine, chartData, valueRange } from "./model";
-import { Plot } from "./Plot";
+import { fileName, save, toCsv, toPicture } from "./export";
+import { Legend, type Mark } from "./Legend";
+import { type ChartBand, type ChartLine, drawn, SPAN, within } from "./model";
+import { logRange, valueRange } from "./scale";
+import { smoothUnit } from "./smooth";
+import { useChartSpace } from "./space";
+import { Tools } from "./Tools";
+import { useNear } from "./use-near";
+
+const Plot = lazy(() => import("./Plot"));
 
 type Props = {
   title: string;
   unit: string;
   lines: readonly ChartLine[];
-  band?: ChartBand;
-  /** Last step of the axis; steps that are still to come stay empty. */
-  lastStep: number;
-  /** The step the job is at, while it is under way. */
-  current: number | null;
-  min?: number;
-  max?: number;
+  band?: ChartBand | undefined;
+  min?: number | undefined;
+  max?: number | undefined;
   height?: number;
-  format?: (value: number) => string;
+  format?: ((value: number) => string) | undefined;
   /** Numbers of the value axis, where `format` is too long for it. */
-  tick?: (value: number) => string;
+  tick?: ((value: number) => string) | undefined;
   /** One sentence in words: what the curve does. */
   summary: string;
   /** What the metric means, shown on hovering the title. */
-  meaning?: string;
-  sync?: string;
-  onPick?: (step: number) => void;
+  meaning?: string | undefined;
+  log?: boolean;
+  onLog?: (() => void) | undefined;
+  onMaximise?: (() => void) | undefined;
 };
 
-const kindOf = (line: ChartLine) => (line.sparse ? "sparse" : line.dash ? "dash" : "line");
+const SMALL = 150;
+const NO_LABELS: ReadonlySet<string> = new Set();
 
-/** A curve over steps as a figure: title, unit, legend with the values under the crosshair, plot or table, sentence. */
+/**
+ * Curves over steps, time or tokens as a figure: title, unit, legend with the values under the crosshair, plot or
+ * table, sentence. Axis, range, smoothing and crosshair come from the `ChartSpace` around it.
+ */
 export function Chart(props: Props) {
-  const { title, unit, lines, band, lastStep, height = 168, format = number, summary } = props;
-  const { ref, inViewport } = useInViewport<HTMLDivElement>();
+  const { title, unit, lines, band, height = 168, format = number, summary, min, max } = props;
+  const space = useChartSpace();
+  const { axis, range, lastStep, smoothing } = space;
+  const log = space.log || (props.log ?? false);
+  const figure = useRef<HTMLElement>(null);
+  const near = useNear(figure);
   const [asTable, setAsTable] = useState(false);
   const [index, setIndex] = useState<number | null>(null);
   const [focused, setFocused] = useState(false);
+  const [hidden, setHidden] = useState(NO_LABELS);
 
-  const data = useMemo(() => chartData(band, lines), [band, lines]);
-  const values = useMemo(
-    () => valueRange(data, { min: props.min, max: props.max }),
-    [data, props.min, props.max],
+  const unitSteps = smoothUnit(lastStep);
+  const drawing = useMemo(
+    () => drawn({ band, lines, hidden, smoothing, smoothUnit: unitSteps, log }),
+    [band, lines, hidden, smoothing, unitSteps, log],
   );
-  const step = index === null ? undefined : data[0][index];
-  const offset = band ? 3 : 1;
-  const at = (column: number) => {
-    const value = index === null ? undefined : data[column]?.[index];
+  const { steps, columns, cells } = drawing;
+  const places = useMemo(() => (axis.kind === "step" ? steps : steps.map(axis.at)), [axis, steps]);
+  const values = useMemo(() => {
+    const visible = within(steps, range);
+    return log ? logRange(cells, visible) : valueRange(cells, visible, { min, max });
+  }, [steps, cells, range, log, min, max]);
+
+  const step = index === null ? undefined : steps[index];
+  const place = index === null ? undefined : places[index];
+  const said = (at: number) => {
+    const value = index === null ? undefined : cells[at]?.[index];
     return value === null || value === undefined ? "" : format(value);
   };
-  const labels = [
-    ...(band ? [`${band.label} high`, `${band.label} low`] : []),
-    ...lines.map((line) => line.label),
-  ];
+  /** Values as measured: of a smoothed line those of the ghost behind it. */
+  const marks: Mark[] = columns.flatMap(({ role, label, color, dash, sparse }, at): Mark[] => {
+    const pair = said(at + 1) && `${said(at + 1)}–${said(at)}`;
+    if (role === "high") return [{ label, color, kind: "band", value: pair }];
+    if (role === "peak") return [{ label, color, kind: "span", value: pair }];
+    if (role !== "line") return [];
+    const measured = columns[at - 1]?.role === "ghost" ? at - 1 : at;
+    return [{ label, color, kind: sparse ? "sparse" : dash ? "dash" : "line", value: said(measured) }];
+  });
+  const seen = marks.filter((mark, at) => marks.findIndex((one) => one.label === mark.label) === at);
+  const where =
+    step === undefined || place === undefined
+      ? undefined
+      : axis.kind === "step"
+        ? `step ${step}`
+        : `${axis.say(place)} · step ${step}`;
   const spoken = useThrottledValue(
-    step === undefined || !focused
-      ? ""
-      : `Step ${step}: ${lines.flatMap((line, i) => (at(i + offset) ? [`${line.label} ${at(i + offset)}`] : [])).join(", ")}`,
+    where && focused
+      ? `${where}: ${seen.flatMap((mark) => (mark.value ? [`${mark.label} ${mark.value}`] : [])).join(", ")}`
+      : "",
     1000,
   );
 
+  const toggle = (label: string) => {
+    const next = new Set(hidden);
+    if (!next.delete(label)) next.add(label);
+    setHidden(next);
+  };
+  const name = fileName(space.name, title);
+  const csv = () => {
+    const x =
+      axis.kind === "step" ? undefined : { name: axis.kind === "time" ? "seconds" : "tokens", places };
+    save(new Blob([toCsv(drawing, range, x)], { type: "text/csv" }), `${name}.csv`);
+  };
+  const picture = () => {
+    const plot = figure.current?.querySelector("canvas");
+    if (!plot) return;
+    const color = (mark: Mark) =>
+      getComputedStyle(document.documentElement).getPropertyValue(`--${mark.color}`).trim();
+    const legend = seen
+      .filter((mark) => !hidden.has(mark.label))
+      .map((mark) => ({
+        label: mark.label,
+        color: color(mark),
+        dashed: mark.kind === "dash",
+        marker: mark.kind === "sparse",
+      }));
+    toPicture({ plot, title, unit, summary, legend }).toBlob((blob) => blob && save(blob, `${name}.png`));
+  };
+
+  const unshown =
+    drawing.unshown > 0 ? ` ${count(drawing.unshown, "value")} of 0 or below cannot be on a log axis.` : "";
+  const sentence = summary + unshown;
   return (
-    <figure className={styles.figure}>
+    <figure className={styles.figure} ref={figure}>
       <figcaption className={styles.caption}>
-        <h2 title={props.meaning}>{title}</h2>
-        <span className={styles.unit}>{step === undefined ? unit : `step ${step}`}</span>
-        <button
-          type="button"
-          className={styles.toggle}
-          aria-pressed={asTable}
-          aria-label={`${title} as a table`}
-          title={asTable ? "Show the curve" : "Show the numbers as a table"}
-          onClick={() => setAsTable(!asTable)}
-        >
-          <svg
-            width="14"
-            height="14"
-            viewBox="0 0 14 14"
-            aria-hidden="true"
-            fill="none"
-            stroke="currentColor"
-          >
-            <rect x="1.5" y="2.5" width="11" height="9" rx="1.5" />
-            <path d="M1.5 5.5h11M1.5 8.5h11M6 5.5v6" />
-          </svg>
-        </button>
+        <h3 title={props.meaning}>{title}</h3>
+        <span className={styles.unit}>{where ?? (log ? `${unit}, log` : unit)}</span>
+        <Tools
+          title={title}
+          asTable={asTable}
+          onTable={() => setAsTable(!asTable)}
+          log={log}
+          onLog={space.log ? undefined : props.onLog}
+          onMaximise={props.onMaximise}
+          onCsv={csv}
+          onPicture={picture}
+        />
       </figcaption>
-      <div
-        className={styles.legend}
-        aria-hidden="true"
-        data-terse={(height < 150 && step !== undefined) || undefined}
-      >
-        {band && (
-          <span style={{ "--series": `var(--${band.color})` } as CSSProperties}>
-            <i data-kind="band" />
-            <span>{band.label}</span>
-            {at(2) && <b>{`${at(2)}–${at(1)}`}</b>}
-          </span>
-        )}
-        {lines.map((line, i) => (
-          <span key={line.label} style={{ "--series": `var(--${line.color})` } as CSSProperties}>
-            <i data-kind={kindOf(line)} />
-            <span>{line.label}</span>
-            {at(i + offset) && <b>{at(i + offset)}</b>}
-          </span>
-        ))}
-      </div>
-      <div ref={ref} style={{ minHeight: height }}>
+      <Legend
+        marks={seen}
+        hidden={hidden}
+        onToggle={toggle}
+        terse={height < SMALL && step !== undefined && seen.length > 1}
+      />
+      <div style={{ minHeight: height }}>
         {asTable && (
-          <ChartTable caption={title} labels={labels} data={data} height={height} format={format} />
-        )}
-        {!asTable && inViewport && (
-          <Plot
-            data={data}
-            band={band}
-            lines={lines}
-            steps={[0, Math.max(1, lastStep)]}
-            values={values}
-            current={props.current}
+          <ChartTable
+            caption={title}
+            drawing={drawing}
+            range={range}
+            x={
+              axis.kind === "step"
+                ? undefined
+                : { name: axis.kind, say: (at) => axis.say(places[at] as number) }
+            }
             height={height}
-            tick={props.tick ?? tick}
-            sync={props.sync}
-            label={`${title}: ${summary} Arrow keys read single steps.`}
-            onCursor={setIndex}
-            onFocused={setFocused}
-            onPick={props.onPick}
+            format={format}
           />
         )}
+        {!asTable && near && (
+          <Suspense fallback={null}>
+            <Plot
+              drawing={drawing}
+              places={places}
+              values={values}
+              log={log}
+              height={height}
+              tick={props.tick ?? tick}
+              label={`${title}: ${sentence} Arrow keys read single points.`}
+              onCursor={setIndex}
+              onFocused={setFocused}
+            />
+          </Suspense>
+        )}
       </div>
-      <p className={styles.summary} data-small={height < 150 || undefined}>
-        {summary}
+      <p className={styles.summary} data-small={height < SMALL || undefined}>
+        {sentence}
+        {columns.some((one) => one.label === SPAN)
+          ? " The shade is min–max of the steps behind a point."
+          : ""}
       </p>
       <span className="visually-hidden" aria-live="polite">
         {spoken}

@@ -1,41 +1,57 @@
 import "uplot/dist/uPlot.min.css";
 import { useComputedColorScheme } from "@mantine/core";
 import { useElementSize, useMergedRef } from "@mantine/hooks";
-import { type KeyboardEvent, useEffect, useRef } from "react";
-import uPlot, { type AlignedData } from "uplot";
-import type { ChartBand, ChartLine } from "./model";
-import { plotOptions } from "./options";
+import { type KeyboardEvent, useEffect, useMemo, useRef } from "react";
+import uPlot from "uplot";
+import { roundUp } from "./axis";
+import { type Drawn, plotData, within } from "./model";
+import { type Live, plotOptions } from "./options";
+import { useChartSpace } from "./space";
+import { around } from "./zoom";
 
 type Props = {
-  data: AlignedData;
-  band: ChartBand | undefined;
-  lines: readonly ChartLine[];
-  steps: [number, number];
-  values: [number, number];
-  current: number | null;
+  drawing: Drawn;
+  /** Places of the drawing's steps on the x axis. */
+  places: readonly number[];
+  values: readonly [number, number];
+  log: boolean;
   height: number;
   tick: (value: number) => string;
-  sync: string | undefined;
   label: string;
   onCursor: (index: number | null) => void;
   onFocused: (focused: boolean) => void;
-  onPick: ((step: number) => void) | undefined;
 };
 
-/** The canvas of a chart. The plot is made once per size, theme and set of series; live data only calls `setData`. */
-export function Plot(props: Props) {
-  const { data, band, lines, height, sync } = props;
+/** A second click within this time makes it a double click, which resets the zoom instead. */
+const DOUBLE_CLICK_MS = 260;
+
+/**
+ * The canvas of a chart. The plot is made once per size, theme and set of columns; live data, a zoom and another axis
+ * only call `setData`.
+ */
+export default function Plot(props: Props) {
+  const { drawing, places, values, log, height } = props;
+  const space = useChartSpace();
+  const { axis, range, lastStep } = space;
   const { ref: sized, width } = useElementSize<HTMLDivElement>();
   const box = useRef<HTMLDivElement>(null);
   const ref = useMergedRef(sized, box);
   const plot = useRef<uPlot | null>(null);
-  const latest = useRef(props);
-  latest.current = props;
+  const painted = useRef("");
+  const click = useRef<ReturnType<typeof setTimeout>>(undefined);
   const scheme = useComputedColorScheme("light");
-  const shape = JSON.stringify([
-    band?.color,
-    lines.map((line) => [line.label, line.color, line.dash, line.sparse]),
-  ]);
+  const data = useMemo(() => plotData(places, drawing), [places, drawing]);
+
+  const left = axis.at(range?.[0] ?? 0);
+  const end = axis.at(range?.[1] ?? lastStep);
+  const guessed = axis.kind !== "step" && range === null && space.current !== null;
+  const right = Math.max(guessed ? roundUp(end) : end, left + 1e-6);
+  const current = space.current === null ? null : axis.at(space.current);
+  const live: Live = { axis, window: [left, right], values, current, tick: props.tick };
+  const latest = useRef({ ...props, live, data, space });
+  latest.current = { ...props, live, data, space };
+  const shape = JSON.stringify(drawing.columns);
+  const frame = [axis.kind, left, right, values[0], values[1], current].join(" ");
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: shape and scheme stand for what the options are made of
   useEffect(() => {
@@ -44,49 +60,80 @@ export function Plot(props: Props) {
     const options = plotOptions({
       width,
       height,
-      band,
-      lines,
-      sync,
-      tick: (value) => latest.current.tick(value),
-      ranges: () => latest.current,
+      columns: drawing.columns,
+      log,
+      sync: space.sync,
+      live: () => latest.current.live,
       onCursor: (index) => latest.current.onCursor(index),
+      onSelect: (from, to) => {
+        const now = latest.current.space;
+        now.onZoom([now.axis.stepAt(from), now.axis.stepAt(to)]);
+      },
     });
     plot.current = new uPlot(options, latest.current.data, parent);
+    painted.current = frame;
     return () => {
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [width, height, shape, scheme, sync]);
+  }, [width, height, shape, scheme, log, space.sync]);
 
   useEffect(() => {
-    if (plot.current && plot.current.data !== data) plot.current.setData(data);
-  }, [data]);
+    const made = plot.current;
+    if (!made || (made.data === data && painted.current === frame)) return;
+    painted.current = frame;
+    made.setData(data);
+  }, [data, frame]);
+
+  useEffect(() => () => clearTimeout(click.current), []);
 
   const moveTo = (index: number) => {
-    const u = plot.current;
-    const steps = latest.current.data[0];
-    const step = steps[Math.max(0, Math.min(steps.length - 1, index))];
-    if (u && step !== undefined) u.setCursor({ left: u.valToPos(step, "x"), top: 0 });
+    const [first, last] = within(drawing.steps, range);
+    const place = places[Math.max(first, Math.min(last, index))];
+    const u = plot.current as
+      | (uPlot & { setCursor: (at: object, fire: boolean, share: boolean) => void })
+      | null;
+    if (u && place !== undefined) u.setCursor({ left: u.valToPos(place, "x"), top: 0 }, true, true);
   };
 
+  const stepAt = (index: number | null | undefined) =>
+    index === null || index === undefined ? undefined : drawing.steps[index];
+
   const onKeyDown = (event: KeyboardEvent) => {
-    const last = data[0].length - 1;
+    const [first, last] = within(drawing.steps, range);
     const at = plot.current?.cursor.idx ?? last;
-    const moves: Record<string, number> = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last };
+    const page = Math.max(1, Math.round((last - first) / 10));
+    const moves: Record<string, number> = {
+      ArrowLeft: at - 1,
+      ArrowRight: at + 1,
+      PageUp: at - page,
+      PageDown: at + page,
+      Home: first,
+      End: last,
+    };
     const target = moves[event.key];
-    if (target !== undefined) {
-      event.preventDefault();
-      moveTo(target);
-    } else if (event.key === "Enter") {
-      const step = data[0][at];
-      if (step !== undefined) props.onPick?.(step);
-    }
+    const step = stepAt(at);
+    if (target !== undefined) moveTo(target);
+    else if (event.key === "Enter" && step !== undefined) space.onPick?.(step);
+    else if ((event.key === "+" || event.key === "=") && step !== undefined) {
+      const closer = around(range, step, 0.5, lastStep);
+      if (closer) space.onZoom(closer);
+    } else return;
+    event.preventDefault();
   };
 
   const onClick = () => {
-    const index = plot.current?.cursor.idx;
-    const step = index === null || index === undefined ? undefined : data[0][index];
-    if (step !== undefined) props.onPick?.(step);
+    const step = stepAt(plot.current?.cursor.idx);
+    if (step === undefined || !space.onPick) return;
+    clearTimeout(click.current);
+    const pick = space.onPick;
+    if (range) click.current = setTimeout(() => pick(step), DOUBLE_CLICK_MS);
+    else pick(step);
+  };
+
+  const onDoubleClick = () => {
+    clearTimeout(click.current);
+    space.onReset();
   };
 
   return (
@@ -96,12 +143,13 @@ export function Plot(props: Props) {
       role="group"
       aria-label={props.label}
       tabIndex={0}
-      style={{ height, cursor: props.onPick ? "pointer" : "default" }}
+      style={{ height, cursor: space.onPick ? "pointer" : "crosshair" }}
       onKeyDown={onKeyDown}
       onClick={onClick}
+      onDoubleClick={onDoubleClick}
       onFocus={() => {
         props.onFocused(true);
-        moveTo(data[0].length - 1);
+        if (plot.current?.cursor.idx == null) moveTo(drawing.steps.length - 1);
       }}
       onBlur={() => props.onFocused(false)}
     />

@@ -1,21 +1,35 @@
 import type uPlot from "uplot";
-import type { ChartBand, ChartLine } from "./model";
+import { type Axis, axisTicks } from "./axis";
+import type { Column } from "./model";
+import { logTicks, valueTicks } from "./scale";
+
+/** What is read at every drawing, so that live data, a zoom or another axis need no new plot. */
+export type Live = {
+  axis: Axis;
+  /** Visible places on the x axis. */
+  window: readonly [number, number];
+  values: readonly [number, number];
+  /** Place of the step the job is at. */
+  current: number | null;
+  /** How a number of the value axis is written; short. */
+  tick: (value: number) => string;
+};
 
 export type Look = {
   width: number;
   height: number;
-  band: ChartBand | undefined;
-  lines: readonly ChartLine[];
-  /** How a number of the value axis is written; short. */
-  tick: (value: number) => string;
+  columns: readonly Column[];
+  log: boolean;
   /** Key under which charts share their crosshair. */
-  sync: string | undefined;
-  /** Read at every drawing, so that live data needs no new plot. */
-  ranges: () => { steps: [number, number]; values: [number, number]; current: number | null };
+  sync: string;
+  live: () => Live;
   onCursor: (index: number | null) => void;
+  onSelect: (from: number, to: number) => void;
 };
 
 const FONT = '11px "Inter Variable", system-ui, sans-serif';
+/** Pixels that a name on the x axis needs. */
+const TICK_ROOM = 60;
 
 const token = (name: string) =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -24,50 +38,52 @@ function faint(color: string, share: number): string {
   return `color-mix(in srgb, ${color} ${share * 100}%, transparent)`;
 }
 
-/** Three or four whole steps from 0 to the last one, the last always named. */
-export function stepTicks(last: number): number[] {
-  const raw = last / 3;
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, raw)));
-  const gap = Math.max(1, ([1, 2, 2.5, 5, 10].find((n) => n * power >= raw) ?? 10) * power);
-  const ticks: number[] = [];
-  for (let at = 0; at < last - gap * 0.4; at += gap) ticks.push(Math.round(at));
-  return [...ticks, last];
-}
-
 function axes(look: Look, ink: string, line: string): uPlot.Axis[] {
   const shared = { stroke: ink, font: FONT, ticks: { show: false } };
+  const most = Math.max(2, Math.min(10, Math.floor((look.width - 50) / TICK_ROOM)));
   return [
     {
       ...shared,
       size: 22,
       gap: 6,
       grid: { show: false },
-      splits: () => stepTicks(look.ranges().steps[1]),
-      values: (_, splits) => splits.map(String),
+      splits: () => axisTicks(look.live().axis, look.live().window, most),
+      values: (_, splits) => splits.map((x) => look.live().axis.tick(x)),
     },
     {
       ...shared,
-      size: 42,
+      size: (_, names) => Math.max(42, 12 + 6.4 * Math.max(0, ...(names ?? []).map((name) => name.length))),
       gap: 6,
       grid: { stroke: line, width: 1 },
-      splits: () => {
-        const [low, high] = look.ranges().values;
-        return [0, 0.25, 0.5, 0.75, 1].map((share) => low + (high - low) * share);
-      },
-      values: (_, splits) => splits.map((value, i) => (i % 2 === 0 ? look.tick(value) : "")),
+      splits: () => (look.log ? logTicks : valueTicks)(look.live().values as [number, number]),
+      filter: (_, splits) => splits,
+      values: (_, splits) =>
+        splits.map((value, i) => (look.log || i % 2 === 0 ? look.live().tick(value) : "")),
     },
   ];
 }
 
-function line(one: ChartLine, panel: string): uPlot.Series {
-  const stroke = token(one.color);
+/** Points are drawn where a line cannot be: when only one step was measured. */
+function alone(column: readonly (number | null | undefined)[], from: number, to: number): boolean {
+  let measured = 0;
+  for (let i = from; i <= to && measured < 2; i += 1) if (column[i] != null) measured += 1;
+  return measured === 1;
+}
+
+function series(column: Column, panel: string): uPlot.Series {
+  const { role, label, dash, sparse } = column;
+  const stroke = token(column.color);
+  if (role === "ghost") {
+    return { label, stroke: faint(stroke, 0.3), width: 1, spanGaps: false, points: { show: false } };
+  }
+  if (role !== "line") return { label, points: { show: false } };
   return {
-    label: one.label,
+    label,
     stroke,
-    width: one.sparse ? 1.4 : 2,
-    dash: one.sparse ? [4, 3] : one.dash ? [6, 3] : [],
+    width: sparse ? 1.4 : 2,
+    dash: sparse ? [4, 3] : dash ? [6, 3] : [],
     spanGaps: false,
-    points: one.sparse
+    points: sparse
       ? { show: true, size: 8, width: 2, fill: panel, stroke }
       : {
           show: (u, index, from, to) => alone(u.data[index] as (number | null)[], from, to),
@@ -77,17 +93,24 @@ function line(one: ChartLine, panel: string): uPlot.Series {
   };
 }
 
-/** Points are drawn where a line cannot be: when only one step was measured. */
-function alone(column: readonly (number | null)[], from: number, to: number): boolean {
-  let measured = 0;
-  for (let i = from; i <= to && measured < 2; i += 1) if (column[i] != null) measured += 1;
-  return measured === 1;
+/** The surfaces between columns that come as a pair: upper edge first. */
+function bands(columns: readonly Column[]): uPlot.Band[] {
+  return columns.flatMap(({ role, color }, i) =>
+    role === "high" || role === "peak"
+      ? [
+          {
+            series: [i + 1, i + 2] as [number, number],
+            fill: faint(token(color), role === "high" ? 0.14 : 0.2),
+          },
+        ]
+      : [],
+  );
 }
 
 /** A dotted line at the step the job is at, so that the empty axis right of it reads as future. */
-function drawCurrent(u: uPlot, step: number | null, ink: string) {
-  if (step === null) return;
-  const x = Math.round(u.valToPos(step, "x", true)) + 0.5;
+function drawCurrent(u: uPlot, { current, window }: Live, ink: string) {
+  if (current === null || current < window[0] || current > window[1]) return;
+  const x = Math.round(u.valToPos(current, "x", true)) + 0.5;
   const { ctx, bbox } = u;
   ctx.save();
   ctx.strokeStyle = faint(ink, 0.6);
@@ -100,36 +123,48 @@ function drawCurrent(u: uPlot, step: number | null, ink: string) {
   ctx.restore();
 }
 
+const onlyCrosshair = (type: string) => type === "mousemove" || type === "mouseleave";
+
 /** uPlot's options for a chart in the look of the current theme. */
 export function plotOptions(look: Look): uPlot.Options {
   const [ink, grid, panel] = [token("ink3"), token("line2"), token("panel")];
-  const edges: uPlot.Series[] = look.band
-    ? [
-        { label: `${look.band.label} high`, points: { show: false } },
-        { label: `${look.band.label} low`, points: { show: false } },
-      ]
-    : [];
+  const isLine = (index: number) => look.columns[index - 1]?.role === "line";
   return {
     width: look.width,
     height: look.height,
     padding: [6, 8, 0, 0],
     legend: { show: false },
     scales: {
-      x: { time: false, range: () => look.ranges().steps },
-      y: { range: () => look.ranges().values },
+      x: { time: false, range: () => [...look.live().window] as [number, number] },
+      y: { distr: look.log ? 3 : 1, range: () => [...look.live().values] as [number, number] },
     },
     axes: axes(look, ink, grid),
-    series: [{}, ...edges, ...look.lines.map((one) => line(one, panel))],
-    bands: look.band ? [{ series: [1, 2], fill: faint(token(look.band.color), 0.14) }] : [],
+    series: [{}, ...look.columns.map((column) => series(column, panel))],
+    bands: bands(look.columns),
     cursor: {
       y: false,
-      drag: { x: false, y: false },
-      points: { size: 6 },
-      sync: look.sync ? { key: look.sync, setSeries: false } : undefined,
+      drag: { x: true, y: false, setScale: false, dist: 4 },
+      points: { size: (_, index) => (isLine(index) ? 6 : 0) },
+      // A double click is the page's: it goes back through ranges that uPlot does not know.
+      bind: { dblclick: () => null },
+      sync: {
+        key: look.sync,
+        setSeries: false,
+        scales: ["x", null],
+        filters: { pub: onlyCrosshair, sub: onlyCrosshair },
+      },
     },
     hooks: {
-      draw: [(u) => drawCurrent(u, look.ranges().current, ink)],
+      draw: [(u) => drawCurrent(u, look.live(), ink)],
       setCursor: [(u) => look.onCursor(u.cursor.idx ?? null)],
+      setSelect: [
+        (u) => {
+          const { left, width } = u.select;
+          if (width < 1) return;
+          u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          look.onSelect(u.posToVal(left, "x"), u.posToVal(left + width, "x"));
+        },
+      ],
     },
   };
 }

@@ -75,8 +75,10 @@ function usefulGroups(series: SeriesMap): Answer {
 }
 
 function throughput(series: SeriesMap): Answer {
-  const now = latest(pick(series, "throughput/completions_per_second"));
-  return { title: "Throughput", value: number(now?.value), unit: "/s", note: "completions trained" };
+  const key = "throughput/completions_per_second";
+  const unit = "completions/s";
+  const answer = moved(series, key, "Throughput", unit, true);
+  return answer.value === NOTHING ? { ...answer, note: "completions trained" } : answer;
 }
 
 /** Six numbers that answer "is it working?" without reading a chart. */
@@ -90,7 +92,7 @@ export function AnswerRow({ series }: { series: SeriesMap }) {
     throughput(series),
   ];
   return (
-    <dl className={styles.answers} style={{ marginTop: 0 }}>
+    <dl className={styles.answers}>
       {answers.map(({ title, value, unit, note }) => (
         <div key={title} className={styles.answer}>
           <dt>{title}</dt>

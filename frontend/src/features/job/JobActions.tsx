@@ -1,61 +1,92 @@
-import { Button, Group, Modal, Text } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
 import { adapterDownloadUrl } from "@/api/adapters";
-import { isCancellable, type JobDetail, useCancelJob, useResumeJob } from "@/api/jobs";
+import {
+  checkpointsQuery,
+  isCancellable,
+  isFinal,
+  type JobDetail,
+  useCancelJob,
+  useResumeJob,
+} from "@/api/jobs";
+import { Confirm } from "@/components/Confirm";
 import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
+import { count } from "@/lib/format";
+
+type Props = { job: JobDetail; step: number; mayWrite: boolean };
+
+/** What cancelling costs and what it leaves. */
+function Costs({ job, step }: { job: JobDetail; step: number }) {
+  const saved = useQuery(checkpointsQuery(job.id)).data?.data ?? [];
+  const newest = saved.reduce((most, one) => Math.max(most, one.step), 0);
+  return (
+    <>
+      <p>
+        {step > 0
+          ? `The ${step} of ${job.progress.steps} steps done so far do not become an adapter of their own, and a cancelled job cannot be continued.`
+          : "Nothing has been trained yet; a cancelled job cannot be continued."}
+      </p>
+      <p>
+        What stays: curves, completions and the log
+        {saved.length > 0
+          ? `, and ${count(saved.length, "checkpoint")} to download, the newest of step ${newest}`
+          : ""}
+        .
+      </p>
+    </>
+  );
+}
+
+const NO_RIGHT = "Your key may only read this project.";
 
 /** What a person can do with the job; cancelling says what is lost first. */
-export function JobActions({ job, step, mayWrite }: { job: JobDetail; step: number; mayWrite: boolean }) {
+export function JobActions({ job, step, mayWrite }: Props) {
   const [asking, { open, close }] = useDisclosure(false);
   const cancel = useCancelJob(job.id);
   const resume = useResumeJob(job.id);
-  const confirm = () => cancel.mutate(undefined, { onSuccess: close });
+  const refusal = mayWrite ? null : NO_RIGHT;
+  const early = isFinal(job.status)
+    ? "The job ended without an adapter; its checkpoints can be downloaded."
+    : "The adapter is there when the job has succeeded.";
   return (
     <>
       {resume.error && <Failure title="Not resumed" error={resume.error} />}
-      {mayWrite && job.status === "paused" && (
-        <Button
+      {job.status === "paused" && (
+        <GatedButton
           variant="default"
+          refusal={refusal}
           loading={resume.isPending}
           onClick={() => resume.mutate()}
           title="Goes on from where it paused, with the code it was created with."
         >
           Resume
-        </Button>
+        </GatedButton>
       )}
-      {mayWrite && isCancellable(job.status) && (
-        <Button variant="default" onClick={open}>
+      {isCancellable(job.status) && (
+        <GatedButton variant="default" refusal={refusal} onClick={open}>
           Cancel…
-        </Button>
+        </GatedButton>
       )}
       {job.adapter ? (
         <Button component="a" href={adapterDownloadUrl(job.adapter)} download>
           Download adapter
         </Button>
       ) : (
-        <Button disabled title="The adapter is there when the job has succeeded.">
-          Download adapter
-        </Button>
+        <GatedButton refusal={early}>Download adapter</GatedButton>
       )}
-      <Modal opened={asking} onClose={close} title="Cancel this job?">
-        <Text mb="sm">
-          {step > 0
-            ? `The ${step} of ${job.progress.steps} steps done so far do not become an adapter, and a cancelled job cannot be continued.`
-            : "Nothing has been trained yet; a cancelled job cannot be continued."}
-        </Text>
-        <Text c="dimmed" mb="md">
-          Its curves, completions, checkpoints and logs stay readable.
-        </Text>
-        {cancel.error && <Failure title="Not cancelled" error={cancel.error} />}
-        <Group justify="flex-end" mt="md">
-          <Button variant="default" onClick={close} data-autofocus>
-            Keep running
-          </Button>
-          <Button color="red" variant="light" loading={cancel.isPending} onClick={confirm}>
-            Cancel the job
-          </Button>
-        </Group>
-      </Modal>
+      <Confirm
+        opened={asking}
+        onClose={close}
+        title="Cancel this job?"
+        action="Cancel the job"
+        onConfirm={() => cancel.mutate(undefined, { onSuccess: close })}
+        busy={cancel.isPending}
+        error={cancel.error}
+      >
+        <Costs job={job} step={step} />
+      </Confirm>
     </>
   );
 }

@@ -1,20 +1,21 @@
-import { Loader } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { type ReactNode, useMemo } from "react";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { type ReactNode, useMemo, useState } from "react";
 import { type JobDetail, jobQuery, metricsQuery } from "@/api/jobs";
 import { useJobLive } from "@/api/live";
 import { meQuery } from "@/api/session";
-import type { StreamState } from "@/api/stream";
 import { Failure } from "@/components/Failure";
 import { Page, Tag } from "@/components/Page";
+import { Skeleton } from "@/components/Skeleton";
 import { StatePill } from "@/components/StatePill";
+import { TabNav } from "@/components/TabNav";
+import { useShortcuts } from "@/lib/shortcuts";
 import { AnswerRow } from "./AnswerRow";
-import { Banners } from "./Banners";
+import { Connection } from "./Connection";
 import { JobActions } from "./JobActions";
+import { JobNotices } from "./JobNotices";
 import { ProgressLine } from "./ProgressLine";
 import { lastStep, type SeriesMap, seriesMap } from "./series";
-import styles from "./Tabs.module.css";
 
 const TABS = [
   [undefined, "Overview"],
@@ -24,9 +25,11 @@ const TABS = [
   ["config", "Config"],
 ] as const;
 
+type Tab = (typeof TABS)[number][0];
+
 type Props = {
   id: string;
-  tab: (typeof TABS)[number][0];
+  tab: Tab;
   children: (job: JobDetail, series: SeriesMap) => ReactNode;
 };
 
@@ -50,18 +53,39 @@ function facts(job: JobDetail): string[] {
   ];
 }
 
-/** How fresh the picture is; silent when all is well. */
-function Connection({ state, step }: { state: StreamState; step: number }) {
+/** Links that keep the rest of the address: a filter or a zoom is still there on the way back. */
+function Tabs({ id, tab }: { id: string; tab: Tab }) {
+  const navigate = useNavigate();
+  const go = (by: number) => {
+    const at = TABS.findIndex(([name]) => name === tab);
+    const next = TABS[(at + by + TABS.length) % TABS.length]?.[0];
+    void navigate({ to: "/jobs/$id", params: { id }, search: (old) => ({ ...old, tab: next }) });
+  };
+  useShortcuts("job", { "[": () => go(-1), "]": () => go(1) });
   return (
-    <span role="status">{state === "reconnecting" ? `Reconnecting… shown up to step ${step}` : ""}</span>
+    <TabNav label="Parts of the job">
+      {TABS.map(([name, label]) => (
+        <Link
+          key={label}
+          to="/jobs/$id"
+          params={{ id }}
+          search={(old) => ({ ...old, tab: name })}
+          aria-current={name === tab ? "page" : undefined}
+          activeProps={{ "aria-current": name === tab ? "page" : undefined }}
+        >
+          {label}
+        </Link>
+      ))}
+    </TabNav>
   );
 }
 
-/** The frame of a job's screens: title, state, progress, six numbers, banners, tabs. */
+/** The frame of a job's screens: title, state, progress, tabs, six numbers, notices. */
 export function JobPage({ id, tab, children }: Props) {
   const job = useQuery(jobQuery(id));
   const metrics = useQuery(metricsQuery(id));
-  const { state, phase } = useJobLive(id);
+  const [held, setHeld] = useState(false);
+  const { state, phase } = useJobLive(id, held);
   const series = useMemo(() => seriesMap(metrics.data), [metrics.data]);
   const mayWrite = useQuery(meQuery).data?.role !== "viewer";
   const crumbs = [
@@ -80,8 +104,11 @@ export function JobPage({ id, tab, children }: Props) {
   }
   if (!job.data) {
     return (
-      <Page title="Job" crumbs={crumbs}>
-        <Loader size="sm" aria-label="Loading" />
+      <Page title="Job" crumbs={crumbs} meta={<Skeleton width={320} height={22} />}>
+        <Skeleton height={6} />
+        <div style={{ height: 36 }} role="status" aria-label="Loading" />
+        <Tabs id={id} tab={tab} />
+        {tab === undefined && <AnswerRow series={series} />}
       </Page>
     );
   }
@@ -92,7 +119,7 @@ export function JobPage({ id, tab, children }: Props) {
       {facts(job.data).map((fact) => (
         <Tag key={fact}>{fact}</Tag>
       ))}
-      <Connection state={state} step={step} />
+      <Connection state={state} held={held} onHold={setHeld} step={step} />
     </>
   );
   return (
@@ -103,19 +130,7 @@ export function JobPage({ id, tab, children }: Props) {
       actions={<JobActions job={job.data} step={step} mayWrite={mayWrite} />}
     >
       <ProgressLine job={job.data} series={series} phase={phase} />
-      <nav className={styles.tabs} aria-label="Parts of the job">
-        {TABS.map(([name, label]) => (
-          <Link
-            key={label}
-            to="/jobs/$id"
-            params={{ id }}
-            search={{ tab: name }}
-            activeOptions={{ includeSearch: true, explicitUndefined: true }}
-          >
-            {label}
-          </Link>
-        ))}
-      </nav>
+      <Tabs id={id} tab={tab} />
       {metrics.isError && (
         <Failure
           title="Curves could not be loaded"
@@ -124,7 +139,7 @@ export function JobPage({ id, tab, children }: Props) {
         />
       )}
       {tab === undefined && <AnswerRow series={series} />}
-      <Banners job={job.data} />
+      <JobNotices job={job.data} />
       {children(job.data, series)}
     </Page>
   );

@@ -1,6 +1,8 @@
 import { useMemo } from "react";
+import type { Series } from "@/api/jobs";
 import { Chart } from "@/components/chart/Chart";
-import type { ChartBand, ChartLine } from "@/components/chart/model";
+import { type ChartBand, type ChartLine, within } from "@/components/chart/model";
+import type { Range } from "@/components/chart/zoom";
 import { describe } from "@/lib/sentence";
 import type { ChartDef } from "./chart-defs";
 import { pick, type SeriesMap } from "./series";
@@ -8,16 +10,27 @@ import { pick, type SeriesMap } from "./series";
 type Props = {
   def: ChartDef;
   series: SeriesMap;
-  lastStep: number;
-  current: number | null;
+  range: Range | null;
   height: number;
   meaning: string | undefined;
-  sync: string;
-  onPick: (step: number) => void;
+  log: boolean;
+  onLog: (() => void) | undefined;
+  onMaximise?: (() => void) | undefined;
 };
 
+/** The sentence, about the visible steps. */
+function say(series: Series | undefined, def: ChartDef, range: Range | null): string {
+  if (!range || !series) return describe(series, def);
+  const [first, last] = within(series.steps, range);
+  const part = {
+    steps: series.steps.slice(first, last + 1),
+    values: series.values.slice(first, last + 1),
+  };
+  return `Steps ${range[0]}–${range[1]}: ${describe(part, def)}`;
+}
+
 /** A chart of the catalogue over a job's series; redrawn only when one of its own series has new points. */
-export function MetricChart({ def, series, ...rest }: Props) {
+export function MetricChart({ def, series, range, ...rest }: Props) {
   const sources = def.lines.map((line) => pick(series, line.key));
   const low = def.band && pick(series, def.band.low);
   const high = def.band && pick(series, def.band.high);
@@ -31,7 +44,7 @@ export function MetricChart({ def, series, ...rest }: Props) {
     () => def.band && { label: def.band.label, color: def.band.color, low, high },
     [def, low, high],
   );
-  const summary = describe(sources[0], def);
+  const summary = useMemo(() => say(lines[0]?.source as Series | undefined, def, range), [lines, def, range]);
 
   return (
     <Chart

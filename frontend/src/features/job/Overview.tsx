@@ -1,57 +1,101 @@
+import { Modal } from "@mantine/core";
+import { useViewportSize } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { isFinal, type JobDetail } from "@/api/jobs";
+import type { JobDetail } from "@/api/jobs";
 import { metaQuery } from "@/api/platform";
-import { count } from "@/lib/format";
-import { BIG, type ChartDef, smallCharts } from "./chart-defs";
+import { ChartSpaceProvider } from "@/components/chart/space";
+import { BIG, type ChartDef, chartGroups, KL, searchText } from "./chart-defs";
+import { KlCard } from "./KlCard";
 import { MetricChart } from "./MetricChart";
 import styles from "./Overview.module.css";
 import { lastStep, type SeriesMap } from "./series";
+import { Toolbar } from "./Toolbar";
+import { TrainingCheck } from "./TrainingCheck";
+import { useChartSpaceOf, useVisibleSeries, useZoom } from "./use-curves";
+import { matcher, type View, withLog } from "./view-state";
 
-type Props = { job: JobDetail; series: SeriesMap; onPick: (step: number) => void };
+type Props = {
+  job: JobDetail;
+  series: SeriesMap;
+  view: View;
+  onView: (view: View) => void;
+  onPick: (step: number) => void;
+};
 
 type KlSpec = { algorithm?: { loss?: { kl?: { beta?: number } } } };
 
-/** The curves: the big three, then small multiples of everything that is measured. */
-export function Overview({ job, series, onPick }: Props) {
-  const catalogue = useQuery(metaQuery).data?.metrics;
-  const beta = ((job.resolved_spec ?? job.spec) as KlSpec).algorithm?.loss?.kl?.beta ?? 0;
-  const names = [...series.values()].filter((one) => one.values.some((value) => value !== null));
-  const keys = names.map((one) => one.key).join(" ");
-  const small = useMemo(
-    () => smallCharts(keys ? keys.split(" ") : [], beta > 0, catalogue ?? []),
-    [keys, beta, catalogue],
-  );
-  const step = lastStep(series);
+const BIG_HEIGHT = 190;
+const SMALL_HEIGHT = 120;
+/** What a large chart's dialog needs beside the plot. */
+const AROUND_LARGE = 210;
 
-  const draw = (def: ChartDef, height: number) => {
+/** Whether it trains, in words; then the curves: the big three, then small multiples of everything that is measured. */
+export function Overview({ job, series, view, onView, onPick }: Props) {
+  const catalogue = useQuery(metaQuery).data?.metrics;
+  const screen = useViewportSize().height;
+  const last = Math.max(job.progress.steps, lastStep(series), 1);
+  const visible = useVisibleSeries(job.id, series, view.range);
+  const zoom = useZoom(view, onView, last);
+  const space = useChartSpaceOf(job, series, view, zoom, onPick);
+
+  const beta = ((job.resolved_spec ?? job.spec) as KlSpec).algorithm?.loss?.kl?.beta ?? 0;
+  const measured = [...series.values()].filter((one) => one.values.some((value) => value !== null));
+  const keys = measured.map((one) => one.key).join(" ");
+  const groups = useMemo(() => chartGroups(keys ? keys.split(" ") : [], catalogue ?? []), [keys, catalogue]);
+
+  const passes = useMemo(() => matcher(view.filter), [view.filter]);
+  const shown = groups.flatMap((group) => {
+    const charts = group.charts.filter((def) => passes(searchText(def, group.title)));
+    return charts.length > 0 ? [{ ...group, charts }] : [];
+  });
+  const big = BIG.filter((def) => passes(searchText(def, "")));
+  const large =
+    view.large && [...BIG, ...groups.flatMap((group) => group.charts)].find((def) => def.id === view.large);
+
+  const draw = (def: ChartDef, height: number, inDialog = false) => {
+    if (def === KL && beta === 0) return <KlCard key={def.id} />;
     const about = def.about ?? def.lines[0]?.key;
     const metric = catalogue?.find((one) => one.key === about);
     return (
       <MetricChart
-        key={def.title}
+        key={def.id}
         def={def}
-        series={series}
-        lastStep={Math.max(job.progress.steps, step)}
-        current={isFinal(job.status) || step === 0 ? null : step}
+        series={visible}
+        range={view.range}
         height={height}
-        meaning={metric && `${metric.meaning} ${metric.reading ?? ""}`}
-        sync={`job ${job.id}`}
-        onPick={onPick}
+        meaning={metric && `${metric.meaning} ${metric.reading ?? ""}`.trim()}
+        log={view.log !== "all" && view.log.includes(def.id)}
+        onLog={() => onView(withLog(view, def.id))}
+        onMaximise={inDialog ? undefined : () => onView({ ...view, large: def.id })}
       />
     );
   };
 
   return (
     <>
-      <div className={styles.big}>{BIG.map((def) => draw(def, 190))}</div>
-      <div className={styles.small}>{small.fixed.map((def) => draw(def, 120))}</div>
-      {small.rest.length > 0 && (
-        <details className={styles.more}>
-          <summary>{count(small.rest.length, "more metric")}</summary>
-          <div className={styles.small}>{small.rest.map((def) => draw(def, 120))}</div>
-        </details>
-      )}
+      <TrainingCheck series={series} onPick={onPick} />
+      <Toolbar view={view} onView={onView} onBack={zoom.onBack} onReset={zoom.onReset} />
+      <ChartSpaceProvider value={space}>
+        {big.length > 0 && <div className={styles.big}>{big.map((def) => draw(def, BIG_HEIGHT))}</div>}
+        {shown.map((group) => (
+          <section key={group.title} aria-label={group.title}>
+            <h2 className={styles.group}>{group.title}</h2>
+            <div className={styles.small}>{group.charts.map((def) => draw(def, SMALL_HEIGHT))}</div>
+          </section>
+        ))}
+        {big.length === 0 && shown.length === 0 && (
+          <p className={styles.none}>No chart has “{view.filter}” in its title, lines or metric keys.</p>
+        )}
+        <Modal
+          opened={large !== undefined && large !== null && large !== ""}
+          onClose={() => onView({ ...view, large: null })}
+          size="min(1480px, 96vw)"
+          title={large ? `${large.title} of ${job.name}` : ""}
+        >
+          {large && draw(large, Math.max(220, screen - AROUND_LARGE), true)}
+        </Modal>
+      </ChartSpaceProvider>
     </>
   );
 }

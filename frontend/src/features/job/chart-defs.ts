@@ -1,15 +1,17 @@
 import type { Metric } from "@/api/platform";
 import type { ChartColor } from "@/components/chart/model";
-import { number, percent, reward } from "@/lib/format";
+import { number, percent, reward, tick } from "@/lib/format";
 
-type LineDef = { key: string; label: string; color: ChartColor; dash?: boolean; sparse?: boolean };
+export type LineDef = { key: string; label: string; color: ChartColor; dash?: boolean; sparse?: boolean };
 
 export type ChartDef = {
+  /** Stands in the address. */
+  id: string;
   title: string;
   unit: string;
   lines: LineDef[];
   band?: { label: string; color: ChartColor; low: string; high: string };
-  min?: number;
+  min?: number | undefined;
   max?: number;
   format: (value: number) => string;
   tick?: (value: number) => string;
@@ -19,7 +21,11 @@ export type ChartDef = {
   relative?: boolean;
   /** Metric key whose meaning the title explains; the first line's by default. */
   about?: string;
+  /** Added to the sentence. */
+  note?: string;
 };
+
+export type ChartGroup = { title: string; charts: ChartDef[] };
 
 const plain = { format: number, up: "Up", down: "Down", min: 0 };
 const share = { ...plain, unit: "share", format: percent, tick: percent, max: 1 };
@@ -30,10 +36,12 @@ const rare = { ...share, max: 0.1 };
 export const BIG: ChartDef[] = [
   {
     ...plain,
+    id: "reward",
     title: "Reward",
     unit: "per step",
     max: 1,
     format: reward,
+    tick,
     band: { label: "p10–p90", color: "c1", low: "reward/p10", high: "reward/p90" },
     lines: [
       { key: "reward/mean", label: "train mean", color: "c1" },
@@ -42,6 +50,7 @@ export const BIG: ChartDef[] = [
   },
   {
     ...plain,
+    id: "entropy",
     title: "Entropy",
     unit: "nat per token",
     lines: [{ key: "entropy/mean", label: "mean", color: "c3" }],
@@ -51,6 +60,7 @@ export const BIG: ChartDef[] = [
   },
   {
     ...plain,
+    id: "length",
     title: "Completion length",
     unit: "tokens",
     lines: [
@@ -62,16 +72,20 @@ export const BIG: ChartDef[] = [
   },
 ];
 
-const KL: ChartDef = {
+const one = (key: string, label: string, color: ChartColor = "c1"): LineDef[] => [{ key, label, color }];
+
+export const KL: ChartDef = {
   ...plain,
+  id: "kl",
   title: "KL to base",
-  unit: "nat",
-  lines: [{ key: "kl/mean", label: "mean", color: "c1" }],
+  unit: "nat per token",
+  lines: one("kl/mean", "mean"),
 };
 
-const SMALL: ChartDef[] = [
+const SIGNAL: ChartDef[] = [
   {
     ...share,
+    id: "dead-groups",
     title: "Groups without signal",
     about: "groups/zero_variance_share",
     lines: [
@@ -80,39 +94,26 @@ const SMALL: ChartDef[] = [
     ],
   },
   {
-    ...plain,
-    title: "Trainer–sampler gap",
-    unit: "nat",
-    lines: [
-      { key: "sampler/gap_mean", label: "mean", color: "c1" },
-      { key: "sampler/gap_max", label: "largest", color: "c4", dash: true },
-    ],
-  },
-  {
-    ...plain,
-    title: "Step time",
-    unit: "s",
-    about: "time/step",
-    lines: [
-      { key: "time/step", label: "all", color: "c1" },
-      { key: "time/generate", label: "generate", color: "c2", dash: true },
-      { key: "time/update", label: "update", color: "c3", dash: true },
-    ],
-  },
-  {
-    ...plain,
-    title: "Throughput",
-    unit: "completions per s",
-    lines: [{ key: "throughput/completions_per_second", label: "trained", color: "c3" }],
-  },
-  {
     ...rare,
+    id: "truncated",
     title: "Truncated",
-    lines: [{ key: "completions/truncated_share", label: "share", color: "c2" }],
+    lines: one("completions/truncated_share", "share", "c2"),
   },
-  { ...rare, title: "Reward errors", lines: [{ key: "reward/error_share", label: "share", color: "c2" }] },
+  { ...rare, id: "reward-errors", title: "Reward errors", lines: one("reward/error_share", "share", "c2") },
+  {
+    ...plain,
+    id: "reward-spread",
+    title: "Reward spread",
+    unit: "deviation",
+    lines: one("reward/std", "std"),
+  },
+];
+
+const POLICY: ChartDef[] = [
+  KL,
   {
     ...rare,
+    id: "clipped",
     title: "Clipped tokens",
     about: "policy/clip_high_share",
     lines: [
@@ -122,44 +123,166 @@ const SMALL: ChartDef[] = [
   },
   {
     ...plain,
-    title: "Gradient norm",
-    unit: "before clipping",
-    lines: [{ key: "optimizer/grad_norm", label: "norm", color: "c4" }],
+    id: "gap",
+    title: "Trainer–sampler gap",
+    unit: "nat per token",
+    lines: [
+      { key: "sampler/gap_mean", label: "mean", color: "c1" },
+      { key: "sampler/gap_max", label: "largest", color: "c4", dash: true },
+    ],
+  },
+  {
+    ...plain,
+    id: "ratio",
+    title: "Policy ratio",
+    unit: "ratio",
+    min: undefined,
+    lines: one("policy/ratio_mean", "mean"),
   },
 ];
 
-/** `reward/format/mean` → `Reward “format”`; parts and strangers keep their key. */
-function nameOf(key: string): string {
-  const [room, name, last] = key.split("/");
-  return room === "reward" && last === "mean" ? `Reward “${name}”` : key;
-}
+const SPEED: ChartDef[] = [
+  {
+    ...plain,
+    id: "throughput",
+    title: "Throughput",
+    unit: "completions/s",
+    lines: one("throughput/completions_per_second", "trained", "c3"),
+  },
+  {
+    ...plain,
+    id: "token-throughput",
+    title: "Token throughput",
+    unit: "tokens/s",
+    lines: one("throughput/tokens_per_second", "completion tokens", "c3"),
+  },
+  {
+    ...plain,
+    id: "step-time",
+    title: "Step time",
+    unit: "s",
+    about: "time/step",
+    lines: [
+      { key: "time/step", label: "all", color: "c1" },
+      { key: "time/generate", label: "generate", color: "c2", dash: true },
+      { key: "time/score", label: "score", color: "c4", dash: true },
+      { key: "time/update", label: "update", color: "c3", dash: true },
+    ],
+  },
+  { ...plain, id: "memory", title: "Memory", unit: "GiB at most", lines: one("memory/peak", "peak", "c4") },
+];
 
+const OPTIMIZER: ChartDef[] = [
+  {
+    ...plain,
+    id: "loss",
+    title: "Policy loss",
+    unit: "near 0 is normal",
+    min: undefined,
+    lines: one("loss/policy", "loss", "c4"),
+  },
+  {
+    ...plain,
+    id: "gradient-norm",
+    title: "Gradient norm",
+    unit: "before clipping",
+    lines: one("optimizer/grad_norm", "norm", "c4"),
+  },
+  {
+    ...plain,
+    id: "learning-rate",
+    title: "Learning rate",
+    unit: "per update",
+    lines: one("optimizer/learning_rate", "rate"),
+  },
+  {
+    ...plain,
+    id: "skipped",
+    title: "Updates left out",
+    unit: "since the start",
+    lines: one("optimizer/skipped_updates", "left out", "c2"),
+  },
+];
+
+/** Counts that only go up with the steps: they are axes, not curves. */
+const COUNTERS = ["optimizer/updates", "tokens/trained"];
 const COLORS: ChartColor[] = ["c1", "c3", "c4", "c2"];
 
+const slug = (text: string) => text.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+const style = (at: number) => ({
+  color: COLORS[at % COLORS.length] as ChartColor,
+  dash: at >= COLORS.length,
+});
+
+/** The rewards of a job with several, in one chart, and the parts of each that has parts. */
+function rewardCharts(keys: readonly string[]): ChartDef[] {
+  const found = keys.flatMap((key) => {
+    const [, name, part] = /^reward\/(.+?)\/(?:mean|part\/(.+))$/.exec(key) ?? [];
+    return name ? [{ key, name, part }] : [];
+  });
+  const lines = (of: typeof found, label: (one: (typeof found)[number]) => string): LineDef[] =>
+    of.map((one, at) => ({ key: one.key, label: label(one), ...style(at) }));
+  const means = found.filter((one) => one.part === undefined);
+  const charts: ChartDef[] = [];
+  // With a single reward its own mean is the mean that is already shown.
+  if (means.length > 1) {
+    const all = lines(means, (one) => one.name);
+    charts.push({ ...plain, id: "rewards", title: "Each reward", unit: "mean", min: undefined, lines: all });
+  }
+  for (const name of new Set(found.flatMap((one) => (one.part === undefined ? [] : [one.name])))) {
+    const parts = found.filter((one) => one.name === name && one.part !== undefined);
+    const title = means.length > 1 ? `Parts of “${name}”` : "Parts of the reward";
+    const drawn = lines(parts, (one) => one.part ?? "");
+    charts.push({ ...plain, id: `parts-${slug(name)}`, title, unit: "mean", min: undefined, lines: drawn });
+  }
+  return charts;
+}
+
+/** A metric that no chart was made for. */
 function generic(key: string, at: number, catalogue: readonly Metric[]): ChartDef {
-  const metric = catalogue.find((one) => one.key === key);
+  const metric = catalogue.find((entry) => entry.key === key);
   const base = metric?.unit === "share" ? rare : { ...plain, min: undefined, unit: metric?.unit ?? "" };
-  const color = COLORS[at % COLORS.length] as ChartColor;
   const sparse = key.startsWith("held_out/");
+  const label = sparse ? "held-out" : "per step";
   return {
     ...base,
-    title: metric?.title ?? nameOf(key),
-    lines: [{ key, label: sparse ? "held-out" : "per step", color, sparse }],
+    id: slug(key),
+    title: metric?.title ?? key,
+    lines: [{ key, label, ...style(at), sparse }],
   };
 }
 
-/** Small multiples: the fixed ones, KL when the job pays for it, then every other metric that was measured. */
-export function smallCharts(
-  keys: readonly string[],
-  hasKl: boolean,
-  catalogue: readonly Metric[],
-): { fixed: ChartDef[]; rest: ChartDef[] } {
-  const fixed = hasKl ? [SMALL[0] as ChartDef, KL, ...SMALL.slice(1)] : SMALL;
-  const shown = new Set([...BIG, ...fixed].flatMap((def) => def.lines.map((line) => line.key)));
-  for (const key of ["reward/p10", "reward/p90", "groups/zero_variance_share", "kl/mean"]) shown.add(key);
-  const parts = keys.filter((key) => /^reward\/.+\/mean$/.test(key));
-  // With a single reward its own mean is the mean that is already shown.
-  if (parts.length === 1) shown.add(parts[0] as string);
+/**
+ * The small multiples under their headings: the fixed ones, in places that do not depend on what was measured yet,
+ * then every other metric that was.
+ */
+export function chartGroups(keys: readonly string[], catalogue: readonly Metric[]): ChartGroup[] {
+  const rewards = rewardCharts(keys);
+  const fixed = [
+    { title: "Signal", charts: [...SIGNAL, ...rewards] },
+    { title: "Policy", charts: POLICY },
+    { title: "Speed and memory", charts: SPEED },
+    { title: "Optimizer", charts: OPTIMIZER },
+  ];
+  const shown = new Set<string>(COUNTERS);
+  for (const def of [...BIG, ...fixed.flatMap((group) => group.charts)]) {
+    for (const line of def.lines) shown.add(line.key);
+    if (def.band) shown.add(def.band.low).add(def.band.high);
+    if (def.about) shown.add(def.about);
+  }
+  const single = keys.filter((key) => /^reward\/.+\/mean$/.test(key));
+  if (single.length === 1) shown.add(single[0] as string);
   const rest = [...new Set(keys)].filter((key) => !shown.has(key)).sort();
-  return { fixed, rest: rest.map((key, at) => generic(key, at, catalogue)) };
+  const held = rest.filter((key) => key.startsWith("held_out/"));
+  const other = rest.filter((key) => !key.startsWith("held_out/"));
+  const groups = [
+    ...fixed,
+    { title: "Held-out rows", charts: held.map((key, at) => generic(key, at, catalogue)) },
+    { title: "Other", charts: other.map((key, at) => generic(key, at, catalogue)) },
+  ];
+  return groups.filter((group) => group.charts.length > 0);
 }
+
+/** What the filter looks at: title, unit, names of lines, keys. */
+export const searchText = (def: ChartDef, group: string) =>
+  [def.title, def.unit, group, ...def.lines.flatMap((line) => [line.label, line.key])].join(" ");

@@ -1,0 +1,19 @@
+import { type RefObject, useEffect, useState } from "react";
+
+/** Within about a screen's third of being seen: drawn before it is scrolled to, let go of after. */
+const MARGIN = "300px";
+
+/** Whether an element is in view or about to be. */
+export function useNear(ref: RefObject<Element | null>): boolean {
+  const [near, setNear] = useState(false);
+  useEffect(() => {
+    const element = ref.current;
+    if (!element) return;
+    const observer = new IntersectionObserver(([entry]) => setNear(entry?.isIntersecting ?? false), {
+      rootMargin: MARGIN,
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [ref]);
+  return near;
+}

@@ -1,0 +1,102 @@
+import { Anchor } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type Finding, findingsQuery, type JobDetail, logsQuery, waitingJobsQuery } from "@/api/jobs";
+import { workersQuery } from "@/api/platform";
+import { Notice } from "@/components/Notice";
+import { count } from "@/lib/format";
+import styles from "./JobNotices.module.css";
+import { isStopped, queueStory, REASONS, sayReason } from "./reasons";
+
+/** Last lines of the log that stand with a failure. */
+const LAST_LINES = 6;
+
+function LastLines({ id }: { id: string }) {
+  const lines = useQuery(logsQuery(id)).data?.slice(-LAST_LINES) ?? [];
+  if (lines.length === 0) return null;
+  return (
+    <details className={styles.trace}>
+      <summary>The log's last {count(lines.length, "line")}</summary>
+      <pre tabIndex={0}>{lines.map((line) => `${line.level.padEnd(7)} ${line.message}`).join("\n")}</pre>
+      <Anchor
+        renderRoot={(props) => <Link to="/jobs/$id" params={{ id }} search={{ tab: "logs" }} {...props} />}
+      >
+        Whole log
+      </Anchor>
+    </details>
+  );
+}
+
+/** Why the job stopped: what happened, what to do, what the code said. */
+function Ending({ job }: { job: JobDetail }) {
+  const { error, reason, status } = job;
+  const stopped = isStopped(status);
+  if (!stopped && !error) return null;
+  const more = (
+    <>
+      {error?.traceback && (
+        <details className={styles.trace} open>
+          <summary>What the code said</summary>
+          <pre tabIndex={0}>{error.traceback}</pre>
+        </details>
+      )}
+      {stopped && <LastLines id={job.id} />}
+    </>
+  );
+  return (
+    <Notice
+      tone={status === "failed" ? "bad" : "warn"}
+      title={sayReason(status, error?.code ?? reason)}
+      more={more}
+    >
+      {error ? `${error.message} ${error.hint ?? ""}` : REASONS[reason ?? ""]?.[1]}
+      {status === "paused" && " Resume goes on from the newest resume state; later points are drawn anew."}
+    </Notice>
+  );
+}
+
+/** Why a job waits: behind others, or because nobody works. */
+function Queue({ job }: { job: JobDetail }) {
+  const workers = useQuery(workersQuery).data?.data;
+  const waiting = useQuery(waitingJobsQuery).data;
+  const story = queueStory(job, workers, waiting);
+  if (!story) return null;
+  return (
+    <Notice tone={story.stuck ? "warn" : "info"} title={story.title}>
+      {story.text} {story.command && <code>{story.command}</code>}
+    </Notice>
+  );
+}
+
+const TONE = { error: "bad", warning: "warn", info: "info" } as const;
+const WORD = { error: "Needs attention", warning: "Worth knowing", info: "Noticed" } as const;
+const MOST = 3;
+
+function FindingNotice({ finding }: { finding: Finding }) {
+  const severity = finding.severity in TONE ? (finding.severity as keyof typeof TONE) : "info";
+  return (
+    <Notice tone={TONE[severity]} title={WORD[severity]}>
+      {finding.message} {finding.hint}
+    </Notice>
+  );
+}
+
+/** Why the job waits or stopped, what the server warned of, what was noticed on the way. */
+export function JobNotices({ job }: { job: JobDetail }) {
+  const findings = useQuery(findingsQuery(job.id)).data?.data ?? [];
+  const newest = findings.toSorted((a, b) => b.step - a.step).slice(0, MOST);
+  return (
+    <div className={styles.stack}>
+      <Ending job={job} />
+      {job.status === "queued" && <Queue job={job} />}
+      {(job.warnings ?? []).map((warning) => (
+        <Notice key={warning} tone="warn" title="Worth knowing">
+          {warning}
+        </Notice>
+      ))}
+      {newest.map((finding) => (
+        <FindingNotice key={`${finding.code} ${finding.step}`} finding={finding} />
+      ))}
+    </div>
+  );
+}

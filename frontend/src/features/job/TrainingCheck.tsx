@@ -1,0 +1,81 @@
+import { Button } from "@mantine/core";
+import { useMemo } from "react";
+import { count } from "@/lib/format";
+import { lastStep, type SeriesMap } from "./series";
+import styles from "./TrainingCheck.module.css";
+import { checkTraining, type Observation, type Tone } from "./training-check";
+
+type Props = { series: SeriesMap; onPick: (step: number) => void };
+
+const WORD: Record<Tone, string> = { act: "Do something", watch: "Watch", good: "Good", note: "To know" };
+/** Observations that completions are the evidence of. */
+const READ = new Set(["solved", "too-hard", "reward-errors", "no-spread", "truncated", "not-carried-over"]);
+
+function Row({ one, onRead }: { one: Observation; onRead: (() => void) | undefined }) {
+  return (
+    <li className={styles.row} data-tone={one.tone}>
+      <b>
+        <span className="visually-hidden">{WORD[one.tone]}: </span>
+        {one.title}
+      </b>
+      <p>
+        {one.evidence} {one.advice}
+      </p>
+      {onRead && READ.has(one.id) && (
+        <Button variant="default" size="compact-sm" onClick={onRead}>
+          See completions
+        </Button>
+      )}
+    </li>
+  );
+}
+
+const FINE: Observation = {
+  id: "fine",
+  tone: "good",
+  title: "Nothing needs attention",
+  evidence: "Rewards work, completions end by themselves, and their groups differ enough to learn from.",
+};
+const WAITING: Observation = {
+  ...FINE,
+  title: "Nothing wrong so far",
+  evidence: "The first steps look sound.",
+};
+
+/**
+ * Is it training? The answer, the one thing that matters most, and the rest on demand. One place for each, so that
+ * nothing moves while a job runs.
+ */
+export function TrainingCheck({ series, onPick }: Props) {
+  const check = useMemo(() => checkTraining(series), [series]);
+  const step = lastStep(series);
+  const onRead = step > 0 ? () => onPick(step) : undefined;
+  const [top, ...others] = check.observations;
+  const urgent = top && (top.tone === "act" || top.tone === "watch");
+  const first = urgent ? top : check.verdict === "early" ? WAITING : FINE;
+  const rest = urgent ? others : check.observations;
+  return (
+    <section className={styles.panel} aria-label="Is it training?">
+      <h2>
+        <span>Is it training?</span> {check.headline}
+      </h2>
+      <ul className={styles.list}>
+        <Row one={first} onRead={onRead} />
+      </ul>
+      {rest.length > 0 && (
+        <details className={styles.more}>
+          <summary>
+            {rest.length === 1
+              ? "Why the loss says nothing"
+              : `${count(rest.length, "more observation")}, and why the loss says nothing`}
+          </summary>
+          <ul className={styles.list}>
+            {rest.map((one) => (
+              <Row key={one.id} one={one} onRead={onRead} />
+            ))}
+          </ul>
+        </details>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { BIG, chartGroups, searchText } from "./chart-defs";
+import { matcher } from "./view-state";
+
+const METRIC = {
+  key: "held_out/length_mean",
+  unit: "tokens",
+  title: "Held-out length",
+  meaning: "",
+  reading: "",
+  better: "neither" as const,
+};
+const KEYS = [
+  "reward/mean",
+  "reward/correct/mean",
+  "held_out/length_mean",
+  "strange/thing",
+  "tokens/trained",
+];
+const titles = (keys: string[]) =>
+  chartGroups(keys, [METRIC]).flatMap((group) => group.charts.map((def) => def.title));
+
+describe("chartGroups", () => {
+  it("has the fixed charts in the same places before anything was measured", () => {
+    const before = titles([]);
+    expect(titles(KEYS).slice(0, before.length)).toEqual(before);
+  });
+
+  it("shows every metric exactly once, strangers too, and no counters", () => {
+    const charts = [...BIG, ...chartGroups(KEYS, [METRIC]).flatMap((group) => group.charts)];
+    const keys = charts.flatMap((def) => def.lines.map((line) => line.key));
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(keys).toContain("strange/thing");
+    expect(keys).not.toContain("tokens/trained");
+    expect(new Set(charts.map((def) => def.id)).size).toBe(charts.length);
+  });
+
+  it("does not repeat the only reward, and compares several in one chart", () => {
+    expect(titles(KEYS)).not.toContain("Each reward");
+    const groups = chartGroups([...KEYS, "reward/format/mean", "reward/format/part/tags"], []);
+    const charts = groups.flatMap((group) => group.charts);
+    const each = charts.find((def) => def.id === "rewards");
+    expect(each?.lines.map((line) => line.label)).toEqual(["correct", "format"]);
+    expect(charts.find((def) => def.id === "parts-format")?.lines[0]?.label).toBe("tags");
+  });
+
+  it("tells more lines than colours apart by dashes", () => {
+    const many = Array.from({ length: 6 }, (_, i) => `reward/r${i}/mean`);
+    const each = chartGroups(many, [])
+      .flatMap((group) => group.charts)
+      .find((def) => def.id === "rewards");
+    expect(new Set(each?.lines.map((line) => `${line.color} ${line.dash}`)).size).toBe(6);
+  });
+});
+
+describe("searchText", () => {
+  it("is found by group, title and key", () => {
+    const def = chartGroups([], [])[0]?.charts[0];
+    for (const filter of ["signal", "groups without", "all_right", "all wrong"]) {
+      expect(def && matcher(filter)(searchText(def, "Signal"))).toBe(true);
+    }
+  });
+});

@@ -1,0 +1,79 @@
+import type { Job, JobStatus } from "@/api/jobs";
+import { count } from "@/lib/format";
+
+/** Codes of `reason` and of errors: a title, and a sentence where no error brings its own. */
+export const REASONS: Record<string, readonly [title: string, text?: string]> = {
+  reward_errors: ["the reward fails too often"],
+  out_of_memory: ["out of memory"],
+  worker_lost: ["its workers were lost", "The worker stopped answering, more than once."],
+  lease_lost: [
+    "its worker was lost",
+    "The worker stopped answering; another one goes on from the last state.",
+  ],
+  disk_full: ["the worker's disk is full"],
+  storage_unavailable: ["files cannot be reached"],
+  sandbox_unavailable: ["the reward's sandbox does not start"],
+  model_load_failed: ["the model does not load"],
+  model_changed: ["the model's files changed"],
+  data_error: ["a row of the dataset cannot be used"],
+  delivery_failed: ["results cannot be delivered"],
+  resume_state_invalid: ["the state to go on from is damaged"],
+  trainer_failed: ["the trainer stopped"],
+  trainer_stopped: ["the trainer stopped"],
+  trainer_crashed: ["the trainer crashed"],
+  killed: ["the trainer was killed from outside"],
+  gradient_not_finite: ["the gradient is not finite"],
+  invalid_adapter: ["the adapter cannot be loaded"],
+  preparation_failed: ["the job could not be prepared"],
+  no_checkpoint: ["there is no adapter"],
+};
+
+const STATUS: Partial<Record<JobStatus, string>> = {
+  failed: "Failed",
+  paused: "Paused",
+  queued: "Queued again",
+};
+
+/** States whose reason is told as a notice. */
+export const isStopped = (status: JobStatus) => status === "failed" || status === "paused";
+
+/** "Paused: the reward fails too often"; a code that is not known is read as words. */
+export function sayReason(status: JobStatus, code: string | null | undefined): string {
+  const head = STATUS[status] ?? "Problem";
+  return code ? `${head}: ${REASONS[code]?.[0] ?? code.replaceAll("_", " ")}` : head;
+}
+
+type Worker = { kind: string; online: boolean; job?: string | null };
+type Story = { title: string; text: string; command?: string; stuck: boolean };
+
+/** Why a job waits for a worker, and until when. Null while that is not known. */
+export function queueStory(
+  job: Pick<Job, "id" | "attempt" | "reason">,
+  workers: readonly Worker[] | undefined,
+  waiting: readonly Pick<Job, "id">[] | undefined,
+): Story | null {
+  if (!workers) return null;
+  const trainers = workers.filter((worker) => worker.kind === "trainer" && worker.online);
+  const again = job.attempt > 1 ? " It goes on from its last state." : "";
+  if (trainers.length === 0) {
+    return {
+      title: "No worker is online",
+      text: `The job waits until one is.${again} “reinforge up” starts one with the server. Another one, with REINFORGE_URL and the server's REINFORGE_WORKER_TOKEN set:`,
+      command: "python -m worker",
+      stuck: true,
+    };
+  }
+  const at = waiting?.findIndex((one) => one.id === job.id) ?? -1;
+  const before = at > 0 ? `${count(at, "job")} of this project before it. ` : "";
+  const busy = trainers.filter((worker) => worker.job).length;
+  const free = trainers.length - busy;
+  if (free > 0 && at <= 0) {
+    return { title: "Next in line", text: `A free worker takes it in a moment.${again}`, stuck: false };
+  }
+  const who = trainers.length === 1 ? "The worker is" : `All ${trainers.length} workers are`;
+  return {
+    title: "Waiting for a worker",
+    text: `${before}${who} at another job; this one starts when it ends.${again}`,
+    stuck: false,
+  };
+}

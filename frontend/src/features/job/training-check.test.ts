@@ -1,0 +1,133 @@
+import { describe, expect, it } from "vitest";
+import { type SeriesMap, seriesMap } from "./series";
+import { checkTraining } from "./training-check";
+
+const STEPS = 40;
+type Shape = number | ((step: number) => number);
+
+/** A job's curves by formula; those named `held_out/…` are measured every ten steps from 0. */
+function job(shapes: Record<string, Shape>, steps = STEPS): SeriesMap {
+  const series = Object.entries(shapes).map(([key, shape]) => {
+    const held = key.startsWith("held_out/");
+    const at = Array.from({ length: held ? steps / 10 + 1 : steps }, (_, i) => (held ? i * 10 : i + 1));
+    const values = at.map((step) => (typeof shape === "number" ? shape : shape(step)));
+    const kind = held ? ("held_out" as const) : ("train" as const);
+    return { key, kind, steps: at, values, ts: at };
+  });
+  return seriesMap({ object: "metrics", job: "ftjob-a", seq: 0, series });
+}
+
+const rising = (from: number, to: number) => (step: number) => from + ((to - from) * step) / STEPS;
+const wobble = (around: number) => (step: number) => around + 0.04 * Math.sin(step * 2.1);
+const ids = (series: SeriesMap) => checkTraining(series).observations.map((one) => one.id);
+
+const HEALTHY = {
+  "reward/mean": rising(0.4, 0.9),
+  "reward/std": 0.4,
+  "held_out/reward_mean": rising(0.42, 0.88),
+  "held_out/reward_std_error": 0.02,
+  "entropy/mean": rising(0.5, 0.2),
+  "groups/zero_variance_share": 0.2,
+  "groups/all_right_share": 0.15,
+  "groups/all_wrong_share": 0.05,
+  "completions/truncated_share": 0.01,
+  "completions/length_mean": rising(30, 40),
+  "reward/error_share": 0,
+  "sampler/gap_mean": 1e-6,
+};
+
+describe("checkTraining", () => {
+  it("says yes with the held-out reward as evidence, and asks for nothing", () => {
+    const check = checkTraining(job(HEALTHY));
+    expect(check.verdict).toBe("yes");
+    expect(check.headline).toContain("0.42 to 0.88");
+    expect(check.observations.filter(({ tone }) => tone === "act" || tone === "watch")).toEqual([]);
+  });
+
+  it("always explains the loss, last", () => {
+    expect(ids(job(HEALTHY)).at(-1)).toBe("loss");
+    expect(ids(seriesMap(undefined))).toEqual(["loss"]);
+  });
+
+  it("does not judge the first steps, but names what is already broken", () => {
+    const check = checkTraining(job({ ...HEALTHY, "reward/error_share": 0.5 }, 3));
+    expect(check.verdict).toBe("early");
+    expect(check.observations[0]?.id).toBe("reward-errors");
+  });
+
+  it("does not take a rise within the noise for training", () => {
+    const check = checkTraining(job({ "reward/mean": wobble(0.5), "reward/std": 0.4 }));
+    expect(check.verdict).toBe("unsure");
+    expect(check.headline).toContain("0.5");
+  });
+
+  it("does not call a held-out rise certain that may be chance", () => {
+    const series = job({
+      ...HEALTHY,
+      "held_out/reward_mean": rising(0.42, 0.45),
+      "held_out/reward_std_error": 0.05,
+    });
+    expect(checkTraining(series).verdict).toBe("unsure");
+    expect(ids(series)).toContain("not-carried-over");
+  });
+
+  it("says what is missing without held-out rows", () => {
+    const { "held_out/reward_mean": _, "held_out/reward_std_error": __, ...train } = HEALTHY;
+    expect(checkTraining(job(train)).headline).toContain("No held-out rows");
+  });
+
+  it("notices that held-out reward is past its best", () => {
+    const held = (step: number) => (step <= 20 ? 0.4 + step / 50 : 0.8 - (step - 20) / 80);
+    expect(ids(job({ ...HEALTHY, "held_out/reward_mean": held }))).toContain("past-best");
+  });
+
+  it("tells solved groups from hopeless ones, with the step since when", () => {
+    const solved = job({
+      ...HEALTHY,
+      "groups/zero_variance_share": (step) => (step < 22 ? 0.1 : 0.62),
+      "groups/all_right_share": (step) => (step < 22 ? 0.1 : 0.62),
+    });
+    const one = checkTraining(solved).observations.find(({ id }) => id === "solved");
+    expect(one?.evidence).toContain("since step 22");
+    const hopeless = { ...HEALTHY, "groups/zero_variance_share": 0.8, "groups/all_wrong_share": 0.8 };
+    expect(ids(job(hopeless))[0]).toBe("too-hard");
+  });
+
+  it("says no when all completions score the same", () => {
+    const check = checkTraining(job({ "reward/mean": 0, "reward/std": 0 }));
+    expect(check.verdict).toBe("no");
+    expect(check.observations[0]?.id).toBe("no-spread");
+  });
+
+  it("says no when the reward falls", () => {
+    expect(checkTraining(job({ "reward/mean": rising(0.8, 0.2), "reward/std": 0.4 })).verdict).toBe("no");
+  });
+
+  it("takes collapsed entropy for a problem only while there is much left to learn", () => {
+    const collapse = { "entropy/mean": rising(0.5, 0.001), "reward/std": 0.3 };
+    expect(ids(job({ ...collapse, "reward/mean": wobble(0.4) }))[0]).toBe("entropy-collapse");
+    expect(ids(job({ ...collapse, "reward/mean": rising(0.4, 1) }))).not.toContain("entropy-collapse");
+  });
+
+  it.each([
+    ["truncated", { "completions/truncated_share": 0.4 }],
+    ["gap", { "sampler/gap_mean": 0.2 }],
+    ["clipped", { "policy/clip_high_share": 0.5 }],
+    ["skipped", { "optimizer/skipped_updates": 3 }],
+    ["reward-errors", { "reward/error_share": 0.1 }],
+    ["entropy-blow-up", { "entropy/mean": rising(0.2, 2) }],
+  ])("names %s with evidence and advice", (id, shapes) => {
+    const one = checkTraining(job({ ...HEALTHY, ...shapes })).observations.find((found) => found.id === id);
+    expect(one?.evidence).toMatch(/\d/);
+    expect(one?.advice).toBeTruthy();
+  });
+
+  it("names completions that grow for nothing", () => {
+    const series = job({
+      "reward/mean": wobble(0.5),
+      "reward/std": 0.4,
+      "completions/length_mean": rising(20, 80),
+    });
+    expect(ids(series)).toContain("longer-for-nothing");
+  });
+});

@@ -1,0 +1,282 @@
+import { number, percent, reward } from "@/lib/format";
+import { type Curve, curveOf, recentOf, since, trendOf } from "./curve";
+import { pick, type SeriesMap } from "./series";
+
+/** `act`: do something now; `watch`: keep an eye on it; `good`, `note`: for understanding. */
+export type Tone = "act" | "watch" | "good" | "note";
+
+export type Observation = {
+  id: string;
+  tone: Tone;
+  title: string;
+  /** What the curves show. */
+  evidence: string;
+  /** What to do about it. */
+  advice?: string;
+};
+
+export type Verdict = "early" | "yes" | "unsure" | "no" | "stuck";
+export type Check = { verdict: Verdict; headline: string; observations: Observation[] };
+
+/** Fewer steps say nothing. */
+const ENOUGH_STEPS = 5;
+const RECENT = 5;
+const MANY_DEAD = 0.5;
+const TRUNCATED = 0.2;
+const REWARD_ERRORS = 0.02;
+const REWARD_ERRORS_BAD = 0.2;
+const GAP = 0.01;
+const CLIPPED = 0.3;
+/** A held-out change of fewer standard errors may be chance. */
+const CLEAR_ERRORS = 2;
+const NEARLY_ALL = 0.9;
+
+type Curves = (key: string) => Curve;
+type HeldOut = { first: number; last: number; best: number; bestStep: number; clear: boolean; fell: boolean };
+
+function heldOut(series: SeriesMap): HeldOut | null {
+  const curve = curveOf(pick(series, "held_out/reward_mean"));
+  const errors = curveOf(pick(series, "held_out/reward_std_error"));
+  const [start, end] = [curve[0], curve.at(-1)];
+  if (!start || !end || curve.length < 2) return null;
+  const best = curve.reduce((a, b) => (b.value > a.value ? b : a));
+  const errorAt = (step: number) => errors.find((one) => one.step === step)?.value ?? 0;
+  const chance = (a: number, b: number) => CLEAR_ERRORS * Math.hypot(errorAt(a), errorAt(b));
+  return {
+    first: start.value,
+    last: end.value,
+    best: best.value,
+    bestStep: best.step,
+    clear: end.value - start.value > chance(start.step, end.step),
+    fell: best.value - end.value > Math.max(chance(best.step, end.step), 0.01),
+  };
+}
+
+function rewards(at: Curves, held: HeldOut | null): Observation[] {
+  const found: Observation[] = [];
+  const trend = trendOf(at("reward/mean"));
+  const spread = at("reward/std");
+  if (spread.length >= ENOUGH_STEPS && (recentOf(spread, RECENT) ?? 1) < 1e-6) {
+    const all = recentOf(at("reward/mean")) ?? 0;
+    found.push({
+      id: "no-spread",
+      tone: "act",
+      title: "Every completion scores the same",
+      evidence: `All rewards of the last steps are ${reward(all)}, so no completion is better than another.`,
+      advice:
+        "Read some completions: is the reward looking at the right place? Partial credit gives a signal.",
+    });
+  }
+  if (held?.clear) {
+    found.push({
+      id: "held-out",
+      tone: "good",
+      title: "Held-out reward rose",
+      evidence: `From ${reward(held.first)} to ${reward(held.last)} on rows that are never trained on: this counts.`,
+    });
+  }
+  if (held?.fell) {
+    found.push({
+      id: "past-best",
+      tone: "watch",
+      title: "Past its best",
+      evidence: `Held-out reward was ${reward(held.best)} at step ${held.bestStep} and is ${reward(held.last)} now.`,
+      advice: `The checkpoint of step ${held.bestStep} is the better one; fewer steps or a lower learning rate next time.`,
+    });
+  } else if (held && trend?.direction === "up" && !held.clear) {
+    found.push({
+      id: "not-carried-over",
+      tone: "watch",
+      title: "Not carried over to held-out rows",
+      evidence: `Training reward went from ${reward(trend.from)} to ${reward(trend.to)}; held-out from ${reward(held.first)} to ${reward(held.last)}, which may be chance.`,
+      advice:
+        "Read completions with a high reward: does the reward pay for what you want? More varied rows help too.",
+    });
+  }
+  return found;
+}
+
+function groups(at: Curves): Observation[] {
+  const dead = at("groups/zero_variance_share");
+  const share = recentOf(dead, RECENT);
+  if (share === null || share <= MANY_DEAD) return [];
+  const right = recentOf(at("groups/all_right_share"), RECENT) ?? 0;
+  const wrong = recentOf(at("groups/all_wrong_share"), RECENT) ?? 0;
+  const start = since(dead, (value) => value > MANY_DEAD * 0.8);
+  const when = start === null ? "in the last steps" : `since step ${start}`;
+  if (right >= wrong) {
+    return [
+      {
+        id: "solved",
+        tone: "watch",
+        title: "Most groups are solved",
+        evidence: `${percent(right)} of groups are all right ${when}, so they teach nothing.`,
+        advice: "Harder rows would use the time better; or stop here and take the adapter.",
+      },
+    ];
+  }
+  return [
+    {
+      id: "too-hard",
+      tone: "act",
+      title: "Most groups are all wrong",
+      evidence: `${percent(wrong)} of groups score nothing ${when}, so they teach nothing.`,
+      advice: "Easier rows, a reward with partial credit, more completions per prompt or more tokens each.",
+    },
+  ];
+}
+
+function policy(at: Curves): Observation[] {
+  const found: Observation[] = [];
+  const entropy = trendOf(at("entropy/mean"));
+  const score = recentOf(at("reward/mean"), RECENT) ?? 0;
+  if (entropy && entropy.from > 0 && entropy.to < 0.15 * entropy.from && score < NEARLY_ALL) {
+    found.push({
+      id: "entropy-collapse",
+      tone: "act",
+      title: "The policy stopped exploring",
+      evidence: `Entropy fell from ${number(entropy.from)} to ${number(entropy.to)} nat while the reward is only ${reward(score)}.`,
+      advice:
+        "A lower learning rate, a KL weight (algorithm.loss.kl.beta) or a higher upper clip bound keep it open.",
+    });
+  } else if (entropy?.direction === "down") {
+    found.push({
+      id: "entropy",
+      tone: "note",
+      title: "The policy commits",
+      evidence: `Entropy fell from ${number(entropy.from)} to ${number(entropy.to)} nat per token, as it should while the reward rises.`,
+    });
+  } else if (entropy && entropy.direction === "up" && entropy.to > 2 * entropy.from) {
+    found.push({
+      id: "entropy-blow-up",
+      tone: "watch",
+      title: "The policy gets more random",
+      evidence: `Entropy rose from ${number(entropy.from)} to ${number(entropy.to)} nat per token.`,
+      advice: "Usually the learning rate is too high.",
+    });
+  }
+  const clipped = Math.max(
+    recentOf(at("policy/clip_high_share"), RECENT) ?? 0,
+    recentOf(at("policy/clip_low_share"), RECENT) ?? 0,
+  );
+  if (clipped > CLIPPED) {
+    found.push({
+      id: "clipped",
+      tone: "watch",
+      title: "Updates are too large",
+      evidence: `${percent(clipped)} of tokens are held back by a clip bound.`,
+      advice: "A lower learning rate or fewer updates per step.",
+    });
+  }
+  const gap = recentOf(at("sampler/gap_mean"), RECENT) ?? 0;
+  if (gap > GAP) {
+    found.push({
+      id: "gap",
+      tone: "act",
+      title: "Sampler and trainer disagree",
+      evidence: `Their log-probabilities differ by ${number(gap)} nat per token; below ${GAP} is sound.`,
+      advice: "A precision or engine problem: report it, and trust the rewards less than usual.",
+    });
+  }
+  const skipped = at("optimizer/skipped_updates").at(-1)?.value ?? 0;
+  if (skipped > 0) {
+    found.push({
+      id: "skipped",
+      tone: "watch",
+      title: "Updates were left out",
+      evidence: `${number(skipped)} so far, because the gradient was not finite.`,
+      advice: "A lower learning rate or another precision.",
+    });
+  }
+  return found;
+}
+
+function completions(at: Curves): Observation[] {
+  const found: Observation[] = [];
+  const errors = recentOf(at("reward/error_share"), RECENT) ?? 0;
+  if (errors > REWARD_ERRORS) {
+    found.push({
+      id: "reward-errors",
+      tone: errors > REWARD_ERRORS_BAD ? "act" : "watch",
+      title: "Rewards fail",
+      evidence: `${percent(errors)} of completions have no reward because it failed.`,
+      advice: "Their messages stand beside the completions; fix the reward and start again.",
+    });
+  }
+  const truncated = recentOf(at("completions/truncated_share"), RECENT) ?? 0;
+  if (truncated > TRUNCATED) {
+    found.push({
+      id: "truncated",
+      tone: "act",
+      title: "Completions are cut off",
+      evidence: `${percent(truncated)} hit the token limit before their answer.`,
+      advice: "Raise rollout.max_completion_tokens, or reward shorter answers.",
+    });
+  }
+  const length = trendOf(at("completions/length_mean"));
+  const trend = trendOf(at("reward/mean"));
+  if (length && length.to > 1.5 * length.from && trend && trend.direction !== "up") {
+    found.push({
+      id: "longer-for-nothing",
+      tone: "watch",
+      title: "Longer without being better",
+      evidence: `Completions went from ${number(length.from)} to ${number(length.to)} tokens; the reward did not rise.`,
+      advice: "Read some: a reward may be paying for length.",
+    });
+  }
+  return found;
+}
+
+/** Why nobody should read the loss. Always told, because it is what people look at first. */
+const LOSS: Observation = {
+  id: "loss",
+  tone: "note",
+  title: "A loss near 0 is normal",
+  evidence:
+    "Advantages of a group sum to 0, and before the first update the ratio is 1: the loss starts at 0 and stays near it however well the training goes. Its gradient is what trains. Read the reward instead.",
+};
+
+const ORDER: Record<Tone, number> = { act: 0, watch: 1, good: 2, note: 3 };
+
+function judge(at: Curves, held: HeldOut | null, found: readonly Observation[]): [Verdict, string] {
+  const curve = at("reward/mean");
+  const trend = trendOf(curve);
+  const had = (id: string) => found.some((one) => one.id === id);
+  if (curve.length < ENOUGH_STEPS || !trend) {
+    return ["early", `Too early to say: the first ${ENOUGH_STEPS} steps decide nothing.`];
+  }
+  if (had("no-spread") && (recentOf(curve, RECENT) ?? 0) < NEARLY_ALL) {
+    return ["no", "No: all completions score the same, so there is nothing to learn from."];
+  }
+  if (held?.clear) {
+    const still = held.fell ? `, though less than the ${reward(held.best)} at step ${held.bestStep}` : "";
+    return ["yes", `Yes: held-out reward rose from ${reward(held.first)} to ${reward(held.last)}${still}.`];
+  }
+  if (trend.direction === "up") {
+    const rose = `training reward rose from ${reward(trend.from)} to ${reward(trend.to)}`;
+    return held
+      ? ["unsure", `Perhaps: ${rose}, but held-out reward has not clearly followed.`]
+      : ["yes", `Yes, as far as can be seen: ${rose}. No held-out rows say whether it carries over.`];
+  }
+  if (trend.direction === "down") {
+    return ["no", `No: training reward fell from ${reward(trend.from)} to ${reward(trend.to)}.`];
+  }
+  if (trend.to >= NEARLY_ALL) {
+    return ["stuck", `Little left to learn: the reward has been around ${reward(trend.to)} from the start.`];
+  }
+  return ["unsure", `Not visibly yet: the reward stays around ${reward(trend.to)}.`];
+}
+
+/**
+ * Reads a job's curves as somebody experienced would: is it training, what speaks for and against it, what to do.
+ * Rules over the newest points; the worst first.
+ */
+export function checkTraining(series: SeriesMap): Check {
+  const at: Curves = (key) => curveOf(pick(series, key));
+  const held = heldOut(series);
+  const early = at("reward/mean").length < ENOUGH_STEPS;
+  const found = [...completions(at), ...(early ? [] : [...rewards(at, held), ...groups(at), ...policy(at)])];
+  const [verdict, headline] = judge(at, held, found);
+  const observations = [...found, LOSS].toSorted((a, b) => ORDER[a.tone] - ORDER[b.tone]);
+  return { verdict, headline, observations };
+}
