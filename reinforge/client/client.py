@@ -1,14 +1,17 @@
 """`Reinforge`: one object with a resource per kind of thing."""
 
 import os
-from typing import Self
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 from reinforge.client.adapters import Adapters
 from reinforge.client.datasets import Datasets
 from reinforge.client.jobs import Jobs
 from reinforge.client.models import Models
+from reinforge.client.playground import sample
 from reinforge.client.rewards import Rewards
 from reinforge.client.transport import Transport
+from reinforge.schemas.playground import SampleEvent
 from reinforge.schemas.resources import Me
 
 DEFAULT_URL = "http://127.0.0.1:8321"
@@ -48,6 +51,22 @@ class Reinforge:
 
     def me(self) -> Me:
         return Me.model_validate(self.transport.get("/me"))
+
+    def sample(
+        self,
+        model: str,
+        prompts: Sequence[Sequence[dict[str, Any]]],
+        *,
+        checkpoint: str | None = None,
+        **options: Any,
+    ) -> Iterator[SampleEvent]:
+        """Completions of conversations by a base model or a checkpoint, while they are made.
+
+        Options: samples_per_prompt, max_tokens, temperature, top_p, seed, stop (`schemas.playground.SampleRequest`).
+        The last event is `end`; closing the iterator before it stops the worker.
+        """
+        body = {"model": model, "prompts": [list(each) for each in prompts], "checkpoint": checkpoint}
+        return sample(self.transport, body | options)
 
     def sign_in_link(self) -> str:
         """A URL that signs one browser in, once, as the owner of this key."""

@@ -1,0 +1,66 @@
+"""`reinforge chat`: one prompt, the answer as it is written."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from reinforge.cli.connection import connect
+from reinforge.cli.output import err
+from reinforge.client import Reinforge
+from reinforge.errors import InvalidInput
+
+
+def chat(
+    prompt: Annotated[str, typer.Argument(help="What to say; - reads it from standard input.")],
+    model: Annotated[str, typer.Option("--model", "-m", help="Base model.")] = "starter-arith",
+    job: Annotated[
+        str | None,
+        typer.Option("--job", "-j", help="Ask this job's best checkpoint instead of a base model."),
+    ] = None,
+    step: Annotated[int | None, typer.Option(help="With --job: the checkpoint after this step.")] = None,
+    system: Annotated[str | None, typer.Option(help="System message.")] = None,
+    temperature: Annotated[float, typer.Option(help="0: always the likeliest token.")] = 1.0,
+    max_tokens: Annotated[int, typer.Option(help="Longest answer.")] = 256,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same answer.")] = 0,
+) -> None:
+    """Ask a base model or a job's checkpoint; the answer is printed while it is written."""
+    messages = [{"role": "system", "content": system}] if system else []
+    messages.append({"role": "user", "content": sys.stdin.read() if prompt == "-" else prompt})
+    options: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
+    with connect() as client:
+        if job is not None:
+            model, options["checkpoint"] = _checkpoint(client, job, step)
+        elif step is not None:
+            raise InvalidInput("--step belongs to --job.", code="usage")
+        for event in client.sample(model, [messages], **options):
+            match event.type:
+                case "status":
+                    err.print(f"[dim]{event.message}[/dim]")
+                case "delta":
+                    sys.stdout.write(event.text or "")
+                    sys.stdout.flush()
+                case "done":
+                    sys.stdout.write("\n")
+                    if event.finish_reason == "length":
+                        err.print(f"[dim]cut off after {event.tokens} tokens[/dim]")
+                case _:
+                    pass
+
+
+def _checkpoint(client: Reinforge, job: str, step: int | None) -> tuple[str, str]:
+    """The job's model and the checkpoint to ask. Raises InvalidInput."""
+    model = client.jobs.get(job).model
+    kept = sorted(client.jobs.checkpoints(job), key=lambda each: each.step)
+    if step is not None:
+        wanted = [each for each in kept if each.step == step]
+    else:
+        wanted = [each for each in kept if each.best] or kept[-1:]
+    if not wanted:
+        steps = ", ".join(str(each.step) for each in kept)
+        raise InvalidInput(
+            "The job has no such checkpoint." if kept else "The job has no checkpoint yet.",
+            code="checkpoint_not_found",
+            hint=f"Kept are those after the steps {steps}." if kept else "Wait until its first evaluation.",
+        )
+    return model, wanted[0].id
