@@ -5,6 +5,7 @@ import {
   change,
   duration,
   number,
+  parameters,
   percent,
   range,
   reward,
@@ -103,5 +104,14 @@ describe("times and sizes", () => {
 
   it("counts bytes in powers of ten", () => {
     expect([bytes(12), bytes(312_000), bytes(3_800_000)].map(plain)).toEqual(["12 B", "312 kB", "3.8 MB"]);
+  });
+
+  it("says how large a model is as people do", () => {
+    expect([821_248, 596_049_920, 7_615_616_512, null].map(parameters).map(plain)).toEqual([
+      "821 k",
+      "596 M",
+      "7.62 B",
+      "–",
+    ]);
   });
 });

@@ -101,6 +101,13 @@ export function range(low: number, high: number): string {
     : `${from} – ${to}`;
 }
 
+/** How large a model is: `821 k`, `596 M`, `7.62 B`. */
+export function parameters(value: number | null | undefined): string {
+  if (value === null || value === undefined) return NOTHING;
+  const [size, unit] = value >= 1e9 ? [1e9, "B"] : value >= 1e6 ? [1e6, "M"] : [1e3, "k"];
+  return `${number(value / size)}${GAP}${unit}`;
+}
+
 /** `312 kB`, `3.8 MB`; powers of ten, as file managers show them. */
 export function bytes(value: number | null | undefined): string {
   if (value === null || value === undefined) return NOTHING;

@@ -17,6 +17,9 @@ const ACCENT: MantineColorsTuple = [
   "#27378f",
 ];
 
+/** Buttons inside rows and fields, in px; all others are as tall as the fields beside them. */
+const HEIGHTS: Record<string, number> = { "compact-sm": 28, "compact-md": 30 };
+
 export const theme = createTheme({
   primaryColor: "accent",
   primaryShade: { light: 6, dark: 4 },
@@ -33,9 +36,18 @@ export const theme = createTheme({
   components: {
     Button: {
       defaultProps: { size: "sm", variant: "filled" },
-      styles: { root: { height: 36, fontWeight: 550 } },
+      styles: (_theme: unknown, props: { size?: unknown }) => ({
+        root: { height: HEIGHTS[String(props.size)] ?? 36, fontWeight: 550 },
+      }),
     },
-    Modal: { defaultProps: { radius: 10, centered: true, transitionProps: { duration: 120 } } },
+    Modal: {
+      defaultProps: {
+        radius: 10,
+        centered: true,
+        overlayProps: { backgroundOpacity: 0.4 },
+        transitionProps: { duration: 120 },
+      },
+    },
     Tooltip: { defaultProps: { openDelay: 300, transitionProps: { duration: 100 } } },
   },
 });

@@ -3,6 +3,7 @@ import { useRef } from "react";
 import { sparkQuery } from "@/api/job-list";
 import type { Job } from "@/api/jobs";
 import { Sparkline } from "@/components/Sparkline";
+import { reward } from "@/lib/format";
 import { describe } from "@/lib/sentence";
 import { useSeen } from "@/lib/use-in-view";
 import styles from "./JobTable.module.css";
@@ -14,7 +15,7 @@ export function JobSpark({ job, width = 96, height = 24 }: Props) {
   const place = useRef<HTMLSpanElement>(null);
   const seen = useSeen(place);
   const spark = useQuery({ ...sparkQuery(job), enabled: seen && job.progress.step > 0 }).data;
-  const words = describe(spark?.train, { up: "Reward up", down: "Reward down" });
+  const words = describe(spark?.train, { up: "Reward up", down: "Reward down", format: reward });
   return (
     <span ref={place} className={styles.spark} style={{ width, height }} title={spark?.train && words}>
       {spark?.train && (

@@ -4,7 +4,7 @@ import type { BaseModel } from "@/api/models";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Notice } from "@/components/Notice";
 import { StatePill } from "@/components/StatePill";
-import { bytes, count, NOTHING, number } from "@/lib/format";
+import { bytes, count, NOTHING, number, parameters } from "@/lib/format";
 import styles from "./Models.module.css";
 
 const tokens = (value: number | null | undefined) => (value ? `${number(value, 6)} tokens` : NOTHING);
@@ -13,7 +13,7 @@ function facts(model: BaseModel): [string, ReactNode, string?][] {
   const targets = model.lora_targets ?? [];
   return [
     ["Architecture", model.architecture ?? NOTHING],
-    ["Parameters", model.parameters ? number(model.parameters) : NOTHING],
+    ["Parameters", parameters(model.parameters)],
     ["Context", tokens(model.context_length), "Prompt and completion together"],
     ["Vocabulary", tokens(model.vocabulary)],
     [
@@ -64,7 +64,7 @@ export function Inspection({ model, onClose, onRetry }: Props) {
         ) : (
           <div className={styles.head}>
             <StatePill state={model.status} />
-            <ButtonLink to="/jobs/new" size="compact-md" variant="default">
+            <ButtonLink to="/jobs/new" search={{ model: model.id }} size="compact-md" variant="default">
               New job
             </ButtonLink>
           </div>

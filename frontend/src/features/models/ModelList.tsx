@@ -8,7 +8,7 @@ import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { Page } from "@/components/Page";
 import { StatePill } from "@/components/StatePill";
-import { ago, bytes, NOTHING, number } from "@/lib/format";
+import { ago, bytes, NOTHING, number, parameters } from "@/lib/format";
 import { AddModel } from "./AddModel";
 import { Inspection } from "./Inspection";
 import styles from "./Models.module.css";
@@ -38,7 +38,7 @@ const columns = (onShow: (id: string) => void): Column<BaseModel>[] => [
         </span>
       ),
   },
-  { head: "Parameters", align: "right", cell: (one) => number(one.parameters) },
+  { head: "Parameters", align: "right", cell: (one) => parameters(one.parameters) },
   {
     head: "Context",
     hide: "narrow",

@@ -98,6 +98,8 @@ const columns = ({ refusal, onRole, onLink, onRemove }: Acts): Column<Member>[] 
         <RoleSelect
           short
           size="xs"
+          w={104}
+          className={styles.rowActions}
           aria-label={`Role of ${one.name}`}
           value={one.role}
           onChange={(role) => onRole(one, role)}

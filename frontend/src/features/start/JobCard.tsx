@@ -1,3 +1,4 @@
+import { useElementSize } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -11,7 +12,6 @@ import { NOTHING, range, reward, signed } from "@/lib/format";
 import { describe, latest } from "@/lib/sentence";
 import styles from "./JobCard.module.css";
 
-const WIDTH = 560;
 const HEIGHT = 132;
 
 function Figure({ name, children, note }: { name: string; children: ReactNode; note?: ReactNode }) {
@@ -41,8 +41,9 @@ function Progress({ job }: { job: Job }) {
 /** One job large: state, what it reached, its reward curve. The whole card opens the job. */
 export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; open: string }) {
   const spark = useQuery(sparkQuery(job)).data;
+  const { ref, width } = useElementSize();
   const { held_out_reward: now, held_out_reward_before: before } = job;
-  const words = describe(spark?.train, { up: "Reward up", down: "Reward down" });
+  const words = describe(spark?.train, { up: "Reward up", down: "Reward down", format: reward });
   const train = latest(spark?.train)?.value;
   return (
     <article className={styles.card}>
@@ -85,13 +86,13 @@ export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; op
         </span>
       </div>
       <figure className={styles.picture}>
-        <div className={styles.plot}>
-          {spark?.train && (
+        <div className={styles.plot} ref={ref}>
+          {spark?.train && width > 0 && (
             <Sparkline
               train={spark.train}
               heldOut={spark.heldOut}
               steps={job.progress.steps}
-              width={WIDTH}
+              width={width}
               height={HEIGHT}
               label={words}
             />

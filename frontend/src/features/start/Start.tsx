@@ -7,7 +7,6 @@ import { jobListQuery } from "@/api/job-list";
 import { isFinal, type Job, jobQuery } from "@/api/jobs";
 import { countsQuery } from "@/api/project";
 import { rewardsQuery } from "@/api/rewards";
-import { meQuery } from "@/api/session";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Failure } from "@/components/Failure";
 import { Page } from "@/components/Page";
@@ -25,7 +24,6 @@ const LARGE = 2;
 /** The first screen: the demo and three steps in a new project; what runs and what came last in a used one. */
 export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode }) {
   const { refusal } = useAccess();
-  const me = useQuery(meQuery).data;
   const counts = useQuery(countsQuery).data;
   const jobs = useInfiniteQuery(jobListQuery({}, NEWEST));
   const demo = useQuery({ ...jobQuery(counts?.demo_job ?? ""), enabled: Boolean(counts?.demo_job) }).data;
@@ -67,8 +65,8 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
             job={demoJob}
             eyebrow={
               isFinal(demoJob.status)
-                ? "A finished job, to see what you will see"
-                : "A job that runs now, to see what you will see"
+                ? "A finished job: this is what yours will look like"
+                : "A job that runs now: this is what yours will look like"
             }
             open={isFinal(demoJob.status) ? "Read it" : "Watch it"}
           />
@@ -85,7 +83,7 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
 
   return (
     <Page
-      title={me?.project_name ?? "Start"}
+      title="Start"
       actions={!refusal && own && own.length > 0 && <ButtonLink to="/jobs/new">New job</ButtonLink>}
     >
       <div className={styles.stack}>
