@@ -7,8 +7,8 @@ export type RewardRevision = Schemas["RewardRevision"];
 export type RewardTemplate = Schemas["RewardTemplate"];
 export type RewardProblem = Schemas["RewardProblem"];
 export type RewardTestRow = Schemas["RewardTestRow"];
-export type RewardTestResult = Schemas["RewardTestResult"];
-export type Granularity = Schemas["RewardSummary"]["granularity"];
+export type RewardTestResult = Awaited<ReturnType<typeof testSource>>;
+export type Granularity = NonNullable<Schemas["RewardTest"]["granularity"]>;
 
 const ROOM = ["rewards"] as const;
 
@@ -44,12 +44,10 @@ export const rewardCheckQuery = (source: string, entry: string | null) =>
     enabled: source.trim() !== "",
   });
 
+const testSource = (body: Schemas["RewardTest"]) => unwrap(http.POST("/api/v1/rewards/test", { body }));
+
 /** Scores completions with code that is not stored. */
-export function useTestSource() {
-  return useMutation({
-    mutationFn: (body: Schemas["RewardTest"]) => unwrap(http.POST("/api/v1/rewards/test", { body })),
-  });
-}
+export const useTestSource = () => useMutation({ mutationFn: testSource });
 
 export function useCreateReward() {
   const client = useQueryClient();

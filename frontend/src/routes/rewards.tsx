@@ -1,28 +1,53 @@
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { NewReward } from "@/features/rewards/NewReward";
+import { getRouteApi, useLocation, useNavigate } from "@tanstack/react-router";
+import { NewReward, type OpenedFile } from "@/features/rewards/NewReward";
+import type { RewardPlace } from "@/features/rewards/place";
 import { RewardList } from "@/features/rewards/RewardList";
 import { RewardPage } from "@/features/rewards/RewardPage";
 
-export function RewardsRoute() {
-  return <RewardList />;
+declare module "@tanstack/react-router" {
+  interface HistoryState {
+    /** A `.py` file dropped on the list of rewards: not in the address, but it survives a reload. */
+    openedReward?: OpenedFile;
+  }
 }
 
-export function NewRewardRoute() {
+export function RewardsRoute() {
   const navigate = useNavigate();
-  return <NewReward onCreated={(id) => void navigate({ to: "/rewards/$id", params: { id } })} />;
+  return (
+    <RewardList onFile={(file) => void navigate({ to: "/rewards/new", state: { openedReward: file } })} />
+  );
+}
+
+const fresh = getRouteApi("/signed-in/rewards/new");
+
+export function NewRewardRoute() {
+  const place = fresh.useSearch();
+  const opened = useLocation({ select: ({ state }) => state.openedReward });
+  const navigate = useNavigate({ from: "/rewards/new" });
+  const onPlace = ({ dataset, rows }: Partial<RewardPlace>) =>
+    void navigate({
+      search: (old) => ({ dataset: dataset ?? old.dataset, rows: rows ?? old.rows }),
+      state: (old) => old,
+      replace: true,
+      resetScroll: false,
+    });
+  const onCreated = (id: string) =>
+    void navigate({
+      to: "/rewards/$id",
+      params: { id },
+      search: { dataset: place.dataset, rows: place.rows },
+      ignoreBlocker: true,
+    });
+  return <NewReward opened={opened} place={place} onPlace={onPlace} onCreated={onCreated} />;
 }
 
 const one = getRouteApi("/signed-in/rewards/$id");
 
 export function RewardRoute() {
   const { id } = one.useParams();
-  const { revision } = one.useSearch();
-  const navigate = useNavigate();
-  return (
-    <RewardPage
-      id={id}
-      revision={revision}
-      onRevision={(next) => void navigate({ to: "/rewards/$id", params: { id }, search: { revision: next } })}
-    />
-  );
+  const place = one.useSearch();
+  const navigate = useNavigate({ from: "/rewards/$id" });
+  const onPlace = (change: Partial<RewardPlace>) =>
+    void navigate({ search: (old) => ({ ...old, ...change }), replace: true, resetScroll: false });
+  return <RewardPage key={id} id={id} place={place} onPlace={onPlace} />;
 }

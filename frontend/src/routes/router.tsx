@@ -13,6 +13,7 @@ import { meQuery } from "@/api/session";
 import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
 import { type ViewSearch, validateView } from "@/features/job/view-state";
+import type { RewardPlace } from "@/features/rewards/place";
 import { Shell } from "@/features/shell/Shell";
 import { NotFound, RouteFailure, Waiting } from "./states";
 
@@ -128,14 +129,22 @@ const rewards = createRoute({
 const newReward = createRoute({
   getParentRoute: () => signedIn,
   path: "/rewards/new",
+  validateSearch: (search: Record<string, unknown>): Pick<RewardPlace, "dataset" | "rows"> => ({
+    dataset: text(search.dataset),
+    rows: text(search.rows),
+  }),
   component: lazyRouteComponent(() => import("./rewards"), "NewRewardRoute"),
 });
 
 const reward = createRoute({
   getParentRoute: () => signedIn,
   path: "/rewards/$id",
-  validateSearch: (search: Record<string, unknown>): { revision?: number } => ({
+  validateSearch: (search: Record<string, unknown>): RewardPlace => ({
+    tab: search.tab === "revisions" || search.tab === "jobs" ? search.tab : undefined,
     revision: whole(search.revision),
+    against: whole(search.against),
+    dataset: text(search.dataset),
+    rows: text(search.rows),
   }),
   component: lazyRouteComponent(() => import("./rewards"), "RewardRoute"),
 });

@@ -97,6 +97,7 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
   const query = useQuery(datasetQuery(id));
   const { refusal } = useAccess();
   const dataset = query.data;
+  const warnings = dataset?.warnings ?? [];
   const crumbs = [
     <Link key="datasets" to="/datasets">
       Datasets
@@ -118,10 +119,8 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
     <Link
       to="/datasets/$id"
       params={{ id }}
-      search={{ ...place, tab: name, row: undefined }}
-      activeOptions={{ includeSearch: false }}
-      aria-current={place.tab === name ? "page" : undefined}
-      activeProps={{ "aria-current": place.tab === name ? "page" : undefined }}
+      search={{ ...place, tab: name }}
+      activeOptions={{ includeSearch: true, explicitUndefined: true }}
     >
       {label}
     </Link>
@@ -147,11 +146,15 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
             {tab("jobs", "Where used")}
           </TabNav>
           <div className={styles.stack}>
-            {dataset?.warnings?.map((warning) => (
-              <Notice key={warning} tone="warn" title="Worth knowing">
-                {warning}
+            {warnings.length > 0 && (
+              <Notice tone="warn" title="Worth knowing">
+                <ul className={styles.warnings}>
+                  {warnings.map((warning) => (
+                    <li key={warning}>{warning}</li>
+                  ))}
+                </ul>
               </Notice>
-            ))}
+            )}
             {place.tab === "jobs" && <JobsTab id={id} />}
             {place.tab === "prompts" && dataset && (
               <PromptsTab dataset={dataset} refusal={refusal} place={place} onPlace={onPlace} />

@@ -41,6 +41,7 @@ export function Lengths({ query, model, onRow }: Props) {
       />
     );
   }
+  if (!lengths && !query.isFetching) return null;
   if (!lengths) return <div className={styles.lengths} data-empty aria-busy={query.isFetching} />;
   const most = lengths.context_length;
   const failed = lengths.failed ?? 0;

@@ -1,16 +1,57 @@
+import { Select, TextInput } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { useCreateReward } from "@/api/rewards";
+import { useState } from "react";
+import { useAccess } from "@/api/access";
+import { type Granularity, useCreateReward } from "@/api/rewards";
+import { GatedButton } from "@/components/GatedButton";
+import { LeaveGuard } from "@/components/LeaveGuard";
 import { Page } from "@/components/Page";
-import { RewardEditor } from "./RewardEditor";
+import type { OnPlace, RewardPlace } from "./place";
+import { Workbench } from "./Workbench";
+import styles from "./Workbench.module.css";
 
-const TEMPLATE = `def grade(sample, item):
+const FIRST = `def grade(sample, item):
     """1 when the reference answer is in the completion, else 0."""
     right = str(item["answer"]) in sample["output_text"]
     return {"score": float(right), "reason": "right" if right else "answer not found"}
 `;
 
-export function NewReward({ onCreated }: { onCreated: (id: string) => void }) {
+/** What each granularity hands to the function. */
+const GRANULARITIES: { value: Granularity; label: string }[] = [
+  { value: "sample", label: "One completion" },
+  { value: "group", label: "A group of completions" },
+  { value: "batch", label: "The whole batch" },
+];
+
+export type OpenedFile = { name: string; source: string };
+
+type Props = {
+  /** A file dropped on the list. */
+  opened: OpenedFile | undefined;
+  place: RewardPlace;
+  onPlace: OnPlace;
+  onCreated: (id: string) => void;
+};
+
+/** Write a reward, drop one or start from a template; stored when a worker's sandbox has loaded it. */
+export function NewReward({ opened, place, onPlace, onCreated }: Props) {
+  const start = opened ?? { name: "", source: FIRST };
+  const [draft, setDraft] = useState({ source: start.source, entry: null as string | null });
+  const [name, setName] = useState(start.name);
+  const [description, setDescription] = useState("");
+  const [granularity, setGranularity] = useState<Granularity>("sample");
   const create = useCreateReward();
+  const { refusal } = useAccess();
+  const missing =
+    name.trim() === "" ? "Give it a name first." : draft.source.trim() === "" ? "Write it first." : null;
+  const unsaved = !create.isPending && !create.isSuccess && (draft.source !== FIRST || name !== "");
+  const save = () => {
+    if (refusal ?? missing) return;
+    create.mutate(
+      { ...draft, name: name.trim(), granularity, description: description.trim() || null },
+      { onSuccess: ({ id }) => onCreated(id) },
+    );
+  };
   return (
     <Page
       title="New reward"
@@ -20,15 +61,51 @@ export function NewReward({ onCreated }: { onCreated: (id: string) => void }) {
         </Link>,
         "New reward",
       ]}
+      actions={
+        <GatedButton refusal={refusal ?? missing} loading={create.isPending} onClick={save}>
+          Store the reward
+        </GatedButton>
+      }
     >
-      <RewardEditor
-        start={{ name: "", source: TEMPLATE }}
-        named={false}
-        submit="Store the reward"
-        busy={create.isPending}
-        error={create.error}
-        onSubmit={(draft) => create.mutate(draft, { onSuccess: ({ id }) => onCreated(id) })}
-      />
+      <LeaveGuard unsaved={unsaved} what="The reward is not stored." />
+      <div style={{ "--above": "236px" } as React.CSSProperties}>
+        <Workbench
+          draft={draft}
+          onChange={(change) => setDraft((old) => ({ ...old, ...change }))}
+          granularity={granularity}
+          place={place}
+          onPlace={onPlace}
+          refusal={refusal}
+          error={create.error}
+          onSave={save}
+          onName={(file) => setName((old) => old || file)}
+        >
+          <div className={styles.fields}>
+            <TextInput
+              label="Name"
+              placeholder="How jobs and completions call it"
+              required
+              maxLength={100}
+              value={name}
+              onChange={(event) => setName(event.currentTarget.value)}
+            />
+            <TextInput
+              label="What it pays for"
+              placeholder="For the list; optional"
+              maxLength={2000}
+              value={description}
+              onChange={(event) => setDescription(event.currentTarget.value)}
+            />
+            <Select
+              label="Scores at once"
+              data={GRANULARITIES}
+              value={granularity}
+              allowDeselect={false}
+              onChange={(value) => setGranularity(value as Granularity)}
+            />
+          </div>
+        </Workbench>
+      </div>
     </Page>
   );
 }

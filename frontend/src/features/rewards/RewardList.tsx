@@ -1,12 +1,17 @@
+import { Dropzone } from "@mantine/dropzone";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useAccess } from "@/api/access";
 import { type RewardSummary, rewardsQuery } from "@/api/rewards";
 import { ButtonLink } from "@/components/ButtonLink";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
 import { Page } from "@/components/Page";
 import { ago, NOTHING } from "@/lib/format";
+import type { OpenedFile } from "./NewReward";
+import styles from "./RewardList.module.css";
 
 const COLUMNS: Column<RewardSummary>[] = [
   {
@@ -17,20 +22,38 @@ const COLUMNS: Column<RewardSummary>[] = [
       </Link>
     ),
   },
-  { head: "About", grow: true, cell: (one) => one.description ?? NOTHING },
+  { head: "What it pays for", grow: true, cell: (one) => one.description ?? NOTHING },
   { head: "Revision", align: "right", cell: (one) => one.revision },
-  { head: "Function", cell: (one) => (one.entry ? <code>{one.entry}</code> : NOTHING) },
+  { head: "Function", cell: (one) => (one.entry ? <code>{one.entry}</code> : <code>grade</code>) },
   { head: "Scores", cell: (one) => `one ${one.granularity} at a time` },
-  { head: "Changed", align: "right", cell: (one) => ago(one.updated_at) },
+  { head: "Saved", align: "right", cell: (one) => ago(one.updated_at) },
 ];
 
-const create = <ButtonLink to="/rewards/new">New reward</ButtonLink>;
-
-export function RewardList() {
+/** All rewards; a `.py` file dropped anywhere opens in the editor. */
+export function RewardList({ onFile }: { onFile: (file: OpenedFile) => void }) {
   const rewards = useQuery(rewardsQuery);
+  const { refusal } = useAccess();
   const rows = rewards.data?.data;
+  const open = async (file: File) =>
+    onFile({ name: file.name.replace(/\.py$/, ""), source: await file.text() });
+  const create = refusal ? (
+    <GatedButton refusal={refusal}>New reward</GatedButton>
+  ) : (
+    <ButtonLink to="/rewards/new">New reward</ButtonLink>
+  );
   return (
     <Page title="Rewards" actions={create}>
+      <Dropzone.FullScreen
+        active={!refusal}
+        multiple={false}
+        onDrop={([file]) => file && void open(file)}
+        aria-label="Drop a .py file anywhere"
+      >
+        <div className={styles.everywhere}>
+          <b>Drop the .py file anywhere</b>
+          It opens in the editor; nothing is stored before you say so
+        </div>
+      </Dropzone.FullScreen>
       {rewards.isError && !rows ? (
         <Failure
           title="Rewards could not be loaded"
@@ -39,11 +62,16 @@ export function RewardList() {
         />
       ) : rows?.length === 0 ? (
         <Empty title="No rewards yet" action={create}>
-          A reward is a Python function that scores one completion. Every edit becomes a revision, so each
-          score can be traced to the code that gave it.
+          A reward is a Python function that scores one completion. Drop a .py file here, or write one with a
+          template to start from. Every edit becomes a revision, so each score can be traced to its code.
         </Empty>
       ) : (
-        <DataTable label="Rewards" columns={COLUMNS} rows={rows} rowKey={(one) => one.id} />
+        <>
+          <DataTable label="Rewards" columns={COLUMNS} rows={rows} rowKey={(one) => one.id} />
+          {!refusal && (
+            <p className={styles.note}>Drop a .py file anywhere on this page to open it in the editor.</p>
+          )}
+        </>
       )}
     </Page>
   );

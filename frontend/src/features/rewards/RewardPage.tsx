@@ -1,104 +1,143 @@
-import { Button, Group, SegmentedControl } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type RewardRevision, rewardQuery, useReviseReward } from "@/api/rewards";
+import { type ReactNode, useState } from "react";
+import { useAccess } from "@/api/access";
+import { type Granularity, type RewardDetail, rewardQuery, useReviseReward } from "@/api/rewards";
 import { ButtonLink } from "@/components/ButtonLink";
-import { CodeBlock } from "@/components/CodeBlock";
 import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
+import { LeaveGuard } from "@/components/LeaveGuard";
 import { Page, Tag } from "@/components/Page";
+import { TabNav } from "@/components/TabNav";
 import { ago } from "@/lib/format";
-import { RewardEditor } from "./RewardEditor";
+import { toastDone } from "@/lib/toast";
+import type { OnPlace, RewardPlace } from "./place";
+import { Revisions } from "./Revisions";
+import { RewardJobs } from "./RewardJobs";
+import { Workbench } from "./Workbench";
 
-type Props = { id: string; revision: number | undefined; onRevision: (revision: number | undefined) => void };
+type Props = { id: string; place: RewardPlace; onPlace: OnPlace };
 
-const functions = (revision: RewardRevision) =>
-  revision.entries.map(({ name, line }) => (line ? `${name}() on line ${line}` : `${name}()`)).join(", ");
-
-/** One reward: the source of each revision, and the next one. */
-export function RewardPage({ id, revision, onRevision }: Props) {
+/** One reward: its editor with what it says, its revisions, and the jobs that used them. */
+export function RewardPage({ id, place, onPlace }: Props) {
   const query = useQuery(rewardQuery(id));
-  const revise = useReviseReward(id);
-  const [editing, { open, close }] = useDisclosure(false);
-  const reward = query.data;
-  const revisions = reward?.revisions.toSorted((a, b) => b.revision - a.revision) ?? [];
-  const shown = revisions.find((one) => one.revision === revision) ?? revisions[0];
-  const meta = reward && (
-    <>
-      <Tag>revision {reward.revision}</Tag>
-      <Tag>scores one {reward.granularity} at a time</Tag>
-      {reward.description && <span>{reward.description}</span>}
-    </>
-  );
-  const actions = reward && !editing && (
-    <>
-      <Button variant="default" onClick={open}>
-        New revision
-      </Button>
-      <ButtonLink to="/jobs/new" search={{ reward: id }}>
-        Train with it
-      </ButtonLink>
-    </>
-  );
-  const store = (source: string) =>
-    revise.mutate(
-      { source, entry: reward?.entry ?? null },
-      {
-        onSuccess: () => {
-          close();
-          onRevision(undefined);
-        },
-      },
-    );
+  if (query.data) return <Loaded reward={query.data} place={place} onPlace={onPlace} />;
   return (
-    <Page
-      title={reward?.name ?? "Reward"}
-      crumbs={[
-        <Link key="rewards" to="/rewards">
-          Rewards
-        </Link>,
-        id,
-      ]}
-      meta={meta}
-      actions={actions}
-    >
-      {query.isError && !reward && (
+    <Page title="Reward" crumbs={crumbsOf(id)} meta={<Tag>…</Tag>}>
+      {query.isError && (
         <Failure
           title="The reward could not be loaded"
           error={query.error}
           retry={() => void query.refetch()}
         />
       )}
-      {reward && shown && editing && (
-        <RewardEditor
-          start={{ name: reward.name, source: shown.source }}
-          named
-          submit={`Store as revision ${reward.revision + 1}`}
-          busy={revise.isPending}
+    </Page>
+  );
+}
+
+const crumbsOf = (id: string): ReactNode[] => [
+  <Link key="rewards" to="/rewards">
+    Rewards
+  </Link>,
+  id,
+];
+
+function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: RewardPlace; onPlace: OnPlace }) {
+  const { id } = reward;
+  const newest = reward.revisions.find((one) => one.revision === reward.revision);
+  const stored = { source: newest?.source ?? "", entry: reward.entry };
+  const [draft, setDraft] = useState(stored);
+  const revise = useReviseReward(id);
+  const { refusal } = useAccess();
+  const changed = draft.source !== stored.source || draft.entry !== stored.entry;
+  const nothing = changed ? null : "Nothing has changed since the newest revision.";
+
+  const store = (next: typeof stored, done: string) =>
+    revise.mutate(next, {
+      onSuccess: (answer) => {
+        setDraft(next);
+        toastDone(`${done} as revision ${answer.revision}. Jobs keep the revision they started with.`);
+      },
+    });
+  const save = () => {
+    if (!refusal && changed && !revise.isPending) store(draft, "Saved");
+  };
+  const tab = (name: RewardPlace["tab"], label: ReactNode) => (
+    <Link
+      to="/rewards/$id"
+      params={{ id }}
+      search={{ ...place, tab: name }}
+      activeOptions={{ includeSearch: true, explicitUndefined: true }}
+    >
+      {label}
+    </Link>
+  );
+  return (
+    <Page
+      title={reward.name}
+      crumbs={crumbsOf(id)}
+      meta={
+        <>
+          <Tag>{changed ? `revision ${reward.revision}, changed` : `revision ${reward.revision}`}</Tag>
+          <Tag>scores one {reward.granularity} at a time</Tag>
+          <span>
+            {reward.description && `${reward.description} · `}saved {ago(reward.updated_at)}
+          </span>
+        </>
+      }
+      actions={
+        <>
+          <GatedButton
+            variant={changed ? "filled" : "default"}
+            refusal={refusal ?? nothing}
+            loading={revise.isPending}
+            onClick={save}
+            aria-keyshortcuts="Meta+S Control+S"
+          >
+            Save revision {reward.revision + 1}
+          </GatedButton>
+          <ButtonLink
+            to="/jobs/new"
+            search={{ reward: id, dataset: place.dataset === "none" ? undefined : place.dataset }}
+            variant={changed ? "default" : "filled"}
+          >
+            Train with it
+          </ButtonLink>
+        </>
+      }
+    >
+      <LeaveGuard unsaved={changed} what="The changes to the reward are not saved." />
+      <TabNav label="Parts of the reward">
+        {tab(undefined, "Write and try")}
+        {tab("revisions", `Revisions ${reward.revisions.length}`)}
+        {tab("jobs", "Where used")}
+      </TabNav>
+      {place.tab === undefined && (
+        <Workbench
+          draft={draft}
+          onChange={(change) => setDraft((old) => ({ ...old, ...change }))}
+          granularity={reward.granularity as Granularity}
+          place={place}
+          onPlace={onPlace}
+          refusal={refusal}
           error={revise.error}
-          onSubmit={(draft) => store(draft.source)}
-          onLeave={close}
+          onSave={save}
         />
       )}
-      {shown && !editing && (
-        <>
-          <Group mb="sm" gap="sm">
-            {revisions.length > 1 && (
-              <SegmentedControl
-                size="xs"
-                aria-label="Revision"
-                value={String(shown.revision)}
-                onChange={(value) => onRevision(Number(value))}
-                data={revisions.slice(0, 8).map((one) => String(one.revision))}
-              />
-            )}
-            <span style={{ color: "var(--ink3)", fontSize: 12.5 }}>
-              stored {ago(shown.created_at)} · {functions(shown)} · <code>{shown.sha256.slice(0, 12)}</code>
-            </span>
-          </Group>
-          <CodeBlock text={shown.source} label={`Source of revision ${shown.revision}`} numbered />
-        </>
+      {place.tab === "revisions" && (
+        <Revisions
+          reward={reward}
+          place={place}
+          onPlace={onPlace}
+          refusal={refusal ?? (changed ? "Save or undo the changes in the editor first." : null)}
+          busy={revise.isPending}
+          error={revise.error}
+          onRestore={(one) =>
+            store({ source: one.source, entry: reward.entry }, `Revision ${one.revision} restored`)
+          }
+        />
       )}
+      {place.tab === "jobs" && <RewardJobs id={id} />}
     </Page>
   );
 }

@@ -1,0 +1,74 @@
+import { Button, CloseButton, Textarea } from "@mantine/core";
+import { number } from "@/lib/format";
+import { valueText } from "@/lib/prompt";
+import styles from "./Bench.module.css";
+import type { Case, Given } from "./bench";
+
+const FROM: Record<Given["from"], string> = {
+  reference: "reference answer",
+  typed: "typed",
+  sampled: "sampled",
+};
+
+type Change = (key: string, edit: (old: Given[]) => Given[]) => void;
+
+function Completions({ one, change }: { one: Case; change: Change }) {
+  const set = (at: number, text: string) =>
+    change(one.key, (old) => old.map((given, i) => (i === at ? { text, from: "typed", done: true } : given)));
+  const name = one.row === null ? "the row" : `row ${one.row + 1}`;
+  return (
+    <>
+      {one.completions.map((given, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: completions have no other name
+        <div key={i} className={styles.given}>
+          <Textarea
+            aria-label={`Completion ${i + 1} of ${name}`}
+            autosize
+            minRows={1}
+            maxRows={8}
+            dir="auto"
+            placeholder="An empty completion. Write what a model could answer."
+            value={given.text}
+            readOnly={!given.done}
+            classNames={{ input: styles.mono }}
+            onChange={(event) => set(i, event.currentTarget.value)}
+          />
+          <span className={styles.from}>{given.done ? FROM[given.from] : "writing…"}</span>
+          <CloseButton
+            size={28}
+            aria-label={`Remove completion ${i + 1} of ${name}`}
+            disabled={!given.done}
+            onClick={() => change(one.key, (old) => old.filter((_, at) => at !== i))}
+          />
+        </div>
+      ))}
+      <Button
+        variant="subtle"
+        size="compact-sm"
+        className={styles.add}
+        onClick={() => change(one.key, (old) => [...old, { text: "", from: "typed", done: true }])}
+      >
+        Add a completion
+      </Button>
+    </>
+  );
+}
+
+/** Rows with the completions to score: typed, sampled, or the reference answer to begin with. */
+export function CaseList({ cases, change }: { cases: readonly Case[]; change: Change }) {
+  return (
+    <ol className={styles.cases}>
+      {cases.map((one) => (
+        <li key={one.key}>
+          {one.row !== null && (
+            <p className={styles.prompt} dir="auto">
+              <b>Row {number(one.row + 1, 6)}</b>
+              <code>{one.prompt.length > 0 ? valueText(one.prompt) : "no prompt"}</code>
+            </p>
+          )}
+          <Completions one={one} change={change} />
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,169 @@
+import { Fragment, useState } from "react";
+import { Histogram } from "@/components/Histogram";
+import { Notice } from "@/components/Notice";
+import { type Bin, histogram, spread, verdict } from "@/lib/distribution";
+import { count, number } from "@/lib/format";
+import { type Run, scoresOf, type Tested } from "./bench";
+import styles from "./Results.module.css";
+import { statusWords } from "./status";
+
+type Result = Run["answer"]["results"][number];
+
+const binName = ({ low, high }: Bin) => (low === high ? number(low) : `${number(low)} to ${number(high)}`);
+
+/** `0.4 ms`, `1.2 s`: one call of the reward. */
+const took = (ms: number | undefined) =>
+  ms === undefined ? "" : ms < 1000 ? `${number(ms, 2)} ms` : `${number(ms / 1000, 2)} s`;
+
+function Detail({ tested, result }: { tested: Tested; result: Result }) {
+  const { meaning } = statusWords(result.status);
+  const texts: [string, string | null | undefined][] = [
+    ["What went wrong", result.message],
+    ["Reason", result.reason],
+    ["Prints", result.prints],
+    ["Completion", tested.completion || "(empty)"],
+    ["Row", JSON.stringify(tested.case.item, null, 2)],
+  ];
+  return (
+    <div className={styles.detail}>
+      {meaning && <p>{meaning}</p>}
+      {texts.map(
+        ([name, text]) =>
+          text && (
+            <div key={name}>
+              <h4>{name}</h4>
+              <pre dir="auto">{text}</pre>
+            </div>
+          ),
+      )}
+    </div>
+  );
+}
+
+function Parts({ parts }: { parts: Record<string, number> | undefined }) {
+  return Object.entries(parts ?? {}).map(([name, value]) => (
+    <span key={name} className={styles.part}>
+      {name} <b>{number(value)}</b>
+    </span>
+  ));
+}
+
+/** What the reward said about each completion, how the scores spread, and what that means for a job. */
+export function Results({ run, stale }: { run: Run; stale: boolean }) {
+  const [open, setOpen] = useState<number | null>(null);
+  const { results, load_error } = run.answer;
+  if (load_error) {
+    return (
+      <Notice
+        tone="bad"
+        title="The source could not be loaded"
+        more={<pre className={styles.load}>{load_error}</pre>}
+      >
+        No completion was scored. Correct the line and run it again.
+      </Notice>
+    );
+  }
+  const scores = scoresOf(run);
+  const values = scores.flatMap(({ value }) => (value === null ? [] : [value]));
+  const said = verdict(scores);
+  const facts = spread(values);
+  const failed = results.filter(({ status }) => status !== "ok" && status !== "not_applicable").length;
+  const summary = facts
+    ? `${count(values.length, "score")} from ${number(facts.min)} to ${number(facts.max)}, mean ${number(facts.mean)}.`
+    : "No scores.";
+  return (
+    <div className={styles.results} data-stale={stale || undefined}>
+      <p className={styles.line} role="status">
+        <b>{count(results.length, "completion")} scored</b>
+        {failed > 0 && <span className={styles.failed}>{count(failed, "failure")}</span>}
+        {stale && <span>The source or the completions changed since: run it again.</span>}
+      </p>
+      {said && (
+        <Notice tone={said.tone} title={said.title}>
+          {said.text}
+        </Notice>
+      )}
+      <section className={styles.frame} tabIndex={0} aria-label="Scores">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Row</th>
+              <th scope="col">Completion</th>
+              <th scope="col" data-align="right">
+                Score
+              </th>
+              <th scope="col">What it said</th>
+              <th scope="col" data-align="right">
+                Time
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {run.tested.map((tested, i) => {
+              const result = results[i];
+              if (!result) return null;
+              const fine = result.status === "ok";
+              return (
+                // biome-ignore lint/suspicious/noArrayIndexKey: results stand in the order they were asked for
+                <Fragment key={i}>
+                  <tr>
+                    <td>
+                      <button
+                        type="button"
+                        className={styles.open}
+                        aria-expanded={open === i}
+                        aria-label={`Result ${i + 1}, all of it`}
+                        onClick={() => setOpen(open === i ? null : i)}
+                      >
+                        {open === i ? "▾" : "▸"} {tested.case.row === null ? "–" : tested.case.row + 1}
+                      </button>
+                    </td>
+                    <td className={styles.completion}>
+                      <code dir="auto">{tested.completion.slice(0, 160) || "(empty)"}</code>
+                    </td>
+                    <td data-align="right">
+                      <b>{fine ? number(result.value) : "–"}</b>
+                    </td>
+                    <td className={styles.said}>
+                      {!fine && (
+                        <span
+                          className={styles.status}
+                          data-bad={result.status !== "not_applicable" || undefined}
+                        >
+                          {statusWords(result.status).word}
+                        </span>
+                      )}
+                      <Parts parts={result.parts} />
+                      {result.reason ?? result.message?.split("\n")[0]}
+                      {result.prints && <span className={styles.part}>prints</span>}
+                    </td>
+                    <td data-align="right">{took(result.wall_ms)}</td>
+                  </tr>
+                  {open === i && (
+                    <tr className={styles.more}>
+                      <td colSpan={5}>
+                        <Detail tested={tested} result={result} />
+                      </td>
+                    </tr>
+                  )}
+                </Fragment>
+              );
+            })}
+          </tbody>
+        </table>
+      </section>
+      {values.length > 1 && (
+        <div className={styles.chart}>
+          <Histogram
+            title="Scores"
+            unit="score"
+            what="completions"
+            bins={histogram(values)}
+            name={binName}
+            summary={summary}
+          />
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,65 @@
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { type Job, type JobDetail, jobQuery } from "@/api/jobs";
+import { jobsUsingQuery } from "@/api/usage";
+import { ButtonLink } from "@/components/ButtonLink";
+import { Empty } from "@/components/Empty";
+import { Failure } from "@/components/Failure";
+import { JobsUsing } from "@/components/JobsUsing";
+import { NOTHING } from "@/lib/format";
+
+const MOST_LOOKED_UP = 50;
+
+/** The revision of a reward that a job was created with; a job keeps it whatever is saved later. */
+function revisionIn(job: JobDetail | undefined, reward: string): number | null {
+  const used = job?.resolved_spec?.rewards as
+    | { reward?: string | null; revision?: number | null }[]
+    | undefined;
+  return used?.find((one) => one.reward === reward)?.revision ?? null;
+}
+
+/** The newest jobs with this reward, and the revision in each. */
+export function useRewardJobs(id: string) {
+  const query = useQuery(jobsUsingQuery({ reward: id }));
+  const jobs = query.data?.data;
+  // A job's specification never changes: it is looked up once.
+  const details = useQueries({
+    queries: (jobs ?? [])
+      .slice(0, MOST_LOOKED_UP)
+      .map((job) => ({ ...jobQuery(job.id), staleTime: Number.POSITIVE_INFINITY })),
+  });
+  const revisions = new Map(
+    (jobs ?? []).map(
+      (job, i) => [job.id, revisionIn(details[i]?.data as JobDetail | undefined, id)] as const,
+    ),
+  );
+  return { query, jobs, revisions };
+}
+
+export function RewardJobs({ id }: { id: string }) {
+  const { query, jobs, revisions } = useRewardJobs(id);
+  if (query.isError && !jobs) {
+    return (
+      <Failure title="Jobs could not be loaded" error={query.error} retry={() => void query.refetch()} />
+    );
+  }
+  if (jobs?.length === 0) {
+    return (
+      <Empty
+        title="No job has used it yet"
+        action={
+          <ButtonLink to="/jobs/new" search={{ reward: id }}>
+            Train with it
+          </ButtonLink>
+        }
+      >
+        Jobs that score with this reward are listed here, each with the revision it started with.
+      </Empty>
+    );
+  }
+  const extra = {
+    head: "Revision",
+    align: "right" as const,
+    cell: (job: Job) => revisions.get(job.id) ?? NOTHING,
+  };
+  return <JobsUsing label="Jobs that use the reward" jobs={jobs} extra={extra} />;
+}

@@ -1,0 +1,99 @@
+import type { ReactNode } from "react";
+import { columnsOf } from "@/api/datasets";
+import type { Granularity, RewardTemplate } from "@/api/rewards";
+import type { CodeColumn } from "@/components/code/completion";
+import { UploadProblems } from "@/components/UploadProblems";
+import { useShortcuts } from "@/lib/shortcuts";
+import { toastFailed } from "@/lib/toast";
+import { Bench, NO_EXAMPLE, useBenchDataset } from "./Bench";
+import { readChoice } from "./bench";
+import { EditorPane } from "./EditorPane";
+import type { OnPlace, RewardPlace } from "./place";
+import { BY_HAND, useCases } from "./use-cases";
+import styles from "./Workbench.module.css";
+
+/** The server's limit of a source. */
+const MOST_BYTES = 262_144;
+
+export type WorkbenchDraft = { source: string; entry: string | null };
+
+type Props = {
+  draft: WorkbenchDraft;
+  onChange: (change: Partial<WorkbenchDraft>) => void;
+  granularity: Granularity;
+  place: RewardPlace;
+  onPlace: OnPlace;
+  refusal: string | null;
+  /** Why it was not stored, when it was tried. */
+  error: Error | null;
+  onSave: () => void;
+  /** The name of a file that was opened, without its ending. */
+  onName?: (name: string) => void;
+  /** Fields above the editor. */
+  children?: ReactNode;
+};
+
+const typeOf = (value: unknown) => (Array.isArray(value) ? "list" : value === null ? "null" : typeof value);
+
+/** The source at the left, what it says about rows and completions at the right. */
+export function Workbench(props: Props) {
+  const { draft, onChange, granularity, place, onPlace, refusal, error, onSave, onName, children } = props;
+  const dataset = useBenchDataset(place);
+  const bench = useCases(dataset, readChoice(place.rows), NO_EXAMPLE);
+  useShortcuts("reward", { "mod+s": onSave });
+
+  const byHand = Object.entries(bench.cases[0]?.item ?? {});
+  const columns: CodeColumn[] =
+    dataset === undefined
+      ? byHand.map(([name, value]) => ({ name, type: typeOf(value) }))
+      : columnsOf(bench.dataset);
+
+  const open = async (file: File) => {
+    if (file.size > MOST_BYTES) {
+      const hint = "A reward's source has at most 256 kB. Data belongs into the dataset's columns.";
+      toastFailed(`${file.name} was not opened`, Object.assign(new Error("It is too large."), { hint }));
+      return;
+    }
+    onChange({ source: await file.text(), entry: null });
+    onName?.(file.name.replace(/\.py$/, ""));
+  };
+  const take = (template: RewardTemplate) => {
+    onChange({ source: template.source, entry: null });
+    const names = columns.map((column) => column.name);
+    if (dataset !== undefined && (template.columns ?? []).every((name) => names.includes(name))) return;
+    bench.show({
+      item: JSON.stringify(template.example_item ?? {}, null, 2),
+      completions: template.example_completions ?? [""],
+    });
+    onPlace({ dataset: BY_HAND });
+  };
+  return (
+    <>
+      {error && <UploadProblems title="Not saved" error={error} />}
+      {children}
+      <div className={styles.bench}>
+        <EditorPane
+          source={draft.source}
+          entry={draft.entry}
+          columns={columns}
+          readOnly={refusal !== null}
+          onSource={(source) => onChange({ source })}
+          onEntry={(entry) => onChange({ entry })}
+          onTemplate={take}
+          onFile={(file) => void open(file)}
+        />
+        <section className={styles.side} aria-label="Try it" tabIndex={0}>
+          <Bench
+            source={draft.source}
+            entry={draft.entry}
+            granularity={granularity}
+            bench={bench}
+            place={place}
+            onPlace={onPlace}
+            refusal={refusal}
+          />
+        </section>
+      </div>
+    </>
+  );
+}

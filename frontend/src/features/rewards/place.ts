@@ -1,0 +1,12 @@
+/** Where on a reward's page somebody is: everything that a link to it keeps. */
+export type RewardPlace = {
+  tab?: "revisions" | "jobs";
+  /** The revision that is read, and the one it is compared with. */
+  revision?: number;
+  against?: number;
+  /** What it is tried on: a dataset, and rows as in `rowsOf`. "none" is a row written by hand. */
+  dataset?: string;
+  rows?: string;
+};
+
+export type OnPlace = (change: Partial<RewardPlace>) => void;

@@ -1,0 +1,81 @@
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { type Dataset, datasetQuery, datasetRowsQuery } from "@/api/datasets";
+import { columnOfRole, messagesOf, type Row, valueText } from "@/lib/prompt";
+import { type Case, type Given, parseItem, type RowChoice, rowsOf, windows } from "./bench";
+
+export const BY_HAND = "none";
+const given = (text: string, from: Given["from"]): Given => ({ text, from, done: true });
+
+/** A row starts with its reference answer, which a good reward should like; without one with an empty text. */
+function firstCompletions(item: Row, dataset: Dataset): Given[] {
+  const names = dataset.columns.map((column) => String(column.name));
+  const answer = columnOfRole("answer", dataset.prompt_view ?? {}, names);
+  const text = answer === null ? "" : valueText(item[answer]);
+  return [given(text, text === "" ? "typed" : "reference")];
+}
+
+export type Example = { item: string; completions: string[] };
+
+/** The rows that were chosen with the completions that were given to them, and how to change those. */
+export function useCases(datasetId: string | undefined, choice: RowChoice, example: Example) {
+  const dataset = useQuery({ ...datasetQuery(datasetId ?? ""), enabled: datasetId !== undefined });
+  const total = dataset.data?.rows ?? 0;
+  const rows = useMemo(() => rowsOf(choice, total), [choice, total]);
+  const pages = useQueries({
+    queries: (datasetId === undefined ? [] : windows(rows)).map(({ offset, limit }) =>
+      datasetRowsQuery(datasetId as string, offset, limit),
+    ),
+  });
+  const values = new Map(
+    pages.flatMap(({ data }) => (data?.data ?? []).map((row, i) => [(data?.offset ?? 0) + i, row] as const)),
+  );
+  const [changed, setChanged] = useState<Record<string, Given[]>>({});
+  const [item, setItem] = useState(example.item);
+  const written = parseItem(item);
+
+  let cases: Case[];
+  if (datasetId === undefined) {
+    const row = "item" in written ? written.item : {};
+    const first = example.completions.map((text) => given(text, "typed"));
+    cases = [
+      { key: BY_HAND, row: null, item: row, prompt: messagesOf(row), completions: changed[BY_HAND] ?? first },
+    ];
+  } else {
+    cases = rows.flatMap((row): Case[] => {
+      const one = values.get(row);
+      if (!one || !dataset.data) return [];
+      const key = `${datasetId}/${row}`;
+      const prompt = messagesOf(one, dataset.data.prompt_view ?? {});
+      return [
+        {
+          key,
+          row,
+          item: one,
+          prompt,
+          completions: changed[key] ?? firstCompletions(one, dataset.data),
+        },
+      ];
+    });
+  }
+
+  const change = (key: string, edit: (old: Given[]) => Given[]) => {
+    const shown = cases.find((one) => one.key === key)?.completions ?? [];
+    setChanged((old) => ({ ...old, [key]: edit(old[key] ?? shown) }));
+  };
+  const show = (next: Example) => {
+    setItem(next.item);
+    setChanged((old) => ({ ...old, [BY_HAND]: next.completions.map((text) => given(text, "typed")) }));
+  };
+  return {
+    cases,
+    change,
+    show,
+    item,
+    setItem,
+    itemFault: datasetId === undefined && "fault" in written ? written.fault : null,
+    dataset: dataset.data,
+    error: dataset.error ?? pages.find((page) => page.error)?.error ?? null,
+    loading: datasetId !== undefined && cases.length < rows.length,
+  };
+}
