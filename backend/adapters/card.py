@@ -1,6 +1,6 @@
 """The card that goes with a downloaded adapter: where it comes from, and how to load it."""
 
-from backend.models import Adapter, BaseModel, Job
+from backend.models import Adapter, BaseModel, Checkpoint, Job
 
 _CARD = """\
 ---
@@ -37,21 +37,21 @@ The adapter's weights fit this base model only{pin}.
 """
 
 
-def write_card(adapter: Adapter, job: Job, model: BaseModel) -> str:
-    """Markdown that depends on stored facts alone, none of which change any more."""
+def write_card(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel) -> str:
+    """Markdown that depends on stored facts alone; those of an adapter do not change any more."""
     spec = job.resolved_spec
     base = model.source.removeprefix("hub:") if model.source.startswith("hub:") else model.id
     rewards = ", ".join(f"`{reward['name']}` x {reward['weight']:g}" for reward in spec.get("rewards", []))
     return _CARD.format(
         base=base,
-        name=_one_line(adapter.name),
+        name=_one_line(name),
         job=job.id,
-        step=adapter.step,
+        step=weights.step,
         dataset=job.dataset_id,
         rewards=rewards or "-",
         algorithm=spec.get("algorithm", {}).get("preset") or "its own",
         before=_number(job.held_out_reward_before),
-        after=_number(adapter.held_out_reward),
+        after=_number(weights.held_out_reward),
         pin=f" (SHA-256 of its files: `{job.model_sha256}`)" if job.model_sha256 else "",
     )
 

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.adapters import archive, repository
 from backend.adapters.card import write_card
-from backend.models import Adapter
+from backend.models import Adapter, BaseModel, Checkpoint, Job
 from reinforge.errors import NotFound
 from reinforge.schemas import resources
 
@@ -44,11 +44,16 @@ async def download(session: AsyncSession, project_id: str, id: str) -> Download:
     """What a download consists of. Raises NotFound."""
     adapter = await get(session, project_id, id)
     job, model = await repository.origin(session, adapter)
-    card = write_card(adapter, job, model)
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", adapter.name).strip("-.")[:100]
-    digest = hashlib.sha256(f"{archive.VERSION} {adapter.sha256} {card}".encode()).hexdigest()
-    filename = f"{name or 'adapter'}-step-{adapter.step}.tar.gz"
-    return Download(adapter.sha256, card, filename, etag=digest[:40])
+    return package(adapter, adapter.name, job, model)
+
+
+def package(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel) -> Download:
+    """The download of weights that a job has stored: the same form for its checkpoints as for its adapter."""
+    card = write_card(weights, name, job, model)
+    digest = hashlib.sha256(f"{archive.VERSION} {weights.sha256} {card}".encode()).hexdigest()
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100]
+    filename = f"{plain or 'adapter'}-step-{weights.step}.tar.gz"
+    return Download(weights.sha256, card, filename, etag=digest[:40])
 
 
 def view(adapter: Adapter) -> resources.Adapter:

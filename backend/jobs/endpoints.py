@@ -71,8 +71,20 @@ async def list_jobs(
     reward: str | None = None,
     q: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Page[Job]:
-    """Newest first; `status` may be given several times."""
-    found = await repository.page(session, who.project_id, limit=limit, after=after, statuses=status or [])
+    """Newest first; all that is given has to hold. `status` may be given several times, for any of them.
+
+    `dataset`: trained or held out on it. `reward`: the id of a stored one. `q`: part of the name or of the id.
+    """
+    found = await repository.page(
+        session,
+        who.project_id,
+        limit=limit,
+        after=after,
+        statuses=status or [],
+        dataset=dataset,
+        reward=reward,
+        q=q,
+    )
     jobs, has_more = cut(found, limit)
     cursor = encode_cursor(jobs[-1].created_at, jobs[-1].id) if has_more else None
     return Page(data=[job_view(job) for job in jobs], has_more=has_more, next_cursor=cursor)

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import newest_first
 from backend.jobs.lifecycle import job_not_found
-from backend.models import Checkpoint, Event, FindingRow, Job, LogLineRow
-from reinforge.states import JobStatus
+from backend.models import Checkpoint, Event, FindingRow, Job, JobReward, LogLineRow
+from reinforge.errors import NotFound
+from reinforge.states import FINAL, JobStatus
 
 
 async def find(session: AsyncSession, project_id: str, job_id: str) -> Job:
@@ -20,15 +21,50 @@ async def find(session: AsyncSession, project_id: str, job_id: str) -> Job:
 
 
 async def page(
-    session: AsyncSession, project_id: str, *, limit: int, after: str | None, statuses: Sequence[JobStatus]
+    session: AsyncSession,
+    project_id: str,
+    *,
+    limit: int,
+    after: str | None,
+    statuses: Sequence[JobStatus] = (),
+    dataset: str | None = None,
+    reward: str | None = None,
+    q: str | None = None,
 ) -> Sequence[Job]:
     """Up to `limit + 1` jobs, newest first."""
     query = select(Job).where(Job.project_id == project_id)
     if statuses:
         query = query.where(Job.status.in_(statuses))
+    if dataset is not None:
+        query = query.where(or_(Job.dataset_id == dataset, Job.held_out_dataset_id == dataset))
+    if reward is not None:
+        query = query.where(Job.id.in_(select(JobReward.job_id).where(JobReward.reward_id == reward)))
+    if q is not None:
+        wanted = q.strip()
+        query = query.where(
+            or_(Job.name.icontains(wanted, autoescape=True), Job.id.icontains(wanted, autoescape=True))
+        )
     return (
         await session.scalars(newest_first(query, Job.created_at, Job.id, limit=limit, after=after))
     ).all()
+
+
+async def find_alive(session: AsyncSession, project_id: str, key: str, value: str) -> Job | None:
+    """The newest job with this metadata that has succeeded or is not final."""
+    lost = [str(status) for status in FINAL - {JobStatus.SUCCEEDED}]
+    query = (
+        select(Job)
+        .where(Job.project_id == project_id, Job.resolved_spec["metadata"][key].as_string() == value)
+        .where(Job.status.not_in(lost))
+        .order_by(Job.created_at.desc(), Job.id.desc())
+        .limit(1)
+    )
+    found: Job | None = await session.scalar(query)
+    return found
+
+
+async def any_job(session: AsyncSession, project_id: str) -> bool:
+    return await session.scalar(select(Job.id).where(Job.project_id == project_id).limit(1)) is not None
 
 
 async def events(session: AsyncSession, job_id: str, *, after: int, limit: int) -> Sequence[Event]:
@@ -51,3 +87,17 @@ async def checkpoints(session: AsyncSession, job_id: str) -> Sequence[Checkpoint
     """Highest step first."""
     query = select(Checkpoint).where(Checkpoint.job_id == job_id).order_by(Checkpoint.step.desc())
     return (await session.scalars(query)).all()
+
+
+async def checkpoint(session: AsyncSession, job_id: str, step: int) -> Checkpoint:
+    """Raises NotFound."""
+    found = await session.scalar(
+        select(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.step == step)
+    )
+    if found is None:
+        raise NotFound(
+            f"No checkpoint of step {step} is kept.",
+            code="checkpoint_not_found",
+            hint="The best three by held-out reward and the last are kept.",
+        )
+    return found

@@ -6,7 +6,10 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base
 
-_NO_WORD = r"[\u0001-/:-@\[-`{-\u00bf\u00d7\u00f7\u2000-\u2bff\u3000-\u303f\ufe30-\ufe4f\uff00-\uff0f\U0001f000-\U0001faff]+"
+_NO_WORD = (
+    r"[\u0001-/:-@\[-`{-\u00bf\u00d7\u00f7\u2000-\u2bff"
+    r"\u3000-\u303f\ufe30-\ufe4f\uff00-\uff0f\U0001f000-\U0001faff]+"
+)
 _WORDS = f"to_tsvector('simple'::regconfig, regexp_replace(text, '{_NO_WORD}', ' ', 'g'))"
 
 
