@@ -45,17 +45,18 @@ class CallStream:
             with self._calls.hub.subscribe(f"call:{self.call_id}") as changed:
                 while True:
                     call, events = await self._look()
+                    if events:
+                        heard = time.monotonic()
                     for event in events:
                         yield event
                     if call.state == "answered":
                         if call.error is not None:
                             raise call_error(call.error)
                         return
-                    if events:
-                        heard = time.monotonic()
-                    elif time.monotonic() - heard > self._quiet:
+                    if time.monotonic() - heard > self._quiet:
                         raise self._timed_out(call.state)
-                    elif call.state == "waiting" and not said_waiting and time.monotonic() - began >= pause:
+                    waited = time.monotonic() - began >= _SAY_WAITING_AFTER
+                    if call.state == "waiting" and waited and not said_waiting:
                         said_waiting = True
                         yield {"type": "status", "message": "Waiting until a worker is free"}
                     if not await changed.wait(pause):

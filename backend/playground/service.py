@@ -1,9 +1,11 @@
 """What a request to sample may ask for, what the worker is told, and the stream that comes back."""
 
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.base_models import service as base_models
@@ -12,8 +14,10 @@ from backend.calls import Calls
 from backend.models import BaseModel
 from backend.playground import repository
 from reinforge.dataset import DatasetError, render_messages
-from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
+from reinforge.errors import InvalidInput, ReinforgeError, TooLarge, Unavailable
 from reinforge.schemas.playground import SampleEvent, SampleRequest
+
+log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
 """Longest wait for the first event and between two: a large model takes a while to load."""
@@ -53,6 +57,10 @@ async def frames(stream: CallStream) -> AsyncGenerator[bytes, None]:
         yield _frame(SampleEvent(type="end"))
     except ReinforgeError as error:
         yield _frame(SampleEvent(type="error", error=error.envelope()["error"]))
+    except SQLAlchemyError as error:
+        log.warning("a stream ends, the database does not answer: %s", error)
+        lost = Unavailable("The database does not answer.", code="database_unavailable", hint="Try again.")
+        yield _frame(SampleEvent(type="error", error=lost.envelope()["error"]))
 
 
 def _frame(event: SampleEvent) -> bytes:
