@@ -9,6 +9,7 @@ import {
 } from "@tanstack/react-router";
 import { ApiError } from "@/api/client";
 import { type JobFilter, STATES } from "@/api/job-list";
+import { jobQuery, metricsQuery } from "@/api/jobs";
 import { meQuery } from "@/api/session";
 import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
@@ -97,6 +98,11 @@ const job = createRoute({
     ...placeSearch(search),
     ...validateView(search),
   }),
+  // Curves are on their way while the screen's code is: a long job has a megabyte of them.
+  loader: ({ context: { client }, params: { id } }) => {
+    void client.prefetchQuery(jobQuery(id));
+    void client.prefetchQuery(metricsQuery(id));
+  },
   component: lazyRouteComponent(() => import("./job"), "JobRoute"),
 });
 

@@ -65,6 +65,15 @@ describe("drawn", () => {
     ]);
   });
 
+  it("bridges the inside of buckets where another line has a point, and keeps measured holes", () => {
+    const source = { steps: [4, 8, 12], values: [1, null, 3], minima: [0, null, 2], maxima: [2, null, 4] };
+    const { cells } = drawn({
+      lines: [{ label: "mean", color: "c1", source }, line("held-out", [10], [5], { sparse: true })],
+    });
+    expect(cells[2]).toEqual([1, null, undefined, 3]);
+    expect(cells[0]).toEqual([2, null, undefined, 4]);
+  });
+
   it("says how many values a log axis cannot show, and lets bands reach its floor", () => {
     const band = {
       label: "p10–p90",

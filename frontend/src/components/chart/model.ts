@@ -120,6 +120,9 @@ function positive(column: readonly Cell[], instead: null | number, count?: (lost
 
 const NONE: readonly Cell[] = [];
 
+/** What a step means that a source does not have: not due between evaluations and inside of buckets, else a hole. */
+const missing = (source: ChartSource, sparse?: boolean) => (sparse || source.minima ? undefined : null);
+
 /**
  * The columns of a chart on one axis, in drawing order. A step that a dense source lacks is a hole, which is drawn as
  * a gap and never bridged; for a sparse source it is not due, and sparse sources are never smoothed. Hidden columns
@@ -137,7 +140,7 @@ export function drawn(wanted: Wanted): Drawn {
     values: readonly Cell[] | null | undefined,
   ) => {
     const shown = source && values && !hidden?.has(column.label);
-    const filled = shown ? spread(axis, source.steps, values, null) : NONE;
+    const filled = shown ? spread(axis, source.steps, values, missing(source)) : NONE;
     columns.push(column);
     cells.push(log ? positive(filled, FLOOR) : filled);
   };
@@ -154,7 +157,7 @@ export function drawn(wanted: Wanted): Drawn {
       edge({ role: "trough", label: SPAN, color }, visible, source.minima);
     }
     const style = { label, color, dash, sparse };
-    let own = visible ? spread(axis, visible.steps, visible.values, sparse ? undefined : null) : NONE;
+    let own = visible ? spread(axis, visible.steps, visible.values, missing(visible, sparse)) : NONE;
     if (log) {
       own = positive(own, null, (lost) => {
         unshown += lost;

@@ -28,8 +28,11 @@ export type Look = {
 };
 
 const FONT = '11px "Inter Variable", system-ui, sans-serif';
-/** Pixels that a name on the x axis needs. */
-const TICK_ROOM = 60;
+/** Pixels that a name on the x axis needs: of a step, of a time or number of tokens. */
+const STEP_ROOM = 44;
+const TICK_ROOM = 64;
+/** … and on the value axis. */
+const VALUE_ROOM = 26;
 
 const token = (name: string) =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -40,14 +43,17 @@ function faint(color: string, share: number): string {
 
 function axes(look: Look, ink: string, line: string): uPlot.Axis[] {
   const shared = { stroke: ink, font: FONT, ticks: { show: false } };
-  const most = Math.max(2, Math.min(10, Math.floor((look.width - 50) / TICK_ROOM)));
+  const most = () => {
+    const room = look.live().axis.kind === "step" ? STEP_ROOM : TICK_ROOM;
+    return Math.max(2, Math.min(10, Math.floor((look.width - 50) / room)));
+  };
   return [
     {
       ...shared,
       size: 22,
       gap: 6,
       grid: { show: false },
-      splits: () => axisTicks(look.live().axis, look.live().window, most),
+      splits: () => axisTicks(look.live().axis, look.live().window, most()),
       values: (_, splits) => splits.map((x) => look.live().axis.tick(x)),
     },
     {
@@ -55,7 +61,10 @@ function axes(look: Look, ink: string, line: string): uPlot.Axis[] {
       size: (_, names) => Math.max(42, 12 + 6.4 * Math.max(0, ...(names ?? []).map((name) => name.length))),
       gap: 6,
       grid: { stroke: line, width: 1 },
-      splits: () => (look.log ? logTicks : valueTicks)(look.live().values as [number, number]),
+      splits: () =>
+        look.log
+          ? logTicks(look.live().values, Math.floor(look.height / VALUE_ROOM))
+          : valueTicks(look.live().values),
       filter: (_, splits) => splits,
       values: (_, splits) =>
         splits.map((value, i) => (look.log || i % 2 === 0 ? look.live().tick(value) : "")),

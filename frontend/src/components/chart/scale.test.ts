@@ -43,8 +43,10 @@ describe("logRange", () => {
 });
 
 describe("logTicks", () => {
-  it("names 1, 2, 5 over few powers and the powers over many", () => {
-    expect(logTicks([0.1, 1])).toEqual([0.1, 0.2, 0.5, 1]);
-    expect(logTicks([1e-6, 1]).length).toBeLessThanOrEqual(6);
+  it("names 1, 2 and 5 where there is room, else powers of ten", () => {
+    expect(logTicks([0.1, 1], 5)).toEqual([0.1, 0.2, 0.5, 1]);
+    expect(logTicks([0.01, 1], 5)).toEqual([0.01, 0.1, 1]);
+    expect(logTicks([0.01, 1], 9)).toHaveLength(7);
+    expect(logTicks([1e-6, 1], 4).length).toBeLessThanOrEqual(4);
   });
 });

@@ -73,18 +73,13 @@ export function valueTicks([low, high]: readonly [number, number]): number[] {
   return [0, 0.25, 0.5, 0.75, 1].map((share) => low + (high - low) * share);
 }
 
-/** 1, 2 and 5 over up to two powers of ten; over more the powers themselves, at most about five of them. */
-export function logTicks([low, high]: readonly [number, number]): number[] {
+/** 1, 2 and 5 of each power of ten where there is room for `most` names, else the powers, every second or third. */
+export function logTicks([low, high]: readonly [number, number], most = 5): number[] {
   const from = Math.round(Math.log10(low));
   const to = Math.round(Math.log10(high));
-  const decades = to - from;
-  if (decades <= 2) {
-    const ticks: number[] = [];
-    for (let power = from; power < to; power += 1) ticks.push(...[1, 2, 5].map((n) => n * 10 ** power));
-    return [...ticks, 10 ** to];
-  }
-  const every = Math.ceil(decades / 5);
-  const ticks: number[] = [];
-  for (let power = from; power <= to; power += every) ticks.push(10 ** power);
-  return ticks;
+  const powers = Array.from({ length: to - from + 1 }, (_, i) => 10 ** (from + i));
+  const fine = powers.flatMap((power) => [1, 2, 5].map((n) => n * power)).filter((at) => at <= high * 1.001);
+  if (fine.length <= most) return fine;
+  const every = Math.max(1, Math.ceil((powers.length - 1) / Math.max(1, most - 1)));
+  return powers.filter((_, i) => i % every === 0);
 }

@@ -26,7 +26,8 @@ function say(series: Series | undefined, def: ChartDef, range: Range | null): st
     steps: series.steps.slice(first, last + 1),
     values: series.values.slice(first, last + 1),
   };
-  return `Steps ${range[0]}–${range[1]}: ${describe(part, def)}`;
+  const sentence = describe(part, def);
+  return `Steps ${range[0]}–${range[1]}: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
 }
 
 /** A chart of the catalogue over a job's series; redrawn only when one of its own series has new points. */
