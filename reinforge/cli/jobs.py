@@ -12,7 +12,7 @@ from reinforge.cli.output import Json, Quiet, err, number, out
 from reinforge.cli.watch import follow
 from reinforge.client import Reinforge
 from reinforge.jobfile import load
-from reinforge.schemas.jobs import JobDetail
+from reinforge.schemas.jobs import CompletionHits, CompletionPage, JobDetail
 from reinforge.spec import JobSpec
 from reinforge.states import JobStatus
 
@@ -154,24 +154,36 @@ def completions(
     step: Annotated[int | None, typer.Option(help="Step; default the newest.")] = None,
     worst: Annotated[int | None, typer.Option(help="Only the K lowest rewards.")] = None,
     best: Annotated[int | None, typer.Option(help="Only the K highest rewards.")] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(help='Those of all steps with these words: carry "ten ones" -wrong, or <think>.'),
+    ] = None,
     held_out: Annotated[bool, typer.Option("--held-out", help="Those of evaluations.")] = False,
     limit: Annotated[int, typer.Option(help="How many.", min=1, max=1000)] = 32,
     json: Json = False,
 ) -> None:
-    """Completions of one step with reward and advantage."""
+    """Completions of one step with reward and advantage; with --search those of all steps that match."""
     sort = "reward" if worst else "-reward" if best else None
+    split, many = "held_out" if held_out else None, worst or best or limit
+    page: CompletionPage | CompletionHits
     with connect() as client:
-        page = client.jobs.completions(
-            id, step=step, split="held_out" if held_out else "train", sort=sort, limit=worst or best or limit
-        )
+        if search is None:
+            page = client.jobs.completions(id, step=step, split=split or "train", sort=sort, limit=many)
+            where = f"step {page.step}"
+        else:
+            query = {"step_from": step, "step_to": step, "split": split, "sort": sort, "limit": many}
+            page = client.jobs.search_completions(id, search, **query)
+            where = "all steps" if step is None else f"step {step}"
     if json:
         output.print_json(page)
         return
-    err.print(f"step {page.step}: {len(page.data)} of {page.total} completions")
+    at_least = "at least " if isinstance(page, CompletionHits) and page.total == page.counted_to else ""
+    err.print(f"{where}: {len(page.data)} of {at_least}{page.total} completions")
     output.print_table(
-        ["prompt", "sample", "reward", "advantage", "tokens", "end", "completion"],
+        ["step", "prompt", "sample", "reward", "advantage", "tokens", "end", "completion"],
         (
             [
+                str(row.step),
                 str(row.prompt_no),
                 str(row.sample_no),
                 number(row.reward) if row.error is None else row.error,
@@ -182,7 +194,7 @@ def completions(
             ]
             for row in page.data
         ),
-        empty="No completions yet: the first step is under way.",
+        empty="No completions yet: the first step is under way." if search is None else "Nothing matches.",
     )
 
 

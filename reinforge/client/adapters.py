@@ -1,15 +1,14 @@
 """Adapters: what a job leaves behind."""
 
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from reinforge.archives import unpack
+from reinforge.client.downloads import Progress, save
 from reinforge.client.paging import iterate
 from reinforge.client.transport import Transport
 from reinforge.schemas.resources import Adapter
-
-CHUNK = 1 << 20
 
 
 class Adapters:
@@ -22,23 +21,9 @@ class Adapters:
     def get(self, id: str) -> Adapter:
         return Adapter.model_validate(self._transport.get(f"/adapters/{id}"))
 
-    def download(
-        self, id: str, to: str | Path, *, progress: Callable[[int, int | None], None] | None = None
-    ) -> Path:
+    def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
         """Write the adapter's `.tar.gz` to the file `to`; `progress(bytes so far, total or None)`."""
-        to = Path(to)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        partial = to.with_name(f".{to.name}.partial")
-        with self._transport.stream(f"/adapters/{id}/download") as response, partial.open("wb") as out:
-            total = int(response.headers["content-length"]) if "content-length" in response.headers else None
-            done = 0
-            for chunk in response.iter_bytes(CHUNK):
-                out.write(chunk)
-                done += len(chunk)
-                if progress:
-                    progress(done, total)
-        partial.replace(to)
-        return to
+        return save(self._transport, f"/adapters/{id}/download", to, progress=progress)
 
     def extract(self, id: str, to: str | Path) -> Path:
         """Download and unpack into the folder `to`: a directory that `PeftModel.from_pretrained` loads."""

@@ -2,16 +2,20 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import httpx
 from httpx_sse import EventSource
 
+from reinforge.client.downloads import Progress, save
 from reinforge.client.paging import iterate
 from reinforge.client.transport import WORKER_SECONDS, Transport, error_from, retry_wait
 from reinforge.schemas.jobs import (
     Checkpoint,
     Completion,
+    CompletionGroup,
+    CompletionHits,
     CompletionPage,
     FindingEntry,
     Job,
@@ -35,8 +39,16 @@ class Jobs:
         body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
         return JobDetail.model_validate(self._transport.post("/jobs", body, at_least=WORKER_SECONDS))
 
-    def list(self, *, status: str | None = None) -> Iterator[Job]:
-        return iterate(self._transport, "/jobs", Job, status=status)
+    def list(
+        self,
+        *,
+        status: str | None = None,
+        dataset: str | None = None,
+        reward: str | None = None,
+        q: str | None = None,
+    ) -> Iterator[Job]:
+        """Newest first; `dataset` and `reward` are ids, `q` is part of the name or of the id."""
+        return iterate(self._transport, "/jobs", Job, status=status, dataset=dataset, reward=reward, q=q)
 
     def get(self, id: str) -> JobDetail:
         return JobDetail.model_validate(self._transport.get(f"/jobs/{id}"))
@@ -48,12 +60,39 @@ class Jobs:
         """Queue a paused job; it continues from where it paused."""
         return JobDetail.model_validate(self._transport.post(f"/jobs/{id}/resume"))
 
-    def metrics(self, id: str) -> Metrics:
-        return Metrics.model_validate(self._transport.get(f"/jobs/{id}/metrics"))
+    def metrics(
+        self,
+        id: str,
+        *,
+        keys: Sequence[str] | None = None,
+        buckets: int | None = None,
+        from_step: int | None = None,
+        to_step: int | None = None,
+    ) -> Metrics:
+        """Every point; with `buckets` the last, smallest and largest of each of at most that many runs of steps."""
+        query = {"key": keys, "buckets": buckets, "from_step": from_step, "to_step": to_step}
+        return Metrics.model_validate(self._transport.get(f"/jobs/{id}/metrics", **query))
 
     def completions(self, id: str, **query: Any) -> CompletionPage:
         """Query: step, split (`train` or `held_out`), prompt_no, sort (`reward`, `-reward` …), limit, offset."""
         return CompletionPage.model_validate(self._transport.get(f"/jobs/{id}/completions", **query))
+
+    def search_completions(self, id: str, q: str | None = None, **query: Any) -> CompletionHits:
+        """One page of the completions of all steps with these words (`carry "ten ones" -wrong`) and numbers.
+
+        Query: split, prompt_hash, step_from, step_to, reward_min, reward_max, advantage (`positive`, `negative`,
+        `zero`, `none`), finish_reason, failed, length_min, length_max, sort (`-step`, `reward`, `-length` …), limit,
+        after (the `next_cursor` of the page before).
+        """
+        return CompletionHits.model_validate(
+            self._transport.get(f"/jobs/{id}/completions/search", q=q, **query)
+        )
+
+    def group(self, id: str, split: str, step: int, prompt_no: int) -> CompletionGroup:
+        """The completions of one prompt at one step, without their tokens."""
+        return CompletionGroup.model_validate(
+            self._transport.get(f"/jobs/{id}/groups/{split}/{step}/{prompt_no}")
+        )
 
     def completion(self, id: str, split: str, step: int, prompt_no: int, sample_no: int) -> Completion:
         path = f"/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}"
@@ -61,6 +100,12 @@ class Jobs:
 
     def checkpoints(self, id: str) -> Sequence[Checkpoint]:
         return [Checkpoint.model_validate(c) for c in self._transport.get(f"/jobs/{id}/checkpoints")["data"]]
+
+    def download_checkpoint(
+        self, id: str, step: int, to: str | Path, *, progress: Progress | None = None
+    ) -> Path:
+        """Write a kept checkpoint's `.tar.gz`, in the form of an adapter's, to the file `to`."""
+        return save(self._transport, f"/jobs/{id}/checkpoints/{step}/download", to, progress=progress)
 
     def logs(self, id: str, *, after: int = 0, limit: int = 1000) -> Sequence[LogEntry]:
         data = self._transport.get(f"/jobs/{id}/logs", after=after, limit=limit)["data"]

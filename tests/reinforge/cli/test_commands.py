@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -249,3 +250,36 @@ def test_a_reward_is_written_from_a_template_and_never_over_a_file(stub: StubSer
     assert unknown.returncode == 5
     assert "exact_answer" in unknown.stderr
     assert stub.seen == []
+
+
+def completion(step: int, reward: float | None, text: str) -> dict[str, Any]:
+    return {
+        "step": step, "split": "train", "prompt_no": 3, "sample_no": 1, "row_index": 0, "prompt_hash": "h", "length": 4,
+        "reward": reward, "advantage": None, "finish_reason": "stop", "text": text,
+        "error": "exception" if reward is None else None,
+    }  # fmt: skip
+
+
+def test_completions_of_all_steps_by_words(stub: StubServer) -> None:
+    rows = [completion(7, 0.25, "[bold]carry\nten"), completion(2, None, "carry")]
+    hits = {"object": "list", "data": rows, "has_more": True, "total": 10_000, "counted_to": 10_000}
+    stub.routes["GET", "/jobs/ftjob-1/completions/search"] = [Answer(200, hits)]
+    done = run(stub, "job", "completions", "ftjob-1", "--search", 'carry "a b" -<x>', "--best", "2")
+    assert done.returncode == 0, done.stderr
+    assert "all steps: 2 of at least 10000 completions" in done.stderr
+    assert "[bold]carry⏎ten" in done.stdout
+    assert "exception" in done.stdout
+    query = parse_qs(stub.seen[-1].query)
+    assert query == {"q": ['carry "a b" -<x>'], "sort": ["-reward"], "limit": ["2"]}
+    done = run(stub, "job", "completions", "ftjob-1", "--search", "x", "--step", "4", "--held-out", "--json")
+    assert json.loads(done.stdout)["data"][0]["step"] == 7
+    query = parse_qs(stub.seen[-1].query)
+    assert (query["step_from"], query["step_to"], query["split"]) == (["4"], ["4"], ["held_out"])
+
+
+def test_completions_of_one_step(stub: StubServer) -> None:
+    found = {"object": "list", "data": [completion(5, 1.0, "x")], "total": 8, "step": 5, "steps": [5]}
+    stub.routes["GET", "/jobs/ftjob-1/completions"] = [Answer(200, found)]
+    done = run(stub, "job", "completions", "ftjob-1", "--worst", "1")
+    assert "step 5: 1 of 8 completions" in done.stderr
+    assert parse_qs(stub.seen[-1].query) == {"split": ["train"], "sort": ["reward"], "limit": ["1"]}

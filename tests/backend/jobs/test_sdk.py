@@ -1,0 +1,69 @@
+"""What was recorded of a job, read with the SDK from a real backend."""
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reinforge.client import Reinforge
+from tests.backend.jobs.test_checkpoint_download import save
+from tests.backend.jobs.test_group import group, send
+from tests.backend.server import OWNER_KEY, Backend
+
+
+@pytest.fixture(scope="module")
+def client(open_lane: Backend) -> Iterator[Reinforge]:
+    with Reinforge(open_lane.url, OWNER_KEY) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def job(open_lane: Backend) -> str:
+    id = open_lane.create_job(name="read me")
+    trainer = open_lane.claim(id)
+    trainer.start()
+    for step in range(1, 4):
+        send(trainer, step, "train", [group(0, "first"), group(1, "second")])
+        trainer.step(step, extra=float(step))
+    save(trainer, 3, b"weights")
+    return id
+
+
+def test_metrics_in_buckets(client: Reinforge, job: str) -> None:
+    metrics = client.jobs.metrics(job, keys=["extra"], buckets=2, from_step=1)
+    [series] = metrics.series
+    assert (series.key, series.steps, series.values) == ("extra", [2, 3], [2.0, 3.0])
+    assert (series.minima, series.maxima) == ([1.0, 3.0], [2.0, 3.0])
+    assert {len(each.steps) for each in client.jobs.metrics(job).series} == {3}
+
+
+def test_search_page_by_page(client: Reinforge, job: str) -> None:
+    first = client.jobs.search_completions(job, "second -<i>", sort="step", reward_min=0.5, limit=2)
+    assert ([row.step for row in first.data], first.total, first.has_more) == ([1, 2], 3, True)
+    rest = client.jobs.search_completions(
+        job, "second -<i>", sort="step", reward_min=0.5, limit=2, after=first.next_cursor
+    )
+    assert ([row.step for row in rest.data], rest.next_cursor) == ([3], None)
+
+
+def test_a_group(client: Reinforge, job: str) -> None:
+    found = client.jobs.group(job, "train", 2, 1)
+    assert (found.prompt_hash, found.steps, found.answer) == ("second", [1, 2, 3], "42")
+    assert [each.reward for each in found.completions] == [1.0, 0.0]
+
+
+def test_a_checkpoint_on_disk(client: Reinforge, job: str, tmp_path: Path) -> None:
+    seen: list[int] = []
+    path = client.jobs.download_checkpoint(
+        job, 3, tmp_path / "new" / "c.tar.gz", progress=lambda done, _: seen.append(done)
+    )
+    assert seen[-1] == path.stat().st_size
+    with tarfile.open(path) as tar:
+        assert tar.extractfile("adapter_model.safetensors").read() == b"weights"  # type: ignore[union-attr]
+    assert [each.name for each in path.parent.iterdir()] == ["c.tar.gz"]
+
+
+def test_jobs_by_name(client: Reinforge, job: str) -> None:
+    assert [each.id for each in client.jobs.list(q="READ")] == [job]
+    assert not list(client.jobs.list(q="READ", dataset="file-none"))
