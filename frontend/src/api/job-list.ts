@@ -38,6 +38,8 @@ export const jobListQuery = ({ state, q }: JobFilter = {}, limit = PAGE) =>
   });
 
 const BUCKETS = 60;
+const TRAIN = "reward/mean";
+const HELD_OUT = "held_out/reward_mean";
 
 /** The reward of a job in a few buckets, for a picture as wide as a word. Fixed once the job is over. */
 export const sparkQuery = ({ id, status, progress }: Job) =>
@@ -46,12 +48,12 @@ export const sparkQuery = ({ id, status, progress }: Job) =>
     queryFn: () =>
       unwrap(
         http.GET("/api/v1/jobs/{id}/metrics", {
-          params: { path: { id }, query: { buckets: BUCKETS, key: ["reward/mean"] } },
+          params: { path: { id }, query: { buckets: BUCKETS, key: [TRAIN, HELD_OUT] } },
         }),
       ),
     select: ({ series }) => ({
-      train: series.find((one) => one.key === "reward/mean" && one.kind === "train"),
-      heldOut: series.find((one) => one.key === "reward/mean" && one.kind === "held_out"),
+      train: series.find((one) => one.key === TRAIN),
+      heldOut: series.find((one) => one.key === HELD_OUT),
     }),
     placeholderData: keepPreviousData,
     staleTime: Number.POSITIVE_INFINITY,

@@ -21,7 +21,7 @@ const under = (line: string, height: number) =>
 
 /** A curve as small as a word: the train reward as a line, held-out evaluations as dots. No axis, no numbers. */
 export function Sparkline({ train, heldOut, steps, width, height, label }: Props) {
-  const { line, dots } = sparkPaths(train, heldOut, { steps, width, height, margin: 3 });
+  const { line, dots } = sparkPaths(train, heldOut, { steps, width, height, margin: height > 60 ? 5 : 3 });
   return (
     <svg
       className={styles.spark}

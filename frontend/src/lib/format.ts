@@ -86,7 +86,7 @@ export function duration(seconds: number | null | undefined): string {
 
 /** A time that is only guessed: `20 s`, `10 min`, `2 h 5 min`; no more digits than are known. */
 export function roughly(seconds: number): string {
-  if (seconds < 100) return duration(Math.max(1, Math.round(seconds)));
+  if (seconds < 59.5) return duration(Math.max(1, Math.round(seconds)));
   if (seconds < 5_400) return `${Math.round(seconds / 60)}${GAP}min`;
   return duration(Math.round(seconds / 60) * 60);
 }

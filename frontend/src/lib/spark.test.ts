@@ -9,6 +9,11 @@ describe("sparkPaths", () => {
     expect(line).toBe("M0 20L50 10L100 0");
   });
 
+  it("keeps its scale while rewards are between 0 and 1, and widens it beyond", () => {
+    expect(sparkPaths({ steps: [0, 10], values: [0, 0.5] }, undefined, FRAME).line).toBe("M0 20L100 10");
+    expect(sparkPaths({ steps: [0, 10], values: [0, 2] }, undefined, FRAME).line).toBe("M0 20L100 0");
+  });
+
   it("leaves steps to come empty", () => {
     expect(sparkPaths({ steps: [0, 5], values: [1, 1] }, undefined, FRAME).line).toBe("M0 0L50 0");
   });

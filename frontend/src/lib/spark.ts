@@ -12,8 +12,9 @@ const known = (curve: Curve | undefined) =>
 const round = (value: number) => Math.round(value * 10) / 10;
 
 /**
- * A line through the first curve and dots for the second, both on one scale that includes 0. A step without a value
- * breaks the line: nothing is drawn that was not measured. The x axis reaches to the job's last step.
+ * A line through the first curve and dots for the second, both on one scale that includes 0 and 1, so that pictures
+ * above each other compare and a live one does not change its scale. A step without a value breaks the line: nothing
+ * is drawn that was not measured. The x axis reaches to the job's last step.
  */
 export function sparkPaths(
   line: Curve | undefined,
@@ -21,12 +22,12 @@ export function sparkPaths(
   { steps, width, height, margin }: Frame,
 ): { line: string; dots: [number, number][] } {
   const all = [...known(line), ...known(dots)];
-  const top = all.reduce((most, [, value]) => Math.max(most, value), 0);
+  const top = all.reduce((most, [, value]) => Math.max(most, value), 1);
   const bottom = all.reduce((least, [, value]) => Math.min(least, value), 0);
   const last = all.reduce((most, [step]) => Math.max(most, step), Math.max(1, steps));
   const x = (step: number) => round(margin + (step / last) * (width - 2 * margin));
   const y = (value: number) =>
-    round(height - margin - ((value - bottom) / (top - bottom || 1)) * (height - 2 * margin));
+    round(height - margin - ((value - bottom) / (top - bottom)) * (height - 2 * margin));
   let path = "";
   let pen = false;
   line?.steps.forEach((step, i) => {
