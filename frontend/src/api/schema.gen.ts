@@ -596,7 +596,9 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description Newest first; `status` may be given several times.
+         * @description Newest first; all that is given has to hold. `status` may be given several times, for any of them.
+         *
+         *     `dataset`: trained or held out on it. `reward`: the id of a stored one. `q`: part of the name or of the id.
          */
         get: operations["listJobs"];
         put?: never;
@@ -866,7 +868,7 @@ export interface paths {
         };
         /**
          * Download Checkpoint
-         * @description The checkpoint's adapter as `.tar.gz`, a standard PEFT directory.
+         * @description The checkpoint's adapter as `.tar.gz` with a standard PEFT directory at its top, as of an adapter.
          */
         get: operations["downloadCheckpoint"];
         put?: never;
