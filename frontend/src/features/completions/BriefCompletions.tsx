@@ -47,14 +47,16 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
       <div className={styles.head}>
         <h2>Completions</h2>
         {group && <small>{count(group.rewards?.length ?? 0, "completion")} of this prompt, best first</small>}
-        <SplitSwitch split={place.split} go={go} />
-        <button
-          type="button"
-          className={styles.newest}
-          onClick={() => onRead({ ...here, sample: undefined })}
-        >
-          Read and search all
-        </button>
+        <span className={styles.end}>
+          <SplitSwitch split={place.split} go={go} />
+          <button
+            type="button"
+            className={styles.newest}
+            onClick={() => onRead({ ...here, sample: undefined })}
+          >
+            Read and search all
+          </button>
+        </span>
       </div>
       {failed?.error && (
         <Failure
@@ -98,7 +100,11 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
               </button>
             </div>
             {detail.data ? <PromptView group={detail.data} /> : <div className={styles.promptWaits} />}
-            <div className={cardStyles.group} aria-busy={detail.isPlaceholderData || view.isStale}>
+            <div
+              className={cardStyles.group}
+              data-brief="true"
+              aria-busy={detail.isPlaceholderData || view.isStale}
+            >
               {rows.slice(0, MOST).map((row) => (
                 <CompletionCard
                   key={row.sample_no}

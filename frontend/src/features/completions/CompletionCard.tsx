@@ -13,6 +13,15 @@ const TokenStrip = lazy(() => import("./TokenStrip"));
 
 const FINISH: Record<string, string> = { stop: "ended", cancelled: "cancelled" };
 
+function CopyMark() {
+  return (
+    <svg width="13" height="13" viewBox="0 0 13 13" aria-hidden="true" fill="none" stroke="currentColor">
+      <rect x="4.5" y="4.5" width="8" height="8" rx="1.5" />
+      <path d="M2 8.5H1.5a1 1 0 0 1-1-1v-6a1 1 0 0 1 1-1h6a1 1 0 0 1 1 1V2" />
+    </svg>
+  );
+}
+
 type Props = {
   job: string;
   row: Completion;
@@ -73,7 +82,7 @@ export function CompletionCard({ job, row, place, words, open, go, onOpen }: Pro
         </Suspense>
       )}
       <footer>
-        <span>{count(row.length, "token")}</span>
+        <span title={count(row.length, "token")}>{count(row.length, "tok", "tok")}</span>
         {truncated ? (
           <span className={styles.truncated} title="The completion reached the token limit before it ended">
             <span aria-hidden="true">✂ </span>truncated
@@ -82,9 +91,11 @@ export function CompletionCard({ job, row, place, words, open, go, onOpen }: Pro
           <span>{FINISH[row.finish_reason] ?? row.finish_reason}</span>
         )}
         <span className={styles.actions}>
-          <button type="button" onClick={() => clipboard.copy(row.text)}>
-            {clipboard.copied ? "copied" : "copy"}
-            <span className="visually-hidden"> completion {row.sample_no + 1}</span>
+          <button type="button" title="Copy the text" onClick={() => clipboard.copy(row.text)}>
+            {clipboard.copied ? <span aria-hidden="true">✓</span> : <CopyMark />}
+            <span className="visually-hidden">
+              {clipboard.copied ? "copied" : "copy"} completion {row.sample_no + 1}
+            </span>
           </button>
           <button type="button" aria-expanded={open} onClick={onOpen}>
             {open ? "close" : "tokens"}

@@ -31,6 +31,8 @@ const SORTS: Record<GroupSort, string> = {
   sampled: "as sampled",
 };
 
+/** Characters from which completions get wider cards. */
+const LONG = 400;
 const STAND_INS = [1, 2, 3, 4, 5, 6, 7, 8];
 
 /** The completions of one prompt side by side. */
@@ -89,7 +91,11 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
           data={(Object.keys(SORTS) as GroupSort[]).map((value) => ({ value, label: SORTS[value] }))}
         />
       </div>
-      <div className={card.group} aria-busy={!found || detail.isPlaceholderData}>
+      <div
+        className={card.group}
+        aria-busy={!found || detail.isPlaceholderData}
+        data-long={rows.some((row) => row.text.length > LONG)}
+      >
         {rows.map((row) => (
           <CompletionCard
             key={row.sample_no}

@@ -23,12 +23,27 @@ const ONLY: Record<Only, string> = {
 
 /** Rewards of the group in words: `0–0.63–1`, or one number when they are equal. */
 const spread = ({ low, mean, high }: Group) =>
-  low === high ? number(low) : `${number(low)}–${number(mean)}–${number(high)}`;
+  [...new Set([low, mean, high])].map((value) => number(value, 2)).join("–");
 
-const trouble = ({ failed = 0, truncated = 0 }: Group) =>
-  [failed > 0 && `${failed} without reward`, truncated > 0 && `${truncated} truncated`]
-    .filter(Boolean)
-    .join(", ");
+/** Completions that got no reward, and those that were cut off. */
+function Trouble({ failed = 0, truncated = 0 }: Group) {
+  return (
+    <>
+      {failed > 0 && (
+        <em title={`${failed} without a reward`}>
+          <span aria-hidden="true">✕{failed}</span>
+          <span className="visually-hidden">, {failed} without a reward</span>
+        </em>
+      )}
+      {truncated > 0 && (
+        <em title={`${truncated} truncated: the token limit was reached`}>
+          <span aria-hidden="true">✂{truncated}</span>
+          <span className="visually-hidden">, {truncated} truncated</span>
+        </em>
+      )}
+    </>
+  );
+}
 
 /** The prompts of a step: what each asks and how its completions did. Arrow keys move along. */
 export function PromptList({ groups, chosen, only, onOnly, onChoose }: Props) {
@@ -90,9 +105,11 @@ export function PromptList({ groups, chosen, only, onOnly, onChoose }: Props) {
               <span className={styles.asks} dir="auto">
                 {visible(group.prompt) || `row ${group.row_index + 1}`}
               </span>
+              <span className={styles.trouble}>
+                <Trouble {...group} />
+              </span>
               <span className={styles.kind} data-kind={group.kind} title={KIND_MEANING[group.kind]}>
-                <span aria-hidden="true">{KIND_SHAPE[group.kind]}</span> {group.kind}
-                {trouble(group) && <em>, {trouble(group)}</em>}
+                <span aria-hidden="true">{KIND_SHAPE[group.kind]}</span> {group.kind} <Trouble {...group} />
               </span>
               <RewardDots rewards={group.rewards ?? []} mean={group.mean} scale={scale} />
               <span className={styles.spread}>

@@ -7,7 +7,7 @@ type Props = {
   scale: readonly [number, number];
 };
 
-const WIDTH = 84;
+const WIDTH = 60;
 const HEIGHT = 16;
 const SMALL = 2.2;
 const LARGE = 6;

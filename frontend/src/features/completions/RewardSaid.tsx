@@ -25,6 +25,8 @@ export const statusWords = (status: string) => STATUS[status] ?? status.replaceA
 
 /** Characters of a reason, message or print that are drawn; rewards may say a lot. */
 const LONGEST = 20_000;
+/** A reason of more characters may need scrolling. */
+const SCROLLS = 120;
 const shown = (text: string) =>
   visible(
     text.length > LONGEST ? `${head(text, LONGEST)}\n… (${text.length - LONGEST} more characters)` : text,
@@ -55,7 +57,7 @@ export function RewardSaid({ result, alone }: { result: Said; alone: boolean }) 
         </dl>
       )}
       {result.reason && (
-        <p className={styles.reason} dir="auto">
+        <p className={styles.reason} dir="auto" tabIndex={result.reason.length > SCROLLS ? 0 : undefined}>
           {shown(result.reason)}
         </p>
       )}

@@ -8,8 +8,8 @@ describe("what a stranger wrote", () => {
   });
 
   it("shows control characters and escapes instead of obeying them", () => {
-    expect(visible("\u001b[31mred\u0007\u0000")).toBe("␛[31mred␇␀");
-    expect(visible("a\rb\u007f\u0085")).toBe("a␍b␡‹U+0085›");
+    expect(visible("\u001b[31mred\u0007\u0000")).toBe("‹ESC›[31mred‹BEL›‹NUL›");
+    expect(visible("a\rb\u007f\u0085")).toBe("a‹CR›b‹U+007F›‹U+0085›");
     expect(visible("a\r\nb")).toBe("a\nb");
   });
 

@@ -3,16 +3,17 @@
 // C0 controls except tab and newline, DEL, C1 controls, and marks that override the direction of text.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-const DELETE = 0x7f;
+/** Names of the control characters from 0; symbols for them are missing in many fonts. */
+const NAMES =
+  "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US";
+const CONTROLS = NAMES.split(" ");
 
 function stand(char: string): string {
   const code = char.charCodeAt(0);
-  if (code < 0x20) return String.fromCharCode(0x2400 + code);
-  if (code === DELETE) return "␡";
-  return `‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›`;
+  return `‹${CONTROLS[code] ?? `U+${code.toString(16).toUpperCase().padStart(4, "0")}`}›`;
 }
 
-/** `ESC` → `␛`, a direction override → `‹U+202E›`; line ends of Windows stay line ends. */
+/** An escape → `‹ESC›`, a direction override → `‹U+202E›`; line ends of Windows stay line ends. */
 export const visible = (text: string) => text.replaceAll("\r\n", "\n").replace(HIDDEN, stand);
 
 /** A token's text in a cell: blanks too are shown, newline as `↵` with its line break. */
