@@ -10,3 +10,7 @@ export const adaptersQuery = queryOptions({
 
 /** A plain link: the browser streams the file to disk by itself. */
 export const adapterDownloadUrl = (id: string) => `/api/v1/adapters/${encodeURIComponent(id)}/download`;
+
+/** The adapter as it was after a step, packed like an adapter of a finished job. */
+export const checkpointDownloadUrl = (job: string, step: number) =>
+  `/api/v1/jobs/${encodeURIComponent(job)}/checkpoints/${step}/download`;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { toYaml } from "./yaml";
+import { toYaml, yamlLines } from "./yaml";
 
 it("writes nested mappings and lists", () => {
   const spec = {
@@ -31,4 +31,17 @@ it("quotes what a block would change, and keys like values", () => {
 
 it("writes exponents so that YAML 1.1 reads a number", () => {
   expect(toYaml({ eps: 1e-8, learning_rate: 6e-4 })).toBe("eps: 1.0e-8\nlearning_rate: 0.0006\n");
+});
+
+it("tells the path of every line", () => {
+  const spec = { data: { dataset: "f" }, rewards: [{ name: "a", weight: 2 }], betas: [0.9] };
+  expect(yamlLines(spec).map((line) => line.path)).toEqual([
+    "data",
+    "data.dataset",
+    "rewards",
+    "rewards[0].name",
+    "rewards[0].weight",
+    "betas",
+    "betas[0]",
+  ]);
 });

@@ -1,3 +1,5 @@
+import { join } from "./paths";
+
 /** Writes plain JSON values as YAML, enough for a job specification. Reading YAML back is the server's affair. */
 
 const PLAIN = /^[A-Za-z_][\w./@:+-]*(?<!:)$/;
@@ -35,23 +37,32 @@ function scalar(value: unknown, indent: string): string {
 const isBranch = (value: unknown): value is object =>
   typeof value === "object" && value !== null && Object.keys(value).length > 0;
 
+/** One line of the document, or a block of several, with the path of the value that it writes. */
+export type YamlLine = { text: string; path: string };
+
 /** Every line of a mapping or list at `indent`. */
-function lines(value: object, indent: string): string[] {
+function lines(value: object, indent: string, path: string): YamlLine[] {
   if (Array.isArray(value)) {
-    return value.flatMap((item) => {
-      if (!isBranch(item)) return [`${indent}- ${scalar(item, indent)}`];
-      const [head, ...rest] = lines(item, `${indent}  `);
-      return [`${indent}- ${head?.trimStart()}`, ...rest];
+    return value.flatMap((item, i) => {
+      const here = join(path, i);
+      if (!isBranch(item)) return [{ text: `${indent}- ${scalar(item, indent)}`, path: here }];
+      const [head, ...rest] = lines(item, `${indent}  `, here);
+      return head ? [{ ...head, text: `${indent}- ${head.text.trimStart()}` }, ...rest] : [];
     });
   }
   return Object.entries(value).flatMap(([name, item]) => {
     const key = plain(name) ? name : quoted(name);
+    const here = join(path, name);
     return isBranch(item)
-      ? [`${indent}${key}:`, ...lines(item, `${indent}  `)]
-      : [`${indent}${key}: ${scalar(item, indent)}`];
+      ? [{ text: `${indent}${key}:`, path: here }, ...lines(item, `${indent}  `, here)]
+      : [{ text: `${indent}${key}: ${scalar(item, indent)}`, path: here }];
   });
 }
 
+export const yamlLines = (value: object): YamlLine[] => lines(value, "", "");
+
 export function toYaml(value: object): string {
-  return `${lines(value, "").join("\n")}\n`;
+  return `${yamlLines(value)
+    .map((line) => line.text)
+    .join("\n")}\n`;
 }

@@ -1,5 +1,6 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { lazy, Suspense, useMemo } from "react";
+import { SkeletonCard } from "@/components/Skeleton";
 import { BriefCompletions } from "@/features/completions/BriefCompletions";
 import { Completions } from "@/features/completions/Completions";
 import { type Place, readPlace, writePlace } from "@/features/completions/place";
@@ -11,6 +12,11 @@ import { Overview } from "@/features/job/Overview";
 import { toSearch, toView, type View } from "@/features/job/view-state";
 
 const route = getRouteApi("/signed-in/jobs/$id");
+
+const Playground = lazy(async () => {
+  const { Playground: found } = await import("@/features/playground/Playground");
+  return { default: found };
+});
 
 export function JobRoute() {
   const { id } = route.useParams();
@@ -37,6 +43,9 @@ export function JobRoute() {
       search: (old) => ({ ...old, ...writePlace({ ...readPlace(old), ...change }), tab: "completions" }),
     });
 
+  const talk = (step: number | undefined) =>
+    void navigate({ search: (old) => ({ ...old, try: step }), replace: true, resetScroll: false });
+
   return (
     <JobPage id={id} tab={tab === "overview" ? undefined : tab}>
       {(job, series) => {
@@ -44,7 +53,17 @@ export function JobRoute() {
           case "completions":
             return <Completions key={id} job={id} status={job.status} place={place} go={go} />;
           case "checkpoints":
-            return <Checkpoints id={id} />;
+            return (
+              <Checkpoints job={job} trying={search.try} onTry={talk}>
+                <Suspense fallback={<SkeletonCard height={480} />}>
+                  <Playground
+                    fixed
+                    place={{ model: job.model, job: id, step: search.try }}
+                    onPlace={({ step }) => talk(step)}
+                  />
+                </Suspense>
+              </Checkpoints>
+            );
           case "logs":
             return <Logs id={id} />;
           case "config":

@@ -93,8 +93,11 @@ export type JobTab = (typeof TABS)[number];
 const job = createRoute({
   getParentRoute: () => signedIn,
   path: "/jobs/$id",
-  validateSearch: (search: Record<string, unknown>): { tab?: JobTab } & PlaceSearch & ViewSearch => ({
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { tab?: JobTab; try?: number } & PlaceSearch & ViewSearch => ({
     tab: TABS.find((tab) => tab === search.tab),
+    try: whole(search.try),
     ...placeSearch(search),
     ...validateView(search),
   }),
@@ -174,6 +177,17 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import("./settings"), "SettingsRoute"),
 });
 
+const playground = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/playground",
+  validateSearch: (search: Record<string, unknown>): { model?: string; job?: string; step?: number } => ({
+    model: text(search.model),
+    job: text(search.job),
+    step: whole(search.step),
+  }),
+  component: lazyRouteComponent(() => import("./playground"), "PlaygroundRoute"),
+});
+
 const tree = root.addChildren([
   signIn,
   signedIn.addChildren([
@@ -188,6 +202,7 @@ const tree = root.addChildren([
     reward,
     models,
     adapters,
+    playground,
     settings,
   ]),
 ]);

@@ -1,57 +1,213 @@
-import { Anchor, Badge } from "@mantine/core";
+import { Button, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { adapterDownloadUrl } from "@/api/adapters";
-import { type Checkpoint, checkpointsQuery } from "@/api/jobs";
+import type { ReactNode } from "react";
+import { useAccess } from "@/api/access";
+import { checkpointDownloadUrl } from "@/api/adapters";
+import { type Checkpoint, checkpointsQuery, isFinal, type JobDetail } from "@/api/jobs";
+import { modelsQuery } from "@/api/models";
+import { Change } from "@/components/Change";
+import { CodeBlock } from "@/components/CodeBlock";
+import { CopyButton } from "@/components/CopyButton";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
-import { ago, bytes, reward } from "@/lib/format";
+import { GatedButton } from "@/components/GatedButton";
+import { ago, bytes, reward, signed } from "@/lib/format";
+import { getAt, type JsonObject } from "@/lib/paths";
+import styles from "./Checkpoints.module.css";
+import { baseName, guides } from "./use-adapter";
 
-const COLUMNS: Column<Checkpoint>[] = [
-  { head: "Step", align: "right", cell: (one) => one.step },
-  { head: "Held-out reward", align: "right", cell: (one) => reward(one.held_out_reward) },
-  {
-    head: "Kept as",
-    grow: true,
-    cell: (one) => (
-      <>
-        {one.best && <Badge variant="light">best</Badge>}{" "}
-        {one.final && <Badge variant="default">final</Badge>}
-      </>
-    ),
-  },
-  { head: "Checkpoint", cell: (one) => <code>{one.id}</code> },
-  { head: "Size", align: "right", cell: (one) => bytes(one.bytes) },
-  { head: "Saved", align: "right", cell: (one) => ago(one.created_at) },
-  {
-    head: "Adapter",
-    align: "right",
-    cell: (one) =>
-      one.adapter ? (
-        <Anchor href={adapterDownloadUrl(one.adapter)} download>
-          Download
-        </Anchor>
-      ) : (
-        "–"
+type Props = {
+  job: JobDetail;
+  /** The step that is being tried, and the chat with it under the table. */
+  trying: number | undefined;
+  onTry: (step: number | undefined) => void;
+  children?: ReactNode;
+};
+
+/** Where a checkpoint stands between the base and the best: two dots on a line. */
+function Dots({ value, base, low, high }: { value: number; base: number | null; low: number; high: number }) {
+  const x = (at: number) => 6 + (high > low ? (at - low) / (high - low) : 0.5) * 88;
+  return (
+    <svg className={styles.dots} viewBox="0 0 100 16" width="100" height="16" aria-hidden="true">
+      <line x1="6" x2="94" y1="8" y2="8" stroke="var(--line)" />
+      {base !== null && (
+        <>
+          <line x1={x(base)} x2={x(value)} y1="8" y2="8" stroke="var(--c1)" strokeWidth="2" />
+          <circle cx={x(base)} cy="8" r="3.5" fill="var(--panel)" stroke="var(--ink3)" strokeWidth="1.5" />
+        </>
+      )}
+      <circle cx={x(value)} cy="8" r="4" fill="var(--c1)" />
+    </svg>
+  );
+}
+
+function Marks({ one }: { one: Checkpoint }) {
+  return (
+    <span className={styles.marks}>
+      {one.best && <b data-kind="best">★ best</b>}
+      {one.final && <b>■ final</b>}
+    </span>
+  );
+}
+
+function columns(
+  job: JobDetail,
+  rows: readonly Checkpoint[],
+  props: Props,
+  refusal: string | null,
+): Column<Checkpoint>[] {
+  const base = job.held_out_reward_before ?? null;
+  const values = [base, ...rows.map((one) => one.held_out_reward)].filter((one) => one !== null);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return [
+    { head: "Step", align: "right", cell: (one) => one.step },
+    { head: "Held-out reward", align: "right", cell: (one) => <b>{reward(one.held_out_reward)}</b> },
+    {
+      head: base === null ? "Change" : `Over base ${reward(base)}`,
+      cell: (one) =>
+        one.held_out_reward !== null && base !== null ? (
+          <Change
+            value={one.held_out_reward - base}
+            text={signed(one.held_out_reward - base)}
+            better="higher"
+          />
+        ) : (
+          "–"
+        ),
+    },
+    {
+      head: "Base to checkpoint",
+      hide: "medium",
+      cell: (one) =>
+        one.held_out_reward !== null && (
+          <Dots value={one.held_out_reward} base={base} low={low} high={high} />
+        ),
+    },
+    { head: "Kept as", last: true, cell: (one) => <Marks one={one} /> },
+    { head: "Size", hide: "narrow", align: "right", cell: (one) => bytes(one.bytes) },
+    { head: "Saved", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
+    {
+      head: "Take it",
+      align: "right",
+      cell: (one) => (
+        <span className={styles.actions}>
+          <GatedButton
+            refusal={refusal}
+            variant={props.trying === one.step ? "light" : "default"}
+            size="compact-sm"
+            aria-pressed={props.trying === one.step}
+            aria-label={`Try the checkpoint of step ${one.step}`}
+            onClick={() => props.onTry(props.trying === one.step ? undefined : one.step)}
+          >
+            Try it
+          </GatedButton>
+          <Button
+            component="a"
+            variant="default"
+            size="compact-sm"
+            href={checkpointDownloadUrl(job.id, one.step)}
+            download
+            aria-label={`Download the checkpoint of step ${one.step}`}
+          >
+            Download
+          </Button>
+        </span>
       ),
-  },
-];
+    },
+  ];
+}
 
-export function Checkpoints({ id }: { id: string }) {
-  const checkpoints = useQuery(checkpointsQuery(id));
-  if (checkpoints.isError) {
-    const retry = () => void checkpoints.refetch();
-    return <Failure title="Checkpoints could not be loaded" error={checkpoints.error} retry={retry} />;
-  }
-  if (checkpoints.data?.data.length === 0) {
+function UseIt({ job }: { job: JobDetail }) {
+  const models = useQuery(modelsQuery).data?.data;
+  const rank = getAt((job.resolved_spec ?? job.spec) as JsonObject, "adapter.rank");
+  const list = guides(
+    baseName(
+      models?.find((one) => one.id === job.model),
+      job.model,
+    ),
+    job.id,
+    typeof rank === "number" ? rank : 16,
+  );
+  return (
+    <section className={styles.use} aria-labelledby="use-adapter">
+      <h2 id="use-adapter">Use the adapter elsewhere</h2>
+      <p>
+        A download is a <code>.tar.gz</code> with <code>adapter_config.json</code> and{" "}
+        <code>adapter_model.safetensors</code>. It fits {job.model} only.
+      </p>
+      <Tabs defaultValue={list[0]?.title} variant="default" keepMounted={false}>
+        <Tabs.List>
+          {list.map(({ title }) => (
+            <Tabs.Tab key={title} value={title}>
+              {title}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {list.map(({ title, about, text }) => (
+          <Tabs.Panel key={title} value={title} pt="sm">
+            <div className={styles.guide}>
+              <span>{about}</span>
+              <CopyButton text={text} size="compact-sm" />
+            </div>
+            <CodeBlock text={text} label={title} />
+          </Tabs.Panel>
+        ))}
+      </Tabs>
+    </section>
+  );
+}
+
+function NoneYet({ job }: { job: JobDetail }) {
+  const every = getAt((job.resolved_spec ?? job.spec) as JsonObject, "limits.checkpoint_every") ?? 10;
+  if (isFinal(job.status)) {
     return (
-      <Empty title="No checkpoints yet">
-        A checkpoint is an adapter as it was after a step, with its held-out reward. The first comes after as
-        many steps as <code>limits.checkpoint_every</code> says.
+      <Empty title="No checkpoint was made" picture="adapter">
+        The job ended at step {job.progress.step}; its first checkpoint would have come at step{" "}
+        {String(every)}.
       </Empty>
     );
   }
   return (
-    <DataTable label="Checkpoints" columns={COLUMNS} rows={checkpoints.data?.data} rowKey={(one) => one.id} />
+    <Empty title="No checkpoint yet" picture="adapter">
+      A checkpoint is the adapter as it was after a step, with its held-out reward. The first comes at step{" "}
+      {String(every)}; the job is at step {job.progress.step} of {job.progress.steps}.
+    </Empty>
+  );
+}
+
+/** The adapters that the job has kept so far: which is best, how much it gained, to download or to talk to. */
+export function Checkpoints(props: Props) {
+  const { job, trying, children } = props;
+  const checkpoints = useQuery(checkpointsQuery(job.id));
+  const { refusal } = useAccess();
+  const rows = checkpoints.data?.data;
+  if (checkpoints.isError && !rows) {
+    const retry = () => void checkpoints.refetch();
+    return <Failure title="Checkpoints could not be loaded" error={checkpoints.error} retry={retry} />;
+  }
+  if (rows?.length === 0) return <NoneYet job={job} />;
+  return (
+    <div className={styles.page}>
+      <DataTable
+        label="Checkpoints"
+        columns={columns(job, rows ?? [], props, refusal)}
+        rows={rows}
+        rowKey={(one) => one.id}
+        expected={3}
+      />
+      {trying !== undefined && (
+        <section className={styles.try} aria-labelledby="try-it">
+          <div className={styles.guide}>
+            <h2 id="try-it">Try it: base and adapter side by side</h2>
+            <Button variant="default" size="compact-sm" onClick={() => props.onTry(undefined)}>
+              Close
+            </Button>
+          </div>
+          {children}
+        </section>
+      )}
+      <UseIt job={job} />
+    </div>
   );
 }

@@ -1,26 +1,75 @@
-import { Button, CopyButton, Group, SegmentedControl } from "@mantine/core";
-import { useState } from "react";
+import { Button, SegmentedControl } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { jobFormQuery } from "@/api/job-form";
 import type { JobDetail } from "@/api/jobs";
+import { ButtonLink } from "@/components/ButtonLink";
 import { CodeBlock } from "@/components/CodeBlock";
+import { CopyButton } from "@/components/CopyButton";
+import type { JsonObject } from "@/lib/paths";
+import { type JsonSchema, pruned } from "@/lib/spec-schema";
 import { toYaml } from "@/lib/yaml";
+import styles from "./Config.module.css";
+import { flat, type MarkedLine, markedLines } from "./config-lines";
 
-/** The specification as given or resolved, as YAML or JSON, ready to be used again. */
-export function Config({ job }: { job: JobDetail }) {
-  const [which, setWhich] = useState("given");
-  const [format, setFormat] = useState("yaml");
-  const spec = which === "resolved" && job.resolved_spec ? job.resolved_spec : job.spec;
-  const text = format === "yaml" ? toYaml(spec) : `${JSON.stringify(spec, null, 2)}\n`;
-  const facts = Object.keys(job.facts ?? {}).length > 0 ? toYaml(job.facts as object) : null;
+const VIEWS = ["resolved", "given", "different"] as const;
+type View = (typeof VIEWS)[number];
+
+const ABOUT: Record<View, string> = {
+  resolved: "Everything the job runs with, nothing left open.",
+  given: "As it was sent.",
+  different: "Only what differs from the defaults: enough to start the same job again.",
+};
+
+function Lines({ lines }: { lines: readonly MarkedLine[] }) {
   return (
-    <>
-      <Group mb="sm" gap="sm">
+    <section className={styles.lines} aria-label="Specification" tabIndex={0}>
+      <pre>
+        {lines.map(({ text, mark, was }, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text have no other name
+          <span key={i} data-mark={mark ?? undefined}>
+            {text}
+            {was !== null && <i>{mark === "filled" ? " # found by the server" : ` # default ${was}`}</i>}
+          </span>
+        ))}
+      </pre>
+    </section>
+  );
+}
+
+/** The specification: resolved or as given, what differs from the defaults marked; and what was measured. */
+export function Config({ job }: { job: JobDetail }) {
+  const [chosen, setView] = useState<View>("resolved");
+  const [format, setFormat] = useState("yaml");
+  const form = useQuery(jobFormQuery).data;
+  const basis = useMemo(
+    () =>
+      form && {
+        schema: form.json_schema as JsonSchema,
+        presets: Object.fromEntries(form.presets.map((one) => [one.id, one.algorithm as JsonObject])),
+      },
+    [form],
+  );
+  const given = job.spec as JsonObject;
+  const view: View = chosen === "resolved" && !job.resolved_spec ? "given" : chosen;
+  const spec = useMemo(() => {
+    if (view === "resolved") return job.resolved_spec as JsonObject;
+    return view === "different" && basis ? pruned(basis.schema, basis.presets, given) : given;
+  }, [view, basis, given, job.resolved_spec]);
+  const lines = useMemo(() => markedLines(spec, given, basis), [spec, given, basis]);
+  const text = format === "yaml" ? toYaml(spec) : `${JSON.stringify(spec, null, 2)}\n`;
+  const facts = flat(job.facts ?? {});
+  return (
+    <div className={styles.config}>
+      <div className={styles.bar}>
         <SegmentedControl
           aria-label="Which specification"
-          value={which}
-          onChange={setWhich}
+          value={view}
+          onChange={(next) => setView(next as View)}
           data={[
-            { value: "given", label: "As given" },
             { value: "resolved", label: "Resolved", disabled: !job.resolved_spec },
+            { value: "given", label: "As given" },
+            { value: "different", label: "Differs from defaults", disabled: !basis },
           ]}
         />
         <SegmentedControl
@@ -32,21 +81,49 @@ export function Config({ job }: { job: JobDetail }) {
             { value: "json", label: "JSON" },
           ]}
         />
-        <CopyButton value={text}>
-          {({ copied, copy }) => (
-            <Button variant="default" onClick={copy}>
-              {copied ? "Copied" : "Copy"}
-            </Button>
-          )}
-        </CopyButton>
-      </Group>
-      <CodeBlock text={text} label="Specification" />
-      {facts && (
+        <span className={styles.gap} />
+        <CopyButton text={text} label={`Copy ${format.toUpperCase()}`} />
+        <Button
+          component="a"
+          variant="default"
+          href={`data:text/plain;charset=utf-8,${encodeURIComponent(text)}`}
+          download={`${job.id}.${format}`}
+        >
+          Download
+        </Button>
+        <ButtonLink to="/jobs/new" search={{ from: job.id }} variant="default">
+          New job from this
+        </ButtonLink>
+      </div>
+      <p className={styles.about}>
+        {ABOUT[view]}
+        {format === "yaml" && view !== "different" && (
+          <>
+            {" "}
+            <b data-mark="given">Marked</b>: set to something else than the default.
+            {view === "resolved" && (
+              <>
+                {" "}
+                <b data-mark="filled">Dotted</b>: found by the server.
+              </>
+            )}
+          </>
+        )}
+      </p>
+      {format === "yaml" ? <Lines lines={lines} /> : <CodeBlock text={text} label="Specification" />}
+      {facts.length > 0 && (
         <>
-          <h2 style={{ margin: "20px 0 10px" }}>Measured at the start</h2>
-          <CodeBlock text={facts} label="Facts" />
+          <h2>Measured at the start</h2>
+          <dl className={styles.facts}>
+            {facts.map(([name, value]) => (
+              <div key={name}>
+                <dt>{name.replaceAll("_", " ")}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
         </>
       )}
-    </>
+    </div>
   );
 }

@@ -13,7 +13,13 @@ type Common = {
   invalid: boolean;
   disabled: boolean;
 };
-type Props = Common & { field: Field; onChange: (value: Json | undefined) => void; suggestions?: string[] };
+type Props = Common & {
+  field: Field;
+  onChange: (value: Json | undefined) => void;
+  suggestions?: string[];
+  /** What an empty field stands for, where the default does not say it. */
+  placeholder?: string;
+};
 
 const aria = ({ id, label, describedBy, invalid, disabled }: Common) => ({
   id,

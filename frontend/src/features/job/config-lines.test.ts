@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import jobSpec from "@/lib/fixtures/job-spec.json";
+import type { JsonObject } from "@/lib/paths";
+import { defaultOf, type JsonSchema, merge } from "@/lib/spec-schema";
+import { flat, markedLines } from "./config-lines";
+
+const schema = jobSpec as unknown as JsonSchema;
+const plain = defaultOf(schema, schema) as JsonObject;
+const basis = { schema, presets: { grpo: plain.algorithm as JsonObject } };
+const given: JsonObject = {
+  model: "m",
+  data: { dataset: "file-1" },
+  rewards: [{ type: "python", reward: "rew_1", weight: 1 }],
+  adapter: { rank: 8 },
+  optimizer: { betas: [0.9, 0.95] },
+};
+const resolved = merge(merge(plain, given), { adapter: { alpha: 16 } }) as JsonObject;
+const line = (text: string, all = markedLines(resolved, given, basis)) =>
+  all.find((one) => one.text.trim() === text);
+
+describe("markedLines", () => {
+  it("tells what was set from what the server found, and what the default is", () => {
+    expect(line("rank: 8")).toMatchObject({ mark: "given", was: "16" });
+    expect(line("alpha: 16")).toMatchObject({ mark: "filled", was: "null" });
+    expect(line("seed: 0")).toMatchObject({ mark: null, was: null });
+    expect(line("model: m")).toMatchObject({ mark: "given", was: null });
+    expect(line("weight: 1")?.mark).toBeNull();
+  });
+
+  it("marks a list with its items", () => {
+    expect(line("betas:")).toMatchObject({ mark: "given", was: "[0.9,0.999]" });
+    expect(line("- 0.95")).toMatchObject({ mark: "given", was: null });
+  });
+
+  it("marks nothing while the schema is not there", () => {
+    expect(markedLines(resolved, given, undefined).every((one) => one.mark === null)).toBe(true);
+  });
+});
+
+it("writes nested facts as rows", () => {
+  expect(flat({ device: "cpu", versions: { torch: "2.13" }, threads: 1 })).toEqual([
+    ["device", "cpu"],
+    ["versions.torch", "2.13"],
+    ["threads", "1"],
+  ]);
+});

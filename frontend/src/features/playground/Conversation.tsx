@@ -1,0 +1,45 @@
+import styles from "./Playground.module.css";
+import { ReplyCard } from "./ReplyCard";
+import type { Message, Side, Turn } from "./talk";
+
+type Props = {
+  before: readonly Message[];
+  turns: readonly Turn[];
+  names: readonly [Side, string][];
+};
+
+/** What has been said: each prompt once, its answers side by side. */
+export function Conversation({ before, turns, names }: Props) {
+  return (
+    <div className={styles.turns}>
+      {before.map((message, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: messages of a row have no other name
+        <div key={i} className={styles.message}>
+          <span>{message.role}</span>
+          <pre dir="auto">{message.content}</pre>
+        </div>
+      ))}
+      {turns.map((turn) => (
+        <section key={turn.id} className={styles.turn} aria-label={`Prompt: ${turn.prompt.slice(0, 60)}`}>
+          <div className={styles.message}>
+            <span>user</span>
+            <pre dir="auto">{turn.prompt}</pre>
+            {turn.answer !== null && <small>answer {turn.answer}</small>}
+          </div>
+          <div className={styles.sides} data-count={names.length}>
+            {names.map(([side, name]) => (
+              <ReplyCard key={side} name={name} reply={turn.replies[side]} />
+            ))}
+          </div>
+        </section>
+      ))}
+      {turns.length === 0 && (
+        <div className={styles.sides} data-count={names.length}>
+          {names.map(([side, name]) => (
+            <ReplyCard key={side} name={name} reply={undefined} />
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,76 @@
+import { NativeSelect } from "@mantine/core";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { jobListQuery } from "@/api/job-list";
+import type { Checkpoint } from "@/api/jobs";
+import { modelsQuery } from "@/api/models";
+import { reward } from "@/lib/format";
+import styles from "./Playground.module.css";
+
+export type Place = { model?: string; job?: string; step?: number };
+
+type Props = {
+  place: Place;
+  onPlace: (place: Place) => void;
+  checkpoints: readonly Checkpoint[] | undefined;
+  chosen: Checkpoint | undefined;
+  /** The job is given by the screen around: only its checkpoints are to choose from. */
+  fixed: boolean;
+};
+
+const described = (one: Checkpoint) =>
+  [
+    `step ${one.step}`,
+    one.held_out_reward === null ? "" : `held-out ${reward(one.held_out_reward)}`,
+    one.best ? "best" : "",
+    one.final ? "final" : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
+
+/** Which weights talk: a base model, and a checkpoint of a job on it. */
+export function Pickers({ place, onPlace, checkpoints, chosen, fixed }: Props) {
+  const models = useQuery(modelsQuery).data?.data.filter((one) => one.status === "ready") ?? [];
+  const jobs = useInfiniteQuery({ ...jobListQuery({}, 50), enabled: !fixed, refetchInterval: false });
+  const list = (jobs.data?.pages.flatMap((page) => page.data) ?? []).filter(
+    (one) => one.model === place.model && one.started_at,
+  );
+  return (
+    <div className={styles.pickers}>
+      {!fixed && (
+        <>
+          <NativeSelect
+            label="Base model"
+            value={place.model ?? ""}
+            data={[
+              ...(place.model ? [] : [{ value: "", label: "Choose a model" }]),
+              ...new Set([...models.map((one) => one.id), ...(place.model ? [place.model] : [])]),
+            ]}
+            onChange={(event) => onPlace({ model: event.currentTarget.value || undefined })}
+          />
+          <NativeSelect
+            label="Job"
+            value={place.job ?? ""}
+            data={[
+              { value: "", label: list.length > 0 ? "None: the base alone" : "No job on this model yet" },
+              ...list.map((one) => ({ value: one.id, label: one.name })),
+              ...(place.job && !list.some((one) => one.id === place.job) ? [place.job] : []),
+            ]}
+            onChange={(event) => onPlace({ model: place.model, job: event.currentTarget.value || undefined })}
+          />
+        </>
+      )}
+      {place.job && (
+        <NativeSelect
+          label="Checkpoint"
+          value={chosen ? String(chosen.step) : ""}
+          data={
+            checkpoints?.length
+              ? checkpoints.map((one) => ({ value: String(one.step), label: described(one) }))
+              : [{ value: "", label: checkpoints ? "None yet" : "Loading" }]
+          }
+          onChange={(event) => onPlace({ ...place, step: Number(event.currentTarget.value) })}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,149 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useMemo, useState } from "react";
+import { useAccess } from "@/api/access";
+import { checkpointsQuery, jobQuery } from "@/api/jobs";
+import { modelsQuery } from "@/api/models";
+import { Failure } from "@/components/Failure";
+import { getAt, type JsonObject } from "@/lib/paths";
+import { Composer } from "./Composer";
+import { Conversation } from "./Conversation";
+import { Pickers, type Place } from "./Pickers";
+import styles from "./Playground.module.css";
+import { Settings } from "./Settings";
+import type { Side } from "./talk";
+import { useRows } from "./useRows";
+import { type Sampling, type Seat, useTalk } from "./useTalk";
+
+type Props = {
+  place: Place;
+  onPlace: (place: Place) => void;
+  /** Inside a job's page: the job is given. */
+  fixed?: boolean;
+};
+
+const START: Sampling = { temperature: 1, maxTokens: 256, seed: 0, system: "" };
+
+/** A chat with the base and an adapter side by side: same prompts, same seed, so that only the weights differ. */
+export function Playground({ place, onPlace, fixed = false }: Props) {
+  const [text, setText] = useState("");
+  const [answer, setAnswer] = useState<string | null>(null);
+  const [sampling, setSampling] = useState(START);
+  const job = useQuery({ ...jobQuery(place.job ?? ""), enabled: place.job !== undefined });
+  const list = useQuery({ ...checkpointsQuery(place.job ?? ""), enabled: place.job !== undefined });
+  const models = useQuery(modelsQuery).data?.data;
+  const modelId = place.model ?? job.data?.model ?? models?.find((one) => one.status === "ready")?.id;
+  const model = models?.find((one) => one.id === modelId);
+  const checkpoints = list.data?.data;
+  const chosen =
+    checkpoints?.find((one) => one.step === place.step) ??
+    (place.step === undefined ? (checkpoints?.find((one) => one.best) ?? checkpoints?.[0]) : undefined);
+  const talk = useTalk(modelId);
+  const rows = useRows(job.data);
+  const { refusal } = useAccess();
+
+  // A job's own settings are the ones that its rewards were measured with.
+  const trained = (job.data?.resolved_spec ?? job.data?.spec) as JsonObject | undefined;
+  useEffect(() => {
+    const longest = getAt(trained, "rollout.max_completion_tokens");
+    const system = getAt(trained, "data.system_prompt");
+    setSampling((old) => ({
+      ...old,
+      maxTokens: typeof longest === "number" ? Math.min(longest, 4096) : old.maxTokens,
+      system: typeof system === "string" ? system : old.system,
+    }));
+  }, [trained]);
+
+  const seats = useMemo<Seat[]>(
+    () => [
+      { side: "base", by: "Base", checkpoint: null },
+      ...(chosen
+        ? [{ side: "adapter" as const, by: `Adapter, step ${chosen.step}`, checkpoint: chosen.id }]
+        : []),
+    ],
+    [chosen],
+  );
+  const names: [Side, string][] = seats.map(({ side, by }) => [side, by]);
+  // Without a chat template there are no turns to tell apart: each prompt is its own.
+  const several = model?.has_chat_template !== false;
+
+  const send = () => {
+    talk.send(text, answer, seats, sampling, several);
+    setText("");
+    setAnswer(null);
+  };
+  const takeRow = async (step: number) => {
+    const row = await rows.take(step);
+    if (!row) return;
+    talk.clear(row.before);
+    setText(row.prompt);
+    setAnswer(row.answer);
+  };
+
+  return (
+    <div className={styles.playground}>
+      <Pickers
+        place={{ ...place, model: modelId }}
+        onPlace={onPlace}
+        checkpoints={checkpoints}
+        chosen={chosen}
+        fixed={fixed}
+      />
+      {job.isError && <Failure title="The job could not be loaded" error={job.error} />}
+      {list.isError && (
+        <Failure
+          title="Checkpoints could not be loaded"
+          error={list.error}
+          retry={() => void list.refetch()}
+        />
+      )}
+      <Settings value={sampling} onChange={setSampling} />
+      <Conversation before={talk.before} turns={talk.turns} names={names} />
+      <Composer
+        value={text}
+        onChange={(next) => {
+          setText(next);
+          setAnswer(null);
+        }}
+        onSend={send}
+        onStop={talk.stop}
+        busy={talk.busy}
+        refusal={refusal ?? (modelId ? null : "Choose a base model first.")}
+        label={talk.turns.length > 0 && several ? "Next message" : "Prompt"}
+      >
+        {rows.total > 0 && (
+          <Button
+            variant="default"
+            loading={rows.busy}
+            disabled={talk.busy}
+            onClick={() => void takeRow(talk.turns.length === 0 && text === "" ? 0 : 1)}
+          >
+            Take a held-out row
+          </Button>
+        )}
+        {talk.turns.length > 0 && (
+          <>
+            <Button
+              variant="default"
+              disabled={talk.busy || refusal !== null}
+              onClick={() => talk.again(seats, sampling)}
+            >
+              Sample again
+            </Button>
+            <Button variant="default" onClick={() => talk.clear()}>
+              New conversation
+            </Button>
+          </>
+        )}
+      </Composer>
+      <p role="status" className={styles.note}>
+        {rows.problem ??
+          (answer !== null
+            ? `Held-out row ${rows.place + 1} of ${rows.total}; its answer is ${answer}.`
+            : several
+              ? ""
+              : "This model has no chat template: each prompt stands for itself.")}
+      </p>
+    </div>
+  );
+}

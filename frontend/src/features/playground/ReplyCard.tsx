@@ -1,0 +1,43 @@
+import { CopyButton } from "@/components/CopyButton";
+import { count, duration } from "@/lib/format";
+import styles from "./Playground.module.css";
+import { ending, type Reply } from "./talk";
+
+function facts({ tokens, seconds, finish, state }: Reply): string {
+  if (state === "stopped") return "stopped";
+  return [
+    tokens === null ? "" : count(tokens, "token"),
+    seconds === null ? "" : duration(seconds),
+    ending(finish),
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+/** One side's answer: text as it is, what it cost, what went wrong. Head and foot keep their place while it grows. */
+export function ReplyCard({ name, reply }: { name: string; reply: Reply | undefined }) {
+  const by = reply?.by ?? name;
+  return (
+    <article className={styles.reply} aria-label={`Answer of ${by}`} data-state={reply?.state}>
+      <header>
+        <b>{by}</b>
+        <span>{reply?.status}</span>
+      </header>
+      {reply?.error ? (
+        <p role="alert" className={styles.error}>
+          {reply.error.message} {reply.error.hint}
+        </p>
+      ) : null}
+      {reply && (
+        <pre dir="auto" tabIndex={0} aria-busy={reply.state === "writing"}>
+          {reply.text}
+          {reply.state === "writing" && <i aria-hidden="true" className={styles.caret} />}
+        </pre>
+      )}
+      <footer>
+        <span>{reply ? facts(reply) : ""}</span>
+        {reply?.text && <CopyButton text={reply.text} size="compact-sm" variant="subtle" />}
+      </footer>
+    </article>
+  );
+}

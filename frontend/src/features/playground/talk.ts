@@ -1,0 +1,95 @@
+import type { SampleEvent } from "@/api/playground";
+
+export type Message = { role: string; content: string };
+
+/** One side's answer to one turn. */
+export type Reply = {
+  state: "waiting" | "writing" | "done" | "stopped" | "failed";
+  /** What is happening before the first token. */
+  status: string;
+  text: string;
+  tokens: number | null;
+  finish: string | null;
+  /** Seconds from the request to the last token, loading included. */
+  seconds: number | null;
+  error: (Error & { hint?: string | null }) | null;
+  /** Which weights wrote it: "base", "step 40". */
+  by: string;
+};
+
+export const SIDES = ["base", "adapter"] as const;
+export type Side = (typeof SIDES)[number];
+
+export type Turn = {
+  id: number;
+  prompt: string;
+  answer: string | null;
+  replies: Partial<Record<Side, Reply>>;
+};
+
+export const asked = (by: string): Reply => ({
+  state: "waiting",
+  status: "Waiting for a worker",
+  text: "",
+  tokens: null,
+  finish: null,
+  seconds: null,
+  error: null,
+  by,
+});
+
+/** A reply after one more event of its stream; `seconds` since it was asked for. */
+export function heard(reply: Reply, event: SampleEvent, seconds: number): Reply {
+  switch (event.type) {
+    case "status":
+      return { ...reply, status: event.message ?? reply.status };
+    case "delta":
+      return { ...reply, state: "writing", status: "", text: reply.text + (event.text ?? "") };
+    case "done":
+      return {
+        ...reply,
+        state: "done",
+        status: "",
+        text: event.text ?? reply.text,
+        tokens: event.tokens ?? null,
+        finish: event.finish_reason ?? null,
+        seconds,
+      };
+    default:
+      return reply;
+  }
+}
+
+/** What one side has seen so far: its own answers, never the other's. A turn it could not answer is left out. */
+export function history(turns: readonly Turn[], side: Side, before: readonly Message[]): Message[] {
+  return [
+    ...before,
+    ...turns.flatMap(({ prompt, replies }) => {
+      const reply = replies[side];
+      if (!reply || (reply.state !== "done" && reply.text === "")) return [];
+      return [
+        { role: "user", content: prompt },
+        { role: "assistant", content: reply.text },
+      ];
+    }),
+  ];
+}
+
+/** The system message, if there is one, in the place of one that the row brought. */
+export function withSystem(messages: readonly Message[], system: string): Message[] {
+  const rest = messages.filter((one) => one.role !== "system");
+  return system.trim() === "" ? [...messages] : [{ role: "system", content: system }, ...rest];
+}
+
+/** A row's messages as what goes before, and the prompt to send. Null when the last one is not the user's. */
+export function promptOf(messages: readonly Message[]): { before: Message[]; prompt: string } | null {
+  const last = messages.at(-1);
+  if (last?.role !== "user" || typeof last.content !== "string") return null;
+  return { before: messages.slice(0, -1), prompt: last.content };
+}
+
+/** The reason a completion ended, in words; "" for the usual one. */
+export function ending(finish: string | null): string {
+  if (finish === "length") return "cut at the limit";
+  return finish === null || finish === "stop" ? "" : finish;
+}

@@ -1,0 +1,109 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+import { ApiError } from "@/api/client";
+import { sampleError, sampleStream } from "@/api/playground";
+import { asked, heard, history, type Message, type Reply, type Side, type Turn, withSystem } from "./talk";
+
+export type Sampling = { temperature: number; maxTokens: number; seed: number; system: string };
+
+/** A side that takes part: its name in words, and its checkpoint unless it is the base. */
+export type Seat = { side: Side; by: string; checkpoint: string | null };
+
+const ended = (reply: Reply) => reply.state !== "waiting" && reply.state !== "writing";
+
+/** Two conversations kept in step: each turn is sampled by every seat, with the same seed. */
+export function useTalk(model: string | undefined) {
+  const [turns, setTurns] = useState<Turn[]>([]);
+  const [before, setBefore] = useState<Message[]>([]);
+  const abort = useRef<AbortController>(null);
+  const next = useRef(1);
+  useEffect(() => () => abort.current?.abort(), []);
+
+  const patch = useCallback((turn: number, side: Side, how: (reply: Reply) => Reply) => {
+    setTurns((old) =>
+      old.map((one) => {
+        const reply = one.replies[side];
+        return one.id === turn && reply ? { ...one, replies: { ...one.replies, [side]: how(reply) } } : one;
+      }),
+    );
+  }, []);
+
+  const sample = async (
+    turn: number,
+    seat: Seat,
+    messages: Message[],
+    sampling: Sampling,
+    signal: AbortSignal,
+  ) => {
+    const began = performance.now();
+    const seconds = () => (performance.now() - began) / 1000;
+    try {
+      await sampleStream(
+        {
+          model: model ?? "",
+          checkpoint: seat.checkpoint,
+          prompts: [withSystem(messages, sampling.system)],
+          samples_per_prompt: 1,
+          max_tokens: sampling.maxTokens,
+          temperature: sampling.temperature,
+          top_p: 1,
+          seed: sampling.seed,
+          stop: [],
+        },
+        (event) => {
+          patch(turn, seat.side, (reply) =>
+            event.type === "error"
+              ? { ...reply, state: "failed", status: "", error: sampleError(event) }
+              : heard(reply, event, seconds()),
+          );
+        },
+        signal,
+      );
+      // Whatever ended it, a stream that is over leaves nothing waiting.
+      patch(turn, seat.side, (reply) => (ended(reply) ? reply : { ...reply, state: "stopped", status: "" }));
+    } catch (error) {
+      const fault = error instanceof ApiError ? error : new ApiError(500, "unexpected", String(error));
+      patch(turn, seat.side, (reply) => ({ ...reply, state: "failed", status: "", error: fault }));
+    }
+  };
+
+  const run = (turn: Turn, earlier: readonly Turn[], seats: readonly Seat[], sampling: Sampling) => {
+    abort.current?.abort();
+    const controller = new AbortController();
+    abort.current = controller;
+    const replies = Object.fromEntries(seats.map((seat) => [seat.side, asked(seat.by)]));
+    setTurns([...earlier, { ...turn, replies }]);
+    for (const seat of seats) {
+      const messages = [...history(earlier, seat.side, before), { role: "user", content: turn.prompt }];
+      void sample(turn.id, seat, messages, sampling, controller.signal);
+    }
+  };
+
+  const busy = turns.some((turn) => Object.values(turn.replies).some((reply) => !ended(reply)));
+  return {
+    turns,
+    before,
+    busy,
+    send: (
+      prompt: string,
+      answer: string | null,
+      seats: readonly Seat[],
+      sampling: Sampling,
+      keep: boolean,
+    ) => {
+      const earlier = keep ? turns : [];
+      run({ id: next.current++, prompt, answer, replies: {} }, earlier, seats, sampling);
+    },
+    /** Samples the last turn anew, for a changed checkpoint or seed. */
+    again: (seats: readonly Seat[], sampling: Sampling) => {
+      const last = turns.at(-1);
+      if (last) run({ ...last, id: next.current++ }, turns.slice(0, -1), seats, sampling);
+    },
+    stop: () => abort.current?.abort(),
+    /** A new conversation that begins with these messages. */
+    clear: (messages: Message[] = []) => {
+      abort.current?.abort();
+      setTurns([]);
+      setBefore(messages);
+    },
+  };
+}
