@@ -17,6 +17,7 @@ RUN useradd --create-home --uid 10001 reinforge && install -d -o reinforge -g re
 WORKDIR /app
 COPY pyproject.toml requirements.lock README.md LICENSE alembic.ini ./
 COPY reinforge reinforge
+COPY examples/arithmetic examples/arithmetic
 
 FROM base AS backend
 COPY backend backend

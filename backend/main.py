@@ -18,6 +18,7 @@ from backend.compression import CompressJson
 from backend.database import Database
 from backend.datasets.endpoints import router as datasets
 from backend.datasets.prompt_endpoints import router as dataset_prompts
+from backend.demo import service as demo_service
 from backend.demo.endpoints import router as demo
 from backend.events import Hub
 from backend.jobs.endpoints import router as jobs
@@ -81,16 +82,29 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await _await_migrated(database)
         await _seed(database, settings)
         await hub.start()
-        seeding = asyncio.create_task(base_models_service.seed_builtin(database, app.state.calls))
+        tasks = [asyncio.create_task(base_models_service.seed_builtin(database, app.state.calls))]
+        if (first_demo := await _first_demo(app)) is not None:
+            tasks.append(first_demo)
         try:
             yield
         finally:
-            seeding.cancel()
-            await asyncio.gather(seeding, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
     finally:
         await hub.stop()
         app.state.wake_ups.close()
         await database.close()
+
+
+async def _first_demo(app: FastAPI) -> asyncio.Task[None] | None:
+    state = app.state
+    async with state.database.transaction() as session:
+        project = await keys.default_project(session)
+        if not await demo_service.wanted(session, project.id, state.settings):
+            return None
+    starter = demo_service.Demo(state.database, state.calls, state.objects, state.settings, state.wake_ups)
+    return asyncio.create_task(demo_service.start_first(starter, project.id))
 
 
 async def _await_migrated(database: Database) -> None:

@@ -23,6 +23,8 @@ class Settings(BaseSettings):
     worker_token: SecretStr | None = Field(default=None, validation_alias="REINFORGE_WORKER_TOKEN")
     """Without it the worker door stays closed."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
+    first_demo: bool = Field(default=False, validation_alias="REINFORGE_FIRST_DEMO")
+    """Start the demo job by itself in a project that has never had a job."""
     upload_limit_bytes: int = Field(
         default=512 * 1024**2, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )

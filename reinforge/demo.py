@@ -18,11 +18,25 @@ from reinforge.schemas.jobs import CompletionRow, JobDetail, Metrics
 from reinforge.spec import JobSpec
 from reinforge.states import FINAL, JobStatus
 
+_HERE = Path(__file__).resolve().parent
 NAME = "Show your work on additions"
 SUMMARY_KEYS = (
     "job_id", "status", "reward_before", "reward_after", "length_before", "length_after",
     "steps", "seconds", "base_path", "adapter_path", "url",
 )  # fmt: skip
+
+
+def job_file() -> Path:
+    """The demo's job file, with its data and reward beside it. Raises Unavailable `demo_files_missing`."""
+    for folder in (_HERE / "examples", _HERE.parent / "examples"):  # an installed wheel, a checkout
+        path = folder / "arithmetic" / "job.yaml"
+        if path.is_file():
+            return path
+    raise Unavailable(
+        "The demo's files did not come with this installation.",
+        code="demo_files_missing",
+        hint="Install the wheel, or run from a checkout.",
+    )
 
 
 def demo_key(home: Path) -> str:

@@ -20,6 +20,17 @@ async def find(session: AsyncSession, project_id: str, id: str, *, lock: str | N
     return (await session.scalars(query.execution_options(populate_existing=lock is not None))).one_or_none()
 
 
+async def find_content(session: AsyncSession, project_id: str, sha256: str, name: str) -> Dataset | None:
+    query = select(Dataset).where(
+        Dataset.project_id == project_id,
+        Dataset.sha256 == sha256,
+        Dataset.name == name,
+        Dataset.deleted_at.is_(None),
+    )
+    found: Dataset | None = await session.scalar(query.order_by(Dataset.created_at.desc()).limit(1))
+    return found
+
+
 async def page(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None
 ) -> tuple[list[Dataset], bool]:

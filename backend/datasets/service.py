@@ -76,6 +76,11 @@ async def add(
     return dataset
 
 
+async def find_content(session: AsyncSession, project_id: str, sha256: str, name: str) -> Dataset | None:
+    """The newest dataset with these bytes under this name."""
+    return await repository.find_content(session, project_id, sha256, name)
+
+
 async def update(
     session: AsyncSession, dataset: Dataset, name: str | None, prompt_view: PromptView | None
 ) -> None:

@@ -1,8 +1,13 @@
 """POST /api/v1/demo."""
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request, Response
 
-from backend.auth import Writer
+from backend.auth import SettingsDep, Writer
+from backend.calls import CallsDep
+from backend.database import DatabaseDep
+from backend.demo.service import Demo
+from backend.jobs.view import job_detail
+from backend.objects import ObjectsDep
 from backend.strict_json import StrictRoute
 from reinforge.schemas.jobs import JobDetail
 
@@ -10,6 +15,18 @@ router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
 
 
 @router.post("/demo", status_code=201, operation_id="startDemo")
-async def start_demo(who: Writer) -> JobDetail:
-    """Create the demo's dataset, reward and job, or return the one that is there already."""
-    raise NotImplementedError
+async def start_demo(
+    request: Request,
+    response: Response,
+    database: DatabaseDep,
+    calls: CallsDep,
+    objects: ObjectsDep,
+    settings: SettingsDep,
+    who: Writer,
+) -> JobDetail:
+    """Create the demo's dataset, reward and job; or return (200) the unfinished or succeeded one that is there."""
+    demo = Demo(database, calls, objects, settings, request.app.state.wake_ups)
+    job, made = await demo.start(who.project_id, who.name)
+    if not made:
+        response.status_code = 200
+    return job_detail(job)

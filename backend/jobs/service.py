@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.ids import new_id
-from backend.jobs import lifecycle
+from backend.jobs import lifecycle, repository
 from backend.jobs.plan import Plan
 from backend.models import Job, JobReward, now
 from backend.queue import WakeUps
@@ -70,6 +70,16 @@ async def create(
     await lifecycle.enqueue(session, job, wake_ups)
     await session.flush()
     return job
+
+
+async def find_alive(session: AsyncSession, project_id: str, key: str, value: str) -> Job | None:
+    """The newest job with this metadata that has succeeded or may still."""
+    return await repository.find_alive(session, project_id, key, value)
+
+
+async def any_job(session: AsyncSession, project_id: str) -> bool:
+    """Whether the project has ever had a job."""
+    return await repository.any_job(session, project_id)
 
 
 def resolve(plan: Plan) -> JobSpec:

@@ -14,6 +14,15 @@ async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = 
     return (await session.scalars(query)).one_or_none()
 
 
+async def find_named(session: AsyncSession, project_id: str, name: str, granularity: str) -> Reward | None:
+    """The newest of this name."""
+    query = select(Reward).where(
+        Reward.project_id == project_id, Reward.name == name, Reward.granularity == granularity
+    )
+    found: Reward | None = await session.scalar(query.order_by(Reward.created_at.desc()).limit(1))
+    return found
+
+
 async def find_revision(session: AsyncSession, reward_id: str, revision: int) -> RewardRevision | None:
     return await session.get(RewardRevision, (reward_id, revision))
 

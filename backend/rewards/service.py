@@ -151,6 +151,22 @@ async def create(
     return reward
 
 
+async def keep(
+    session: AsyncSession,
+    project_id: str,
+    name: str,
+    source: str,
+    entries: list[dict[str, Any]],
+    created_by: str,
+) -> Reward:
+    """Store a validated source under a name: the same is found, another becomes the next revision."""
+    known = await repository.find_named(session, project_id, name, "sample")
+    if known is not None:
+        return await revise(session, project_id, known.id, source, None, entries)
+    body = RewardCreate(name=name, source=source)
+    return await create(session, project_id, body, entries, created_by)
+
+
 async def revise(
     session: AsyncSession,
     project_id: str,

@@ -1,7 +1,9 @@
 """`reinforge up`, `demo`, `doctor` and `train`: what runs on this machine."""
 
 import json as jsonlib
+import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ from reinforge.cli.output import Json, Quiet, duration, err, number, out
 from reinforge.cli.watch import follow
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
+from reinforge.platform.parent import watch_make
 
 Home = Annotated[Path, typer.Option(envvar="REINFORGE_HOME", help="Data folder.")]
 Host = Annotated[str, typer.Option(help="Address to listen on.")]
@@ -33,32 +36,48 @@ def _say(sentence: str) -> None:
 
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """SIGTERM and SIGINT end the block as a `KeyboardInterrupt`, so that everything is stopped in order."""
+    """SIGTERM and SIGINT end the block as a `KeyboardInterrupt`, so that everything is stopped in order.
+
+    So does `make` when it is told to end and does not pass it on.
+    """
+    told = threading.Event()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        told.set()
         raise KeyboardInterrupt
 
     previous = {s: signal.signal(s, interrupt) for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    watch_make(told, lambda: os.kill(os.getpid(), signal.SIGINT))
     try:
         yield
     finally:
+        told.set()
         for number, handler in previous.items():
             signal.signal(number, handler)
 
 
-def up(home: Home = Path(".reinforge"), host: Host = "127.0.0.1", port: Port = 8321) -> None:
+def up(
+    home: Home = Path(".reinforge"),
+    host: Host = "127.0.0.1",
+    port: Port = 8321,
+    first_demo: Annotated[
+        bool, typer.Option("--demo/--no-demo", help="Start the demo job when there has never been a job.")
+    ] = True,
+) -> None:
     """Serve the whole platform until Ctrl-C."""
     from reinforge.platform.up import Platform
 
     with stop_on_signals():
         try:
-            with Platform(home, host=host, port=port, say=_say) as platform:
+            with Platform(home, host=host, port=port, first_demo=first_demo, say=_say) as platform:
                 err.print(
                     f"Reinforge serves at [bold]{platform.url}[/bold]; data in {home.resolve()}",
                     soft_wrap=True,
                 )
                 if platform.sign_in_url:
                     err.print(f"Sign in (once): {platform.sign_in_url}", soft_wrap=True)
+                if platform.starts_demo:
+                    err.print("The demo job starts by itself; --no-demo leaves it out.", soft_wrap=True)
                 err.print("Ctrl-C stops everything.", style="dim")
                 platform.wait()
         except KeyboardInterrupt:
@@ -75,14 +94,14 @@ def demo(
     again: Annotated[
         bool, typer.Option("--again", help="Train anew although a finished demo is there.")
     ] = False,
-    job_file: Annotated[Path, typer.Option("--file", help="Job file of the demo.")] = Path(
-        "examples/arithmetic/job.yaml"
-    ),
+    job_file: Annotated[
+        Path | None, typer.Option("--file", help="Job file of the demo; default: sums on the starter model.")
+    ] = None,
 ) -> None:
     """Run one job from prompts to adapter on the starter model, then keep serving until Ctrl-C."""
     from reinforge.platform.up import Platform
 
-    spec = jobfile.load(job_file)
+    spec = jobfile.load(job_file or demo_job.job_file())
     home.mkdir(parents=True, exist_ok=True)
     key = demo_job.demo_key(home)
     Path("demo-summary.json").unlink(missing_ok=True)

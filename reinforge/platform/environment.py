@@ -17,6 +17,7 @@ _BACKEND_ONLY = (
 )
 """Workers hold no credentials but their token; they stand next to untrusted reward code."""
 _NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "REINFORGE_WORKER_TOKEN", "REDIS_URL")
+_FIRST_DEMO = "REINFORGE_FIRST_DEMO"
 _LOOPBACK = "127.0.0.1,localhost,::1"
 
 
@@ -35,11 +36,14 @@ class Environment:
         database_url: str,
         sandbox_socket: Path,
         bootstrap_api_key: str | None = None,
+        *,
+        first_demo: bool = False,
         given: Mapping[str, str] | None = None,
     ) -> None:
         given = os.environ if given is None else given
         self._local_url = local_url
-        self._all = {name: value for name, value in given.items() if value}
+        self._first_demo = first_demo
+        self._all = {name: value for name, value in given.items() if value and name != _FIRST_DEMO}
         self._all.setdefault("REINFORGE_URL", local_url)
         self._all.setdefault("STORAGE_URL", (home / "objects").as_uri())
         self._all.setdefault("SANDBOX_SOCKET", str(sandbox_socket))
@@ -56,7 +60,7 @@ class Environment:
         }
 
     def backend(self) -> dict[str, str]:
-        return dict(self._all)
+        return {**self._all, _FIRST_DEMO: "1"} if self._first_demo else dict(self._all)
 
     def worker(self) -> dict[str, str]:
         return {**_without(self._all, _BACKEND_ONLY), "REINFORGE_URL": self._local_url}

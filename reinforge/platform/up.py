@@ -50,12 +50,14 @@ class Platform:
         host: str = "127.0.0.1",
         port: int = 8321,
         bootstrap_api_key: str | None = None,
+        first_demo: bool = False,
         say: Callable[[str], object] = lambda sentence: None,
     ) -> None:
         self.home = (home or default_home()).resolve()
         self.host = host
         self.port = port
         self._bootstrap_api_key = bootstrap_api_key
+        self._first_demo = first_demo
         self._say = say
         self._lock = FolderLock(self.home / "lock", "the home")
         self._postgres = EmbeddedPostgres(self.home)
@@ -73,6 +75,15 @@ class Platform:
         with contextlib.suppress(FileNotFoundError):
             return self._sign_in_file.read_text().strip() or None
         return None
+
+    @property
+    def starts_demo(self) -> bool:
+        """Whether the backend starts the demo job by itself: `first_demo` was asked for and there was never a job."""
+        return self._demo_file.exists()
+
+    @property
+    def _demo_file(self) -> Path:
+        return self.home / "first-demo"
 
     @property
     def _sign_in_file(self) -> Path:
@@ -118,12 +129,20 @@ class Platform:
     def _start(self) -> None:
         self.port = free_port(self.host, self.port)
         self._sign_in_file.unlink(missing_ok=True)
+        self._demo_file.unlink(missing_ok=True)
         for log in (self.home / "logs").glob("*.log"):
             rotate(log)
         sandbox_socket = socket_folder(self.home, _SOCKET) / _SOCKET
         given_database = os.environ.get("DATABASE_URL")
         database_url = given_database or self._postgres.prepare()
-        env = Environment(self.home, self.url, database_url, sandbox_socket, self._bootstrap_api_key)
+        env = Environment(
+            self.home,
+            self.url,
+            database_url,
+            sandbox_socket,
+            self._bootstrap_api_key,
+            first_demo=self._first_demo,
+        )
 
         foundation: list[Child] = [] if given_database else [self._postgres]
         if not os.environ.get("SANDBOX_SOCKET"):

@@ -5,12 +5,13 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from reinforge.demo import SUMMARY_KEYS
-from tests.e2e.conftest import Demo, assert_nothing_left, demo_command, processes_of, run_demo
+from tests.e2e.conftest import ROOT, Demo, assert_nothing_left, demo_command, processes_of, run_demo
 from tests.support.processes import eventually
 
 
@@ -67,6 +68,42 @@ def test_a_signal_leaves_nothing_running(tmp_path: Path, number: int) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     assert_nothing_left(home)
     assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.parametrize("whom", ["make", "its group"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: signal.Signals(s).name)
+def test_a_signal_to_make_demo_leaves_nothing_running(
+    tmp_path: Path, number: signal.Signals, whom: str
+) -> None:
+    """Ctrl-C reaches the group; whoever ends the `make` that they have started reaches it alone."""
+    home = tmp_path / "home"
+    log = tmp_path / "log"
+    with log.open("w") as out:
+        process = subprocess.Popen(make_demo(home), cwd=ROOT, stdout=out, stderr=out, start_new_session=True)
+    try:
+        eventually(
+            lambda: "step 1/60" in log.read_text() or process.poll() is not None,
+            within=240,
+            what=log.read_text(),
+        )
+        assert process.poll() is None, log.read_text()
+        if whom == "make":
+            process.send_signal(number)
+        else:
+            os.killpg(process.pid, number)
+        process.wait(60)
+        assert_nothing_left(home)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert "Traceback" not in log.read_text()
+
+
+def make_demo(home: Path) -> list[str]:
+    """`make demo` with what it has set up before taken as it is."""
+    done = [part for name in ("setup", "frontend/dist/index.html") for part in ("--assume-old", name)]
+    return ["make", *done, "demo", f"VENV={sys.executable}", f"REINFORGE_HOME={home}", "PORT=0"]
 
 
 def test_a_killed_demo_leaves_nothing_running(tmp_path: Path) -> None:

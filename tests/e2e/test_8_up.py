@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from reinforge.client import Reinforge
+from reinforge.demo import NAME
+from reinforge.states import FINAL
 from tests.e2e.conftest import DEMO_JOB, assert_nothing_left
 from tests.support.processes import eventually
 
@@ -25,7 +28,7 @@ def test_up_prints_an_address_that_signs_the_command_line_in(tmp_path: Path) -> 
         )
 
     with log.open("w") as out:
-        command = [*CLI, "up", "--home", str(home), "--port", "0"]
+        command = [*CLI, "up", "--no-demo", "--home", str(home), "--port", "0"]
         server = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
     try:
         eventually(
@@ -34,6 +37,7 @@ def test_up_prints_an_address_that_signs_the_command_line_in(tmp_path: Path) -> 
         found = re.search(r"http://\S+/sign-in\?token=\S+", log.read_text())
         assert found, log.read_text()
         assert run("job", "list").returncode in (4, 6)  # nobody is signed in
+        assert "demo job" not in log.read_text()
         assert run("login", found[0]).returncode == 0
         again = run("login", found[0])
         assert again.returncode == 4 and "used up" in again.stderr
@@ -56,6 +60,33 @@ def test_up_prints_an_address_that_signs_the_command_line_in(tmp_path: Path) -> 
     finally:
         server.send_signal(signal.SIGTERM)
         assert server.wait(60) == 0
+    assert_nothing_left(home)
+
+
+def test_up_in_a_new_home_starts_the_demo_and_says_so(tmp_path: Path) -> None:
+    home, log = tmp_path / "home", tmp_path / "log"
+    key = "rf-first-owner-key-0123456789"
+    environment = os.environ | {"REINFORGE_BOOTSTRAP_API_KEY": key, "NO_COLOR": "1"}
+    lines = []
+    for _ in range(2):  # the second time there is a job already
+        with log.open("w") as out:
+            command = [*CLI, "up", "--home", str(home), "--port", "0"]
+            server = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
+        try:
+            eventually(
+                lambda: "Ctrl-C" in log.read_text() or server.poll() is not None, within=120, what="readiness"
+            )
+            found = re.search(r"serves at (http://\S+?);", log.read_text())
+            assert found, log.read_text()
+            with Reinforge(found[1], key) as client:
+                eventually(lambda: list(client.jobs.list()), within=120, what="the demo job")
+                [job] = client.jobs.list()
+                assert (job.name, job.status in FINAL) == (NAME, False)
+                lines.append("demo job starts by itself" in log.read_text())
+        finally:
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(60) == 0
+    assert lines == [True, False]
     assert_nothing_left(home)
 
 

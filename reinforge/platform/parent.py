@@ -1,0 +1,52 @@
+"""What `make` does not pass on.
+
+Ctrl-C reaches the whole process group. Sent to `make` alone, SIGINT makes it wait for its recipe without telling
+it, and SIGKILL leaves the recipe behind. Both can be seen from inside: a `make` that waits like this no longer
+catches SIGINT, and one that is gone is no longer the parent. Where there is no /proc nothing is seen.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+_LOOK_SECONDS = 0.5
+_INTERRUPT = 1 << (signal.SIGINT - 1)
+
+
+def watch_make(interrupted: threading.Event, act: Callable[[], None]) -> None:
+    """Call `act` once the `make` that started this process wants to end; nothing when another program started it.
+
+    interrupted: set when this process has been told as well, which ends the watch.
+    """
+    parent = os.getppid()
+    if _name(parent) in ("make", "gmake") and _catches_interrupts(parent):
+        thread = threading.Thread(target=_watch, args=(parent, interrupted, act), name="make", daemon=True)
+        thread.start()
+
+
+def _watch(parent: int, interrupted: threading.Event, act: Callable[[], None]) -> None:
+    while not interrupted.wait(_LOOK_SECONDS):
+        if os.getppid() == parent and _catches_interrupts(parent):
+            continue
+        # A signal for the whole group is on its way to us, too: a second one would end all grace.
+        if not interrupted.wait(_LOOK_SECONDS):
+            act()
+        return
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _catches_interrupts(pid: int) -> bool:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return False
+    caught = next((line.split()[1] for line in lines if line.startswith("SigCgt:")), "0")
+    return bool(int(caught, 16) & _INTERRUPT)
