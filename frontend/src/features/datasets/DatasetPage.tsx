@@ -90,6 +90,13 @@ function JobsTab({ id }: { id: string }) {
   return <JobsUsing label="Jobs that use the dataset" jobs={rows} />;
 }
 
+/** What still matters: that no column is called prompt does not, once somebody said where the prompt comes from. */
+function openWarnings(dataset: Dataset | undefined): string[] {
+  const view = dataset?.prompt_view;
+  const settled = view?.prompt_template || view?.columns?.prompt || view?.columns?.messages;
+  return (dataset?.warnings ?? []).filter((warning) => !settled || !warning.startsWith('No "messages"'));
+}
+
 type Props = { id: string; place: DatasetPlace; onPlace: OnPlace; onDeleted: () => void };
 
 /** One dataset: its rows, the prompts they become, and who uses them. */
@@ -97,7 +104,7 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
   const query = useQuery(datasetQuery(id));
   const { refusal } = useAccess();
   const dataset = query.data;
-  const warnings = dataset?.warnings ?? [];
+  const warnings = openWarnings(dataset);
   const crumbs = [
     <Link key="datasets" to="/datasets">
       Datasets

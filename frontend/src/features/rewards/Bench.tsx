@@ -21,6 +21,7 @@ type Props = {
   entry: string | null;
   granularity: Granularity;
   bench: ReturnType<typeof useCases>;
+  dataset: string | undefined;
   place: RewardPlace;
   onPlace: OnPlace;
   refusal: string | null;
@@ -28,16 +29,18 @@ type Props = {
 
 export const NO_EXAMPLE: Example = { item: '{"prompt": "68+52=", "answer": "120"}', completions: [""] };
 
-/** The dataset that the address names, else the newest; undefined for a row written by hand. */
-export function useBenchDataset(place: RewardPlace): string | undefined {
+/**
+ * The dataset that the address names, else `likely`, else the newest; undefined for a row written by hand.
+ */
+export function useBenchDataset(place: RewardPlace, likely?: string): string | undefined {
   const datasets = useQuery(datasetsQuery).data?.data;
   if (place.dataset === BY_HAND) return undefined;
-  return place.dataset ?? datasets?.[0]?.id;
+  const known = (id: string | undefined) => datasets?.find((one) => one.id === id)?.id;
+  return place.dataset ?? known(likely) ?? datasets?.[0]?.id;
 }
 
 /** Rows and completions on which the source is tried as it stands, saved or not. */
-export function Bench({ source, entry, granularity, bench, place, onPlace, refusal }: Props) {
-  const dataset = useBenchDataset(place);
+export function Bench({ source, entry, granularity, bench, dataset, place, onPlace, refusal }: Props) {
   const choice = readChoice(place.rows);
   const test = useTestSource();
   const [run, setRun] = useState<Run | null>(null);

@@ -27,7 +27,7 @@ function Completions({ one, change }: { one: Case; change: Change }) {
             minRows={1}
             maxRows={8}
             dir="auto"
-            placeholder="An empty completion. Write what a model could answer."
+            placeholder="Empty. Write what a model could answer."
             value={given.text}
             readOnly={!given.done}
             classNames={{ input: styles.mono }}

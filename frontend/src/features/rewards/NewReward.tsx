@@ -68,7 +68,7 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
       }
     >
       <LeaveGuard unsaved={unsaved} what="The reward is not stored." />
-      <div style={{ "--above": "236px" } as React.CSSProperties}>
+      <div style={{ "--above": "252px" } as React.CSSProperties}>
         <Workbench
           draft={draft}
           onChange={(change) => setDraft((old) => ({ ...old, ...change }))}

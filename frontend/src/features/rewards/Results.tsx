@@ -12,8 +12,11 @@ type Result = Run["answer"]["results"][number];
 const binName = ({ low, high }: Bin) => (low === high ? number(low) : `${number(low)} to ${number(high)}`);
 
 /** `0.4 ms`, `1.2 s`: one call of the reward. */
-const took = (ms: number | undefined) =>
-  ms === undefined ? "" : ms < 1000 ? `${number(ms, 2)} ms` : `${number(ms / 1000, 2)} s`;
+function took(ms: number | undefined): string {
+  if (ms === undefined) return "";
+  if (ms < 0.1) return "< 0.1 ms";
+  return ms < 1000 ? `${number(ms, 2)} ms` : `${number(ms / 1000, 2)} s`;
+}
 
 function Detail({ tested, result }: { tested: Tested; result: Result }) {
   const { meaning } = statusWords(result.status);

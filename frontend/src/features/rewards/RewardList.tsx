@@ -12,6 +12,7 @@ import { Page } from "@/components/Page";
 import { ago, NOTHING } from "@/lib/format";
 import type { OpenedFile } from "./NewReward";
 import styles from "./RewardList.module.css";
+import { atOnce } from "./status";
 
 const COLUMNS: Column<RewardSummary>[] = [
   {
@@ -25,7 +26,7 @@ const COLUMNS: Column<RewardSummary>[] = [
   { head: "What it pays for", grow: true, cell: (one) => one.description ?? NOTHING },
   { head: "Revision", align: "right", cell: (one) => one.revision },
   { head: "Function", cell: (one) => (one.entry ? <code>{one.entry}</code> : <code>grade</code>) },
-  { head: "Scores", cell: (one) => `one ${one.granularity} at a time` },
+  { head: "Scores", cell: (one) => atOnce(one.granularity) },
   { head: "Saved", align: "right", cell: (one) => ago(one.updated_at) },
 ];
 

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { useAccess } from "@/api/access";
 import { type Granularity, type RewardDetail, rewardQuery, useReviseReward } from "@/api/rewards";
+import { jobsUsingQuery } from "@/api/usage";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
@@ -14,6 +15,7 @@ import { toastDone } from "@/lib/toast";
 import type { OnPlace, RewardPlace } from "./place";
 import { Revisions } from "./Revisions";
 import { RewardJobs } from "./RewardJobs";
+import { atOnce } from "./status";
 import { Workbench } from "./Workbench";
 
 type Props = { id: string; place: RewardPlace; onPlace: OnPlace };
@@ -49,6 +51,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
   const [draft, setDraft] = useState(stored);
   const revise = useReviseReward(id);
   const { refusal } = useAccess();
+  const jobs = useQuery(jobsUsingQuery({ reward: id }));
   const changed = draft.source !== stored.source || draft.entry !== stored.entry;
   const nothing = changed ? null : "Nothing has changed since the newest revision.";
 
@@ -79,7 +82,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
       meta={
         <>
           <Tag>{changed ? `revision ${reward.revision}, changed` : `revision ${reward.revision}`}</Tag>
-          <Tag>scores one {reward.granularity} at a time</Tag>
+          <Tag>scores {atOnce(reward.granularity)}</Tag>
           <span>
             {reward.description && `${reward.description} · `}saved {ago(reward.updated_at)}
           </span>
@@ -112,7 +115,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
         {tab("revisions", `Revisions ${reward.revisions.length}`)}
         {tab("jobs", "Where used")}
       </TabNav>
-      {place.tab === undefined && (
+      {place.tab === undefined && !jobs.isPending && (
         <Workbench
           draft={draft}
           onChange={(change) => setDraft((old) => ({ ...old, ...change }))}
@@ -122,6 +125,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
           refusal={refusal}
           error={revise.error}
           onSave={save}
+          likelyDataset={jobs.data?.data[0]?.dataset}
         />
       )}
       {place.tab === "revisions" && (

@@ -29,6 +29,8 @@ type Props = {
   onSave: () => void;
   /** The name of a file that was opened, without its ending. */
   onName?: (name: string) => void;
+  /** What the reward was last used on. */
+  likelyDataset?: string;
   /** Fields above the editor. */
   children?: ReactNode;
 };
@@ -37,8 +39,9 @@ const typeOf = (value: unknown) => (Array.isArray(value) ? "list" : value === nu
 
 /** The source at the left, what it says about rows and completions at the right. */
 export function Workbench(props: Props) {
-  const { draft, onChange, granularity, place, onPlace, refusal, error, onSave, onName, children } = props;
-  const dataset = useBenchDataset(place);
+  const { draft, onChange, granularity, place, onPlace, refusal, error, onSave } = props;
+  const { onName, likelyDataset, children } = props;
+  const dataset = useBenchDataset(place, likelyDataset);
   const bench = useCases(dataset, readChoice(place.rows), NO_EXAMPLE);
   useShortcuts("reward", { "mod+s": onSave });
 
@@ -88,6 +91,7 @@ export function Workbench(props: Props) {
             entry={draft.entry}
             granularity={granularity}
             bench={bench}
+            dataset={dataset}
             place={place}
             onPlace={onPlace}
             refusal={refusal}

@@ -31,3 +31,12 @@ const STATUSES: Record<string, Words> = {
 };
 
 export const statusWords = (status: string): Words => STATUSES[status] ?? { word: status, meaning: "" };
+
+const AT_ONCE: Record<string, string> = {
+  sample: "one completion at a time",
+  group: "a prompt's completions together",
+  batch: "the whole batch together",
+};
+
+/** What a reward sees at once, by its granularity. */
+export const atOnce = (granularity: string): string => AT_ONCE[granularity] ?? granularity;
