@@ -92,10 +92,12 @@ export function Completions({ job, status, place, go }: Props) {
           )}
           {view.isEmpty && <NoneYet split={place.split} live={live} />}
           {missing !== undefined && shown !== undefined && (
-            <Notice tone="info" title={`Step ${missing} has no completions`}>
-              The job may have gone back to an earlier step and not come here again. This is step {shown}, the
-              nearest.
-            </Notice>
+            <div className={styles.note}>
+              <Notice tone="info" title={`Step ${missing} has no completions`}>
+                The job may have gone back to an earlier step and not come here again. This is step {shown},
+                the nearest.
+              </Notice>
+            </div>
           )}
           {hits.isNarrowed && <HitBar place={place} here={here} hits={hits} go={go} />}
           {shown !== undefined && steps.length > 0 && (
@@ -113,6 +115,7 @@ export function Completions({ job, status, place, go }: Props) {
                 groups={groups}
                 chosen={group}
                 only={place.only}
+                trains={place.split === "train"}
                 onOnly={(only) => go({ only, prompt: undefined, sample: undefined })}
                 // A person who picks a prompt reads it: the next step must not take it away.
                 onChoose={(one) =>

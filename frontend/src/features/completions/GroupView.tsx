@@ -67,11 +67,11 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
     <>
       {found ? <PromptView group={found} /> : <div className={styles.promptWaits} />}
       <div className={styles.tools}>
-        <p title={KIND_MEANING[group.kind]}>
+        <p>
           {count(group.rewards?.length ?? 0, "completion")},{" "}
           <span aria-hidden="true">{KIND_SHAPE[group.kind]} </span>
           {group.kind}, mean reward {number(group.mean)}
-          <span className={styles.meaning}> · {KIND_MEANING[group.kind]}</span>
+          {split === "train" && <span className={styles.meaning}> · {KIND_MEANING[group.kind]}</span>}
         </p>
         {rows.some((row) => thinks(row.text)) && (
           <label className={styles.fold}>

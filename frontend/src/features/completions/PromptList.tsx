@@ -10,6 +10,8 @@ type Props = {
   groups: readonly Group[];
   chosen: Group | undefined;
   only: Only;
+  /** Held-out groups are measured, not trained on: whether they teach is not asked. */
+  trains: boolean;
   onOnly: (only: Only) => void;
   onChoose: (group: Group) => void;
 };
@@ -46,7 +48,7 @@ function Trouble({ failed = 0, truncated = 0 }: Group) {
 }
 
 /** The prompts of a step: what each asks and how its completions did. Arrow keys move along. */
-export function PromptList({ groups, chosen, only, onOnly, onChoose }: Props) {
+export function PromptList({ groups, chosen, only, trains, onOnly, onChoose }: Props) {
   const list = useRef<HTMLOListElement>(null);
   const shown = onlyThese(groups, only);
   const scale = rewardScale(groups);
@@ -108,8 +110,12 @@ export function PromptList({ groups, chosen, only, onOnly, onChoose }: Props) {
               <span className={styles.trouble}>
                 <Trouble {...group} />
               </span>
-              <span className={styles.kind} data-kind={group.kind} title={KIND_MEANING[group.kind]}>
-                <span aria-hidden="true">{KIND_SHAPE[group.kind]}</span> {group.kind} <Trouble {...group} />
+              <span
+                className={styles.kind}
+                data-kind={group.kind}
+                title={trains ? KIND_MEANING[group.kind] : undefined}
+              >
+                <span aria-hidden="true">{KIND_SHAPE[group.kind]}</span> {group.kind}
               </span>
               <RewardDots rewards={group.rewards ?? []} mean={group.mean} scale={scale} />
               <span className={styles.spread}>

@@ -23,6 +23,14 @@ describe("a word diff", () => {
     expect(found.filter((change) => change.kind === "removed").map((change) => change.text)).toEqual(["122"]);
   });
 
+  it("takes a tag as a whole", async () => {
+    const found = await changes("<answer>75</answer>", "<think>7+5</think><answer>75</answer>");
+    expect(found).toEqual([
+      { kind: "added", text: "<think>7+5</think>" },
+      { kind: "same", text: "<answer>75</answer>" },
+    ]);
+  });
+
   it("is told in words", async () => {
     expect(tell(await changes("a b c", "a x c d"))).toBe("1 word removed, 2 words added, 2 unchanged.");
     expect(tell(await changes(AFTER, AFTER))).toBe("The texts are equal.");
