@@ -77,6 +77,7 @@ const theme = EditorView.theme({
   ".cm-changeGutter": { width: "3px", paddingLeft: "1px" },
   "&.cm-merge-a .cm-changedLineGutter, .cm-deletedLineGutter": { background: "var(--neg)" },
   "&.cm-merge-b .cm-changedLineGutter": { background: "var(--pos)" },
+  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: '"⋯"' },
   ".cm-collapsedLines": {
     background: "var(--line2)",
     color: "var(--ink2)",

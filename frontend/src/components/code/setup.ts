@@ -87,7 +87,7 @@ export function extensionsFor(language: CodeLanguage, columns: () => readonly Co
       ...both,
       markPlaceholders,
       EditorView.lineWrapping,
-      autocompletion({ override: [source(offersForTemplate, columns)] }),
+      autocompletion({ icons: false, override: [source(offersForTemplate, columns)] }),
       keymap.of(keys),
     ];
   }
@@ -95,7 +95,7 @@ export function extensionsFor(language: CodeLanguage, columns: () => readonly Co
     ...both,
     python(),
     pythonLanguage.data.of({ autocomplete: source(offersForReward, columns) }),
-    autocompletion(),
+    autocompletion({ icons: false }),
     indentUnit.of("    "),
     EditorState.tabSize.of(4),
     indentOnInput(),
