@@ -11,7 +11,7 @@ export type Column<Row> = {
   grow?: boolean;
   /** Takes the room that is left, as wide as its content at least. */
   last?: boolean;
-  /** Left out where the table is narrow (below 620 px) or not wide (below 980 px). */
+  /** Left out where the table is narrow (below 620 px) or not wide (below 1080 px). */
   hide?: "narrow" | "medium";
 };
 

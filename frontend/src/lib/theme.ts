@@ -44,6 +44,7 @@ export const theme = createTheme({
       defaultProps: {
         radius: 10,
         centered: true,
+        closeButtonProps: { "aria-label": "Close" },
         overlayProps: { backgroundOpacity: 0.4 },
         transitionProps: { duration: 120 },
       },

@@ -1,6 +1,8 @@
 import { Anchor, Loader } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { type ErrorComponentProps, Link, useRouter } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
+import { useServerAway } from "@/api/connection";
 import { Failure } from "@/components/Failure";
 import { Page } from "@/components/Page";
 
@@ -10,11 +12,24 @@ export function NotFound() {
       <Page title="There is no such page">
         <p>
           The address leads nowhere. Go to{" "}
-          <Anchor renderRoot={(props) => <Link to="/jobs" {...props} />}>Jobs</Anchor>.
+          <Anchor underline="always" renderRoot={(props) => <Link to="/jobs" {...props} />}>
+            Jobs
+          </Anchor>
+          .
         </p>
       </Page>
     </main>
   );
+}
+
+/** Does `act` once the server answers again. */
+function useReturn(act: () => void): void {
+  const away = useServerAway();
+  const before = useRef(away);
+  useEffect(() => {
+    if (before.current && !away) act();
+    before.current = away;
+  });
 }
 
 export function RouteFailure({ error, reset }: ErrorComponentProps) {
@@ -25,14 +40,15 @@ export function RouteFailure({ error, reset }: ErrorComponentProps) {
     reset();
     void router.invalidate();
   };
+  useReturn(retry);
   return (
-    <main style={{ padding: 48 }}>
+    <div style={{ padding: 24 }}>
       <Failure
         title="The page could not be shown"
         error={error instanceof Error ? error : new Error(String(error))}
         retry={retry}
       />
-    </main>
+    </div>
   );
 }
 

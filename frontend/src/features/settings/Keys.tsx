@@ -131,7 +131,7 @@ export function Keys() {
       ) : (
         <>
           <DataTable
-            label="API keys"
+            label="Keys that work"
             columns={columns(mine, setRevoking)}
             rows={rows}
             rowKey={(key) => key.id}

@@ -2,7 +2,6 @@ import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useAccess } from "@/api/access";
-import type { Role } from "@/api/keys";
 import {
   type Invitation,
   type Member,
@@ -14,14 +13,13 @@ import {
 } from "@/api/members";
 import { Confirm } from "@/components/Confirm";
 import { CopyField } from "@/components/CopyField";
-import { type Column, DataTable } from "@/components/DataTable";
+import { DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
-import { ago } from "@/lib/format";
 import { toastDone, toastFailed } from "@/lib/toast";
+import { type Acts, memberColumns } from "./member-columns";
 import { NewEntry } from "./NewEntry";
-import { RoleSelect } from "./RoleSelect";
 import styles from "./Settings.module.css";
 import { ShownOnce } from "./ShownOnce";
 
@@ -80,67 +78,6 @@ function Remove({ of, onClose }: { of: Member; onClose: () => void }) {
   );
 }
 
-type Acts = {
-  refusal: string | null;
-  onRole: (member: Member, role: Role) => void;
-  onLink: (member: Member) => void;
-  onRemove: (member: Member) => void;
-};
-
-const columns = ({ refusal, onRole, onLink, onRemove }: Acts): Column<Member>[] => [
-  { head: "Name", grow: true, cell: (one) => one.name },
-  {
-    head: "Role",
-    cell: (one) =>
-      refusal ? (
-        one.role
-      ) : (
-        <RoleSelect
-          short
-          size="xs"
-          w={104}
-          className={styles.rowActions}
-          aria-label={`Role of ${one.name}`}
-          value={one.role}
-          onChange={(role) => onRole(one, role)}
-        />
-      ),
-  },
-  {
-    head: "Last seen",
-    hide: "narrow",
-    align: "right",
-    cell: (one) => (one.last_seen_at ? ago(one.last_seen_at) : "never"),
-  },
-  { head: "Added", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
-  {
-    head: "Actions",
-    align: "right",
-    cell: (one) => (
-      <span className={styles.rowActions}>
-        <GatedButton
-          refusal={refusal}
-          variant="default"
-          size="compact-sm"
-          aria-label={`New sign-in link for ${one.name}`}
-          onClick={() => onLink(one)}
-        >
-          Link
-        </GatedButton>
-        <GatedButton
-          refusal={refusal}
-          variant="default"
-          size="compact-sm"
-          aria-label={`Remove ${one.name}`}
-          onClick={() => onRemove(one)}
-        >
-          Remove…
-        </GatedButton>
-      </span>
-    ),
-  },
-];
-
 export function Members() {
   const { ownersOnly } = useAccess();
   const members = useQuery(membersQuery);
@@ -151,12 +88,11 @@ export function Members() {
   const rows = members.data?.data;
 
   const acts: Acts = {
-    refusal: ownersOnly,
     onRole: ({ id, name }, role) =>
       changeRole.mutate(
         { id, role },
         {
-          onSuccess: () => toastDone(`${name} is now ${role}.`),
+          onSuccess: () => toastDone(`${name} now has the role ${role}.`),
           onError: (error) => toastFailed("The role was not changed", error),
         },
       ),
@@ -184,8 +120,8 @@ export function Members() {
       ) : (
         <>
           <DataTable
-            label="Members"
-            columns={columns(acts)}
+            label="People who may sign in"
+            columns={memberColumns(ownersOnly ? null : acts)}
             rows={rows}
             rowKey={(one) => one.id}
             expected={2}

@@ -64,6 +64,9 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
         </Link>
       ))}
       <div className={styles.gap} />
+      <Link to="/playground" className={styles.link}>
+        Playground
+      </Link>
       <Link to="/settings" className={styles.link}>
         Settings
       </Link>

@@ -55,7 +55,7 @@ export default function Palette({ onClose, onHelp, onSignOut }: Props) {
       yOffset="12vh"
       size={560}
       padding={0}
-      aria-label="Go to"
+      attributes={{ content: { "aria-label": "Go to" } }}
     >
       <input
         className={styles.field}

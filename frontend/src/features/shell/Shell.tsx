@@ -1,6 +1,7 @@
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useEffect } from "react";
+import { useAccess } from "@/api/access";
 import { useSignOut } from "@/api/session";
 import { Brand } from "@/components/Brand";
 import { listenForShortcuts, useShortcuts } from "@/lib/shortcuts";
@@ -29,6 +30,7 @@ export function Shell() {
   const [helping, help] = useDisclosure(false);
   const [open, menu] = useDisclosure(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
+  const { refusal } = useAccess();
   const signOut = useSignOut();
   const navigate = useNavigate();
   const leave = () => signOut.mutate(undefined, { onSuccess: () => void navigate({ to: "/sign-in" }) });
@@ -37,7 +39,7 @@ export function Shell() {
   useShortcuts("everywhere", {
     "mod+k": search.toggle,
     "?": help.open,
-    c: () => void navigate({ to: "/jobs/new" }),
+    c: refusal ? undefined : () => void navigate({ to: "/jobs/new" }),
   });
   // The menu has done its work when another screen is there.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the path is the trigger

@@ -23,7 +23,7 @@ describe("arrange", () => {
 
   it("keeps the best few of a group", () => {
     const many = Array.from({ length: 20 }, (_, n) => job(n));
-    expect(ids("job", many)).toHaveLength(6);
+    expect(ids("job", many)).toHaveLength(8);
   });
 
   it("finds rooms by what people call them elsewhere", () => {

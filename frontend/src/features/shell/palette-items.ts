@@ -24,7 +24,7 @@ const GROUPS: Item["group"][] = [
   "Models",
   "Adapters",
 ];
-const PER_GROUP = 6;
+const PER_GROUP = 8;
 const UNASKED = new Set<Item["group"]>(["This job", "Actions", "Go to", "Jobs"]);
 
 export const ROOMS: Item[] = [
@@ -34,6 +34,7 @@ export const ROOMS: Item[] = [
   { id: "go-rewards", group: "Go to", label: "Rewards", also: "graders scores", to: "/rewards" },
   { id: "go-models", group: "Go to", label: "Models", also: "base model", to: "/models" },
   { id: "go-adapters", group: "Go to", label: "Adapters", also: "lora download", to: "/adapters" },
+  { id: "go-playground", group: "Go to", label: "Playground", also: "chat try sample", to: "/playground" },
   { id: "go-settings", group: "Go to", label: "Settings", also: "keys members preferences", to: "/settings" },
 ];
 

@@ -18,8 +18,10 @@ function Figure({ name, children, note }: { name: string; children: ReactNode; n
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{children}</dd>
-      <small>{note}</small>
+      <dd>
+        {children}
+        <small>{note}</small>
+      </dd>
     </div>
   );
 }

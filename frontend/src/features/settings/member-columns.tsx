@@ -1,0 +1,70 @@
+import { Button } from "@mantine/core";
+import type { Role } from "@/api/keys";
+import type { Member } from "@/api/members";
+import type { Column } from "@/components/DataTable";
+import { ago } from "@/lib/format";
+import { RoleSelect } from "./RoleSelect";
+import styles from "./Settings.module.css";
+
+export type Acts = {
+  onRole: (member: Member, role: Role) => void;
+  onLink: (member: Member) => void;
+  onRemove: (member: Member) => void;
+};
+
+const NAME: Column<Member> = { head: "Name", grow: true, cell: (one) => one.name };
+const TIMES: Column<Member>[] = [
+  {
+    head: "Last seen",
+    hide: "narrow",
+    align: "right",
+    cell: (one) => (one.last_seen_at ? ago(one.last_seen_at) : "never"),
+  },
+  { head: "Added", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
+];
+
+const roleColumn = ({ onRole }: Acts): Column<Member> => ({
+  head: "Role",
+  cell: (one) => (
+    <RoleSelect
+      short
+      size="xs"
+      w={104}
+      className={styles.rowActions}
+      aria-label={`Role of ${one.name}`}
+      value={one.role}
+      onChange={(role) => onRole(one, role)}
+    />
+  ),
+});
+
+const actionColumn = ({ onLink, onRemove }: Acts): Column<Member> => ({
+  head: "Actions",
+  align: "right",
+  cell: (one) => (
+    <span className={styles.rowActions}>
+      <Button
+        variant="default"
+        size="compact-sm"
+        aria-label={`New sign-in link for ${one.name}`}
+        onClick={() => onLink(one)}
+      >
+        Link
+      </Button>
+      <Button
+        variant="default"
+        size="compact-sm"
+        aria-label={`Remove ${one.name}`}
+        onClick={() => onRemove(one)}
+      >
+        Remove…
+      </Button>
+    </span>
+  ),
+});
+
+/** Who may sign in; with what an owner can do about it, when `acts` are given. */
+export const memberColumns = (acts: Acts | null): Column<Member>[] =>
+  acts
+    ? [NAME, roleColumn(acts), ...TIMES, actionColumn(acts)]
+    : [NAME, { head: "Role", cell: (one) => one.role }, ...TIMES];
