@@ -1,4 +1,4 @@
-import { Button } from "@mantine/core";
+import { Button, Checkbox } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useAccess } from "@/api/access";
@@ -29,6 +29,7 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
   const [text, setText] = useState("");
   const [answer, setAnswer] = useState<string | null>(null);
   const [sampling, setSampling] = useState(START);
+  const [remember, setRemember] = useState(true);
   const job = useQuery({ ...jobQuery(place.job ?? ""), enabled: place.job !== undefined });
   const list = useQuery({ ...checkpointsQuery(place.job ?? ""), enabled: place.job !== undefined });
   const models = useQuery(modelsQuery).data?.data;
@@ -68,7 +69,7 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
   const several = model?.has_chat_template !== false;
 
   const send = () => {
-    talk.send(text, answer, seats, sampling, several);
+    talk.send({ prompt: text, answer, alone: !several || !remember }, seats, sampling);
     setText("");
     setAnswer(null);
   };
@@ -109,7 +110,7 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
         onStop={talk.stop}
         busy={talk.busy}
         refusal={refusal ?? (modelId ? null : "Choose a base model first.")}
-        label={talk.turns.length > 0 && several ? "Next message" : "Prompt"}
+        label={talk.turns.length > 0 && several && remember ? "Next message" : "Prompt"}
       >
         {rows.total > 0 && (
           <Button
@@ -123,6 +124,13 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
         )}
         {talk.turns.length > 0 && (
           <>
+            {several && (
+              <Checkbox
+                label="With the conversation so far"
+                checked={remember}
+                onChange={(event) => setRemember(event.currentTarget.checked)}
+              />
+            )}
             <Button
               variant="default"
               disabled={talk.busy || refusal !== null}
@@ -140,9 +148,11 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
         {rows.problem ??
           (answer !== null
             ? `Held-out row ${rows.place + 1} of ${rows.total}; its answer is ${answer}.`
-            : several
-              ? ""
-              : "This model has no chat template: each prompt stands for itself.")}
+            : !several
+              ? "This model has no chat template: each prompt stands for itself."
+              : talk.turns.length > 0 && remember && place.job
+                ? "Training asked single prompts: without the conversation so far the model is asked as it was trained."
+                : "")}
       </p>
     </div>
   );

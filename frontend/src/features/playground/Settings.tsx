@@ -10,9 +10,11 @@ export function Settings({ value, onChange }: Props) {
   const number = (key: "temperature" | "maxTokens" | "seed") => (next: string | number) => {
     if (typeof next === "number") set({ [key]: next });
   };
+  const order = ["label", "input", "description"] as ("label" | "input" | "description")[];
   return (
     <div className={styles.settings}>
       <NumberInput
+        inputWrapperOrder={order}
         label="Temperature"
         description="0 always takes the likeliest token."
         min={0}
@@ -23,6 +25,7 @@ export function Settings({ value, onChange }: Props) {
         onChange={number("temperature")}
       />
       <NumberInput
+        inputWrapperOrder={order}
         label="Longest answer"
         description="In tokens; longer ones are cut."
         min={1}
@@ -33,6 +36,7 @@ export function Settings({ value, onChange }: Props) {
         onChange={number("maxTokens")}
       />
       <NumberInput
+        inputWrapperOrder={order}
         label="Seed"
         description="The same for both sides."
         min={0}
@@ -44,6 +48,7 @@ export function Settings({ value, onChange }: Props) {
       />
       <Textarea
         className={styles.system}
+        inputWrapperOrder={order}
         label="System message"
         description="Put before the conversation; empty sends none."
         autosize

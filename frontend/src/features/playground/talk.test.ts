@@ -30,6 +30,7 @@ describe("heard", () => {
 const turn = (prompt: string, base: string, adapter?: string): Turn => ({
   id: 0,
   answer: null,
+  alone: false,
   prompt,
   replies: {
     base: { ...asked("base"), state: "done", text: base },

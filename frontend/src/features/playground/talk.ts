@@ -23,6 +23,8 @@ export type Side = (typeof SIDES)[number];
 export type Turn = {
   id: number;
   prompt: string;
+  /** Asked without what had been said before, as in training. */
+  alone: boolean;
   answer: string | null;
   replies: Partial<Record<Side, Reply>>;
 };

@@ -73,7 +73,8 @@ export function useTalk(model: string | undefined) {
     const replies = Object.fromEntries(seats.map((seat) => [seat.side, asked(seat.by)]));
     setTurns([...earlier, { ...turn, replies }]);
     for (const seat of seats) {
-      const messages = [...history(earlier, seat.side, before), { role: "user", content: turn.prompt }];
+      const said = history(turn.alone ? [] : earlier, seat.side, before);
+      const messages = [...said, { role: "user", content: turn.prompt }];
       void sample(turn.id, seat, messages, sampling, controller.signal);
     }
   };
@@ -83,16 +84,8 @@ export function useTalk(model: string | undefined) {
     turns,
     before,
     busy,
-    send: (
-      prompt: string,
-      answer: string | null,
-      seats: readonly Seat[],
-      sampling: Sampling,
-      keep: boolean,
-    ) => {
-      const earlier = keep ? turns : [];
-      run({ id: next.current++, prompt, answer, replies: {} }, earlier, seats, sampling);
-    },
+    send: (asking: Pick<Turn, "prompt" | "answer" | "alone">, seats: readonly Seat[], sampling: Sampling) =>
+      run({ ...asking, id: next.current++, replies: {} }, turns, seats, sampling),
     /** Samples the last turn anew, for a changed checkpoint or seed. */
     again: (seats: readonly Seat[], sampling: Sampling) => {
       const last = turns.at(-1);
