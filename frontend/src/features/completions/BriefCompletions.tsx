@@ -107,7 +107,7 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
             >
               {rows.slice(0, MOST).map((row) => (
                 <CompletionCard
-                  key={row.sample_no}
+                  key={`${row.step} ${row.prompt_no} ${row.sample_no}`}
                   job={job}
                   row={row}
                   place={place}

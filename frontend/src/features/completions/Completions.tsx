@@ -23,6 +23,7 @@ import { StepScrubber } from "./StepScrubber";
 import { neighbour } from "./steps";
 import { useHits } from "./use-hits";
 import { useStep } from "./use-step";
+import { Waiting } from "./Waiting";
 
 type Props = { job: string; status: JobStatus; place: Place; go: Go };
 
@@ -76,8 +77,10 @@ export function Completions({ job, status, place, go }: Props) {
             of {count(groups.length, "prompt")} at this step
           </small>
         )}
-        <SearchBar find={place.find} onFind={onFind} onEnd={endSearch} field={field} />
-        {!searching && <SplitSwitch split={place.split} go={go} />}
+        <span className={styles.end}>
+          {!searching && <SplitSwitch split={place.split} go={go} />}
+          <SearchBar find={place.find} onFind={onFind} onEnd={endSearch} field={field} />
+        </span>
       </div>
       {searching ? (
         <Results job={job} place={place} hits={hits} words={words} onFind={onFind} onEnd={endSearch} />
@@ -150,9 +153,7 @@ export function Completions({ job, status, place, go }: Props) {
               </div>
             </div>
           )}
-          {!query.data && !query.isError && (
-            <div className={styles.waits} role="status" aria-label="Loading" />
-          )}
+          {!query.data && !query.isError && <Waiting />}
           {shown !== undefined && steps.length > 0 && groups.length === 0 && !view.isStale && (
             <Empty title="Nothing at this step">This step has no completions of these rows.</Empty>
           )}

@@ -98,7 +98,7 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
       >
         {rows.map((row) => (
           <CompletionCard
-            key={row.sample_no}
+            key={`${row.step} ${row.prompt_no} ${row.sample_no}`}
             job={job}
             row={row}
             place={place}

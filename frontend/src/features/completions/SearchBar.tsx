@@ -44,7 +44,7 @@ export function SearchBar({ find, onFind, onEnd, field }: Props) {
       />
       <Popover position="bottom-end" shadow="sm" trapFocus returnFocus withinPortal>
         <Popover.Target>
-          <button type="button" className={styles.button}>
+          <button type="button" className={styles.button} data-filters="true">
             Filters{narrowed > 0 && ` (${narrowed})`}
           </button>
         </Popover.Target>
