@@ -20,6 +20,10 @@ from reinforge.schemas.resources import RewardCreate, RewardTest, RewardTestResu
 from reinforge.schemas.rewards import RewardCheckResult, RewardEntry, RewardProblem
 
 VALIDATE_SECONDS = 20.0
+_SPELLINGS = (
+    "Define grade(sample, item), reward_fn(prompt, completion, example) or f(prompts, completions, **columns)."
+)
+_AT_A_LINE = "Mend that line; `POST /api/v1/rewards/check` tells whether the source loads."
 _SCORE_MARGIN_SECONDS = 15.0
 _SCORE_SECONDS = 120.0
 
@@ -123,8 +127,7 @@ def invalid_reward(asked: Source, error: dict[str, Any]) -> InvalidInput:
     return InvalidInput(
         f"The reward {asked.name!r} cannot be used{where}: {message}",
         code="invalid_reward",
-        hint=error.get("hint")
-        or "Define grade(sample, item), reward_fn(prompt, completion, example) or f(prompts, completions, **columns).",
+        hint=error.get("hint") or (_AT_A_LINE if line else _SPELLINGS),
         param=asked.param,
         errors=[detail],
     )

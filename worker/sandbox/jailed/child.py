@@ -87,7 +87,7 @@ def describe(error: BaseException) -> tuple[str, int | None, int | None]:
         return str(error), None, None
     if isinstance(error, SyntaxError) and error.filename == FILE_NAME:
         return (
-            f"{type(error).__name__}: {error.msg} (line {error.lineno}): {(error.text or '').strip()[:200]}",
+            f"{type(error).__name__}: {error.msg}: {(error.text or '').strip()[:200]}",
             error.lineno,
             error.offset,
         )
