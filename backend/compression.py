@@ -17,6 +17,11 @@ _ASIDE_BYTES = 128 * 1024
 _ACCEPTED = re.compile(r"(?:^|,)\s*(?:gzip|\*)\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:;|,|$)", re.IGNORECASE)
 
 
+def accepts_gzip(accept_encoding: str) -> bool:
+    """What the header of that name says."""
+    return _ACCEPTED.search(accept_encoding) is not None
+
+
 class CompressJson:
     """ASGI middleware. Only answers whose body comes in one piece are packed, so nothing is held back."""
 
@@ -25,7 +30,7 @@ class CompressJson:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         accepted = dict(scope.get("headers", ())).get(b"accept-encoding", b"").decode("latin-1")
-        if scope["type"] != "http" or not _ACCEPTED.search(accepted):
+        if scope["type"] != "http" or not accepts_gzip(accepted):
             await self.app(scope, receive, send)
             return
         start: Message | None = None

@@ -1,10 +1,17 @@
-"""The web page: its built files, with `index.html` for every address that the page routes."""
+"""The web page: its built files, with `index.html` for every address that the page routes.
 
+The build puts a gzipped copy beside each text file; browsers that accept gzip get that one.
+"""
+
+import mimetypes
 from pathlib import Path
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.types import Receive, Scope, Send
+
+from backend.compression import accepts_gzip
 
 _ROOM = Path(__file__).resolve().parent
 _CHECKOUT = (_ROOM.parent / "pyproject.toml").is_file()
@@ -38,21 +45,27 @@ class Page:
             or scope["path"].startswith(_API)
         ):
             raise HTTPException(404)
-        await self.respond(scope["path"])(scope, receive, send)
+        packed = accepts_gzip(Headers(scope=scope).get("accept-encoding", ""))
+        await self.respond(scope["path"], packed=packed)(scope, receive, send)
 
-    def respond(self, path: str) -> Response:
+    def respond(self, path: str, *, packed: bool = False) -> Response:
         """The file at `path`; the page itself for addresses without a file ending. Raises HTTPException 404."""
         file = (self.folder / path.lstrip("/")).resolve()
         if file.is_relative_to(self.folder) and file.is_file() and file.name != "index.html":
             hashed = "/assets/" in path
-            caching = "public, max-age=31536000, immutable" if hashed else "no-cache"
-            return FileResponse(file, headers={**_SECURITY, "cache-control": caching})
+            return _send(file, "public, max-age=31536000, immutable" if hashed else "no-cache", packed)
         if Path(path).suffix:
             raise HTTPException(404)
         index = self.folder / "index.html"
-        headers = {**_SECURITY, "cache-control": "no-cache"}
-        return (
-            FileResponse(index, headers=headers)
-            if index.is_file()
-            else HTMLResponse(_NOT_BUILT, 503, headers)
-        )
+        if not index.is_file():
+            return HTMLResponse(_NOT_BUILT, 503, {**_SECURITY, "cache-control": "no-cache"})
+        return _send(index, "no-cache", packed)
+
+
+def _send(file: Path, caching: str, packed: bool) -> Response:
+    headers = {**_SECURITY, "cache-control": caching, "vary": "accept-encoding"}
+    copy = file.with_name(f"{file.name}.gz")
+    if not packed or not copy.is_file():
+        return FileResponse(file, headers=headers)
+    media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    return FileResponse(copy, media_type=media_type, headers={**headers, "content-encoding": "gzip"})

@@ -1,5 +1,6 @@
 """The page is served beside the API, which it never hides."""
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,16 @@ def test_assets_are_kept_by_browsers(backend: Backend, page: Path) -> None:
     assert (response.status_code, response.text) == (200, "script")
     assert "immutable" in response.headers["cache-control"]
     assert backend.bare.get("/favicon.svg").status_code == 200
+
+
+def test_packed_copies_go_to_those_who_accept_them(backend: Backend, page: Path) -> None:
+    (page / "assets" / "index-abc.js.gz").write_bytes(gzip.compress(b"script"))
+    packed = backend.bare.get("/assets/index-abc.js", headers={"accept-encoding": "gzip, br"})
+    assert (packed.text, packed.headers["content-encoding"]) == ("script", "gzip")
+    assert packed.headers["content-type"].startswith("text/javascript")
+    plain = backend.bare.get("/assets/index-abc.js", headers={"accept-encoding": "gzip;q=0"})
+    assert (plain.text, "content-encoding" in plain.headers) == ("script", False)
+    assert {packed.headers["vary"], plain.headers["vary"]} == {"accept-encoding"}
 
 
 @pytest.mark.parametrize("path", ["/assets/gone.js", "/api/v1/nothing", "/worker/v1/nothing", "/v1/models"])
