@@ -5,7 +5,7 @@ import styles from "./Chart.module.css";
 import { ChartTable } from "./ChartTable";
 import { fileName, save, toCsv, toPicture } from "./export";
 import { Legend, type Mark } from "./Legend";
-import { type ChartBand, type ChartLine, drawn, SPAN, within } from "./model";
+import { type ChartBand, type ChartLine, drawn, within } from "./model";
 import { logRange, valueRange } from "./scale";
 import { smoothUnit } from "./smooth";
 import { useChartSpace } from "./space";
@@ -179,9 +179,6 @@ export function Chart(props: Props) {
       </div>
       <p className={styles.summary} data-small={height < SMALL || undefined}>
         {sentence}
-        {columns.some((one) => one.label === SPAN)
-          ? " The shade is min–max of the steps behind a point."
-          : ""}
       </p>
       <span className="visually-hidden" aria-live="polite">
         {spoken}

@@ -18,6 +18,8 @@ type Props = {
   terse: boolean;
 };
 
+const SPAN_MEANING = "the smallest and largest value of the steps that share a point";
+
 /** Colour and dash or marker of each line, with its value under the crosshair; each can be switched off. */
 export function Legend({ marks, hidden, onToggle, terse }: Props) {
   return (
@@ -30,7 +32,7 @@ export function Legend({ marks, hidden, onToggle, terse }: Props) {
             type="button"
             aria-pressed={shown}
             aria-label={label}
-            title={`${shown ? "Hide" : "Show"} ${label}`}
+            title={`${shown ? "Hide" : "Show"} ${kind === "span" ? SPAN_MEANING : label}`}
             style={{ "--series": `var(--${color})` } as CSSProperties}
             onClick={() => onToggle(label)}
           >

@@ -72,6 +72,9 @@ function axes(look: Look, ink: string, line: string): uPlot.Axis[] {
   ];
 }
 
+/** What stands at the right end of the x axis, half of it outside. */
+const lastName = ({ axis, window }: Live) => axis.tick(window[1]);
+
 /** Points are drawn where a line cannot be: when only one step was measured. */
 function alone(column: readonly (number | null | undefined)[], from: number, to: number): boolean {
   let measured = 0;
@@ -89,7 +92,7 @@ function series(column: Column, panel: string): uPlot.Series {
   return {
     label,
     stroke,
-    width: sparse ? 1.4 : 2,
+    width: sparse ? 1.4 : 1.75,
     dash: sparse ? [4, 3] : dash ? [6, 3] : [],
     spanGaps: false,
     points: sparse
@@ -141,7 +144,7 @@ export function plotOptions(look: Look): uPlot.Options {
   return {
     width: look.width,
     height: look.height,
-    padding: [6, 8, 0, 0],
+    padding: [6, () => 4 + 3.2 * lastName(look.live()).length, 0, 0],
     legend: { show: false },
     scales: {
       x: { time: false, range: () => [...look.live().window] as [number, number] },

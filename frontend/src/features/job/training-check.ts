@@ -209,7 +209,7 @@ function completions(at: Curves): Observation[] {
       id: "truncated",
       tone: "act",
       title: "Completions are cut off",
-      evidence: `${percent(truncated)} hit the token limit before their answer.`,
+      evidence: `${percent(truncated)} hit the token limit instead of ending by themselves.`,
       advice: "Raise rollout.max_completion_tokens, or reward shorter answers.",
     });
   }
