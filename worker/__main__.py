@@ -15,7 +15,7 @@ def main(arguments: list[str]) -> int:
         nargs="?",
         choices=("jobs", "calls"),
         default="jobs",
-        help="jobs: run training jobs, one at a time (default); calls: validate, score, render, inspect",
+        help="jobs: run training jobs, one at a time (default); calls: validate, score, render, inspect, sample",
     )
     role = parser.parse_args(arguments).role
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")

@@ -15,6 +15,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -141,11 +142,18 @@ def serve(settings: WorkerSettings) -> None:
     presence.start()
     while not worker.stop.is_set() and not presence.registered.wait(0.1):
         pass
-    # One thread never looks at models, so that downloads cannot fill the lane.
-    kinds = [QUICK, *[ALL] * (settings.call_threads - 1), *[SAMPLE] * settings.sample_threads]
-    for number, each in enumerate(kinds):
+    for number, each in enumerate(_kinds(settings)):
         threading.Thread(target=worker.loop, args=(each,), name=f"calls-{number}", daemon=True).start()
     log.info("%s answers calls of %s", slot.worker_id, settings.backend_url)
     while not worker.stop.wait(1.0):
         pass
     sampler.close()
+
+
+def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:
+    """What each thread answers. One never looks at models, so that downloads cannot fill the lane."""
+    samplers = settings.sample_threads
+    if samplers and find_spec("torch") is None:
+        log.info("torch is not installed here, so this worker does not sample")
+        samplers = 0
+    return [QUICK, *[ALL] * (settings.call_threads - 1), *[SAMPLE] * samplers]
