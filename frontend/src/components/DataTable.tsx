@@ -11,8 +11,8 @@ export type Column<Row> = {
   grow?: boolean;
   /** Takes the room that is left, as wide as its content at least. */
   last?: boolean;
-  /** Left out where the table is narrow (below 620 px) or not wide (below 1080 px). */
-  hide?: "narrow" | "medium";
+  /** Left out where the table is narrower than 620, 1080 or 1240 px. */
+  hide?: "narrow" | "medium" | "wide";
 };
 
 type Props<Row> = {

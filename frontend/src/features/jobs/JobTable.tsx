@@ -21,7 +21,7 @@ function State({ job }: { job: Job }) {
     <span className={styles.state}>
       <StatePill state={job.status} />
       {!isFinal(job.status) && step > 0 && (
-        <span className={styles.faint}>
+        <span className={styles.place}>
           {step} of {steps}
         </span>
       )}
@@ -50,7 +50,7 @@ const columns = (nameOf: (dataset: string) => string | undefined): Column<Job>[]
   },
   { head: "By", hide: "medium", cell: (job) => job.created_by ?? NOTHING },
   { head: "Created", hide: "narrow", align: "right", cell: (job) => ago(job.created_at) },
-  { head: "Took", hide: "medium", align: "right", cell: took },
+  { head: "Took", hide: "wide", align: "right", cell: took },
 ];
 
 type Props = { jobs: readonly Job[] | undefined; label?: string; expected?: number; keys?: boolean };

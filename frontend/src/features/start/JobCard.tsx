@@ -12,8 +12,6 @@ import { NOTHING, range, reward, signed } from "@/lib/format";
 import { describe, latest } from "@/lib/sentence";
 import styles from "./JobCard.module.css";
 
-const HEIGHT = 132;
-
 function Figure({ name, children, note }: { name: string; children: ReactNode; note?: ReactNode }) {
   return (
     <div>
@@ -43,7 +41,7 @@ function Progress({ job }: { job: Job }) {
 /** One job large: state, what it reached, its reward curve. The whole card opens the job. */
 export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; open: string }) {
   const spark = useQuery(sparkQuery(job)).data;
-  const { ref, width } = useElementSize();
+  const { ref, width, height } = useElementSize();
   const { held_out_reward: now, held_out_reward_before: before } = job;
   const words = describe(spark?.train, { up: "Reward up", down: "Reward down", format: reward });
   const train = latest(spark?.train)?.value;
@@ -95,7 +93,7 @@ export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; op
               heldOut={spark.heldOut}
               steps={job.progress.steps}
               width={width}
-              height={HEIGHT}
+              height={height}
               label={words}
             />
           )}

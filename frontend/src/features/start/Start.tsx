@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { useAccess } from "@/api/access";
 import { datasetsQuery } from "@/api/datasets";
 import { jobListQuery } from "@/api/job-list";
-import { isFinal, type Job, jobQuery } from "@/api/jobs";
+import { isFinal, type Job, type JobStatus, jobQuery } from "@/api/jobs";
 import { countsQuery } from "@/api/project";
 import { rewardsQuery } from "@/api/rewards";
 import { ButtonLink } from "@/components/ButtonLink";
@@ -20,6 +20,8 @@ import { stepsOf } from "./steps";
 
 const NEWEST = 8;
 const LARGE = 2;
+/** Nothing to look at yet: a row in the table says it all. */
+const WAITING: ReadonlySet<JobStatus> = new Set(["validating", "queued", "paused"]);
 
 /** The first screen: the demo and three steps in a new project; what runs and what came last in a used one. */
 export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode }) {
@@ -33,7 +35,7 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
   const newest = jobs.data?.pages[0]?.data;
   const own = newest?.filter((job) => job.id !== counts?.demo_job);
   const demoJob = newest?.find((job) => job.id === counts?.demo_job) ?? demo;
-  const moving = own?.filter((job) => !isFinal(job.status)).slice(0, LARGE) ?? [];
+  const moving = own?.filter(({ status }) => !isFinal(status) && !WAITING.has(status)).slice(0, LARGE) ?? [];
   const ready = newest !== undefined && datasets !== undefined && rewards !== undefined;
 
   const body = () => {
