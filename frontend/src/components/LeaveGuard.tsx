@@ -16,7 +16,12 @@ export function LeaveGuard({ unsaved, what }: Props) {
     withResolver: true,
   });
   return (
-    <Modal opened={status === "blocked"} onClose={() => reset?.()} title="Leave without saving?">
+    <Modal
+      opened={status === "blocked"}
+      onClose={() => reset?.()}
+      title="Leave without saving?"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
       {what} Leaving this page loses them.
       <Group justify="flex-end" mt="md" gap={8}>
         <Button variant="default" onClick={reset} data-autofocus>

@@ -28,7 +28,7 @@ export default function CodeMirror({
   });
 
   useEffect(() => {
-    const attributes: Record<string, string> = { "aria-label": label, spellcheck: "false" };
+    const attributes: Record<string, string> = { "aria-label": label, spellcheck: "false", tabindex: "0" };
     if (describedBy) attributes["aria-describedby"] = describedBy;
     const editor = new EditorView({
       parent: host.current as HTMLElement,

@@ -60,7 +60,16 @@ const theme = EditorView.theme({
     textDecoration: "underline wavy var(--bad)",
     textUnderlineOffset: "3px",
   },
-  ".cm-lint-marker-error": { content: '"!"' },
+  // The package's own marker is a data: image, which the page's content policy refuses.
+  ".cm-lint-marker-error": {
+    content: "normal",
+    width: "9px",
+    height: "9px",
+    margin: "4px 2px",
+    borderRadius: "2px",
+    transform: "rotate(45deg)",
+    background: "var(--bad)",
+  },
   ".cm-gutter-lint": { width: "18px" },
   ".cm-gutter-lint .cm-gutterElement": { padding: "2px 0 0 3px" },
   ".cm-placeholder": { color: "var(--ink3)" },
@@ -69,9 +78,9 @@ const theme = EditorView.theme({
   "&.cm-merge-a .cm-changedLine, .cm-deletedChunk": { backgroundColor: "var(--neg-soft)" },
   "&.cm-merge-b .cm-changedLine, .cm-inlineChangedLine": { backgroundColor: "var(--pos-soft)" },
   "&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText": {
-    background: "color-mix(in srgb, var(--neg) 26%, transparent)",
+    background: "color-mix(in srgb, var(--neg) 14%, transparent)",
   },
-  "&.cm-merge-b .cm-changedText": { background: "color-mix(in srgb, var(--pos) 26%, transparent)" },
+  "&.cm-merge-b .cm-changedText": { background: "color-mix(in srgb, var(--pos) 14%, transparent)" },
   ".cm-deletedChunk": { paddingLeft: "6px" },
   ".cm-deletedChunk .cm-deletedLine, .cm-deletedChunk del": { textDecoration: "none" },
   ".cm-changeGutter": { width: "3px", paddingLeft: "1px" },
@@ -89,7 +98,7 @@ const theme = EditorView.theme({
 const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword, tags.controlKeyword], color: "var(--c4)" },
   { tag: [tags.string, tags.special(tags.string)], color: "var(--c3)" },
-  { tag: [tags.number, tags.bool, tags.null], color: "var(--c2)" },
+  { tag: [tags.number, tags.bool, tags.null], color: "color-mix(in srgb, var(--c2) 80%, var(--ink))" },
   { tag: [tags.function(tags.definition(tags.variableName)), tags.className], color: "var(--c1)" },
   { tag: tags.function(tags.variableName), color: "var(--c1)" },
   { tag: [tags.comment, tags.lineComment], color: "var(--ink3)", fontStyle: "italic" },

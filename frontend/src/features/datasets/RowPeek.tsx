@@ -59,6 +59,7 @@ export function RowPeek({ row, values, heldOut, total, onMove, onClose }: Props)
       size="min(640px, 100vw)"
       title={`Row ${number(at + 1, 6)} of ${number(total, 6)}${heldOut ? " · held out" : ""}`}
       overlayProps={{ backgroundOpacity: 0.15 }}
+      closeButtonProps={{ "aria-label": "Close" }}
       transitionProps={{ duration: 120 }}
     >
       <div className={styles.bar}>

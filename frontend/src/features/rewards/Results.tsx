@@ -77,7 +77,9 @@ export function Results({ run, stale }: { run: Run; stale: boolean }) {
   return (
     <div className={styles.results} data-stale={stale || undefined}>
       <p className={styles.line} role="status">
-        <b>{count(results.length, "completion")} scored</b>
+        <b>
+          {number(values.length, 6)} of {count(results.length, "completion")} scored
+        </b>
         {failed > 0 && <span className={styles.failed}>{count(failed, "failure")}</span>}
         {stale && <span>The source or the completions changed since: run it again.</span>}
       </p>
@@ -138,7 +140,7 @@ export function Results({ run, stale }: { run: Run; stale: boolean }) {
                       )}
                       <Parts parts={result.parts} />
                       {result.reason ?? result.message?.split("\n")[0]}
-                      {result.prints && <span className={styles.part}>prints</span>}
+                      {result.prints && <span className={styles.prints}>prints</span>}
                     </td>
                     <td data-align="right">{took(result.wall_ms)}</td>
                   </tr>

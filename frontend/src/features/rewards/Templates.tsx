@@ -31,6 +31,7 @@ export function Templates({ opened, onClose, columns, onInsert }: Props) {
       position="right"
       size="min(680px, 100vw)"
       title="Start from a template"
+      closeButtonProps={{ "aria-label": "Close" }}
       transitionProps={{ duration: 120 }}
     >
       {templates.isPending && <Loader size="sm" aria-label="Loading" />}
@@ -54,7 +55,7 @@ export function Templates({ opened, onClose, columns, onInsert }: Props) {
               <Button
                 variant="default"
                 onClick={() => onInsert(template)}
-                aria-label={`Use ${template.title}`}
+                aria-label={`Use it: ${template.title}`}
               >
                 Use it
               </Button>
