@@ -22,16 +22,15 @@ async def heads(
     session: AsyncSession, cache: ObjectCache, job_id: str, *, split: Split, step: int | None
 ) -> GroupList:
     """The groups of a step by `prompt_no`, of the newest step by default; none when the step has no completions."""
-    rollouts = list(
-        await session.scalars(
-            select(StepRollouts)
-            .where(StepRollouts.job_id == job_id, StepRollouts.split == split)
-            .order_by(StepRollouts.step)
-        )
+    rollouts = await session.execute(
+        select(StepRollouts.step, StepRollouts.sha256)
+        .where(StepRollouts.job_id == job_id, StepRollouts.split == split)
+        .order_by(StepRollouts.step)
     )
-    steps = [each.step for each in rollouts]
+    tables = {each.step: each.sha256 for each in rollouts}
+    steps = list(tables)
     shown = step if step is not None else (steps[-1] if steps else None)
-    if shown not in steps:
+    if shown is None or shown not in tables:
         return GroupList(step=shown, steps=steps, data=[])
     head = (Row.prompt_no, Row.prompt_hash, Row.row_index)
     rows = await session.execute(
@@ -39,7 +38,7 @@ async def heads(
         .where(Row.job_id == job_id, Row.split == split, Row.step == shown)
         .order_by(Row.prompt_no, Row.sample_no)
     )
-    async with cache.file(rollouts[steps.index(shown)].sha256) as path:
+    async with cache.file(tables[shown]) as path:
         prompts = await anyio.to_thread.run_sync(_prompts, str(path))
     data: list[GroupHead] = []
     for row in rows:

@@ -278,22 +278,33 @@ async def stream(id: str, after: int = 0, last_event_id: str = Header(default=""
     return StreamingResponse(frames(), media_type="text/event-stream")
 
 
-@app.get("/api/v1/jobs/{id}/completions")
-async def completions(id: str, step: int | None = None, split: str = "train", limit: int = 128) -> Any:
+def sampled(id: str, split: str) -> list[int]:
     job = JOBS[id]
-    steps = list(range(1, job.step() + 1)) if split == "train" else job.evaluated()
+    return list(range(1, job.step() + 1)) if split == "train" else job.evaluated()
+
+
+@app.get("/api/v1/jobs/{id}/groups")
+async def groups(id: str, step: int | None = None, split: str = "train") -> Any:
+    steps = sampled(id, split)
     step = steps[-1] if step is None and steps else step
-    if step is None or not steps:
-        return {"object": "list", "data": [], "total": 0, "step": None, "steps": []}
-    data = [row for prompt in range(PROMPTS) for row in group(step, split, prompt)]
-    return {
-        "object": "list",
-        "data": data[:limit],
-        "has_more": len(data) > limit,
-        "total": len(data),
-        "step": step,
-        "steps": steps,
-    }
+    heads = []
+    for rows in (group(step, split, n) for n in range(PROMPTS)) if step in steps else ():
+        head = {key: rows[0][key] for key in ("prompt_no", "prompt_hash", "row_index", "prompt")}
+        heads.append({**head, "rewards": [row["reward"] for row in rows]})
+    return {"object": "list", "data": heads, "step": step, "steps": steps}
+
+
+@app.get("/api/v1/jobs/{id}/groups/{split}/{step}/{prompt_no}")
+async def one_group(id: str, split: str, step: int, prompt_no: int) -> Any:
+    rows = group(step, split, prompt_no)
+    return {**rows[0], "object": "group", "completions": rows, "steps": sampled(id, split)}
+
+
+@app.get("/api/v1/jobs/{id}/completions/search")
+async def search(id: str, q: str = "", split: str = "train", prompt_hash: str | None = None) -> Any:
+    rows = [row for s in sampled(id, split) for n in range(PROMPTS) for row in group(s, split, n)]
+    hits = [row for row in rows if q in row["text"] and prompt_hash in (None, row["prompt_hash"])]
+    return {"object": "list", "data": hits[:1000], "total": len(hits), "counted_to": 10_000}
 
 
 @app.get("/api/v1/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}")
