@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 import jobSpec from "./fixtures/job-spec.json";
 import type { JsonObject } from "./paths";
-import { defaultOf, defaults, type JsonSchema, merge, type Presets, pruned, resolve } from "./spec-schema";
+import {
+  defaultOf,
+  defaults,
+  type JsonSchema,
+  merge,
+  ordered,
+  type Presets,
+  pruned,
+  resolve,
+} from "./spec-schema";
 
 const root = jobSpec as unknown as JsonSchema;
 const plain = defaultOf(root, root) as JsonObject;
@@ -92,4 +101,20 @@ describe("pruned", () => {
   it("keeps what the schema does not know: the server says what is wrong with it", () => {
     expect(prune({ bogus: 1 })).toEqual({ ...GIVEN, bogus: 1 });
   });
+});
+
+it("puts keys of all depths into the schema's order, and keeps every value", () => {
+  const mixed = {
+    bogus: 1,
+    optimizer: { betas: [0.9, 0.95], learning_rate: 1 },
+    rewards: [{ weight: 2, name: "a", type: "python" }],
+    model: "m",
+    algorithm: { loss: { surrogate: { eps_high: 1, type: "ppo_clip" } } },
+  };
+  expect(ordered(root, mixed)).toEqual(mixed);
+  expect(JSON.stringify(ordered(root, mixed))).toBe(
+    '{"model":"m","rewards":[{"type":"python","name":"a","weight":2}],' +
+      '"algorithm":{"loss":{"surrogate":{"type":"ppo_clip","eps_high":1}}},' +
+      '"optimizer":{"learning_rate":1,"betas":[0.9,0.95]},"bogus":1}',
+  );
 });

@@ -136,10 +136,7 @@ function prune(schema: JsonSchema, value: Json, base: Json | undefined, root: Js
   }
   if (node.properties && isObject(value)) {
     const out: Record<string, Json> = {};
-    // In the schema's order, which is the one people know from the reference.
-    const order = Object.keys(node.properties);
-    const place = (key: string) => (order.includes(key) ? order.indexOf(key) : order.length);
-    for (const [key, item] of Object.entries(value).sort(([a], [b]) => place(a) - place(b))) {
+    for (const [key, item] of inOrder(node, value)) {
       const inner = node.properties[key];
       const left = inner ? prune(inner, item, (base as JsonObject | undefined)?.[key], root) : item;
       if (left !== undefined) out[key] = left;
@@ -152,4 +149,31 @@ function prune(schema: JsonSchema, value: Json, base: Json | undefined, root: Js
     return value.map((item) => prune(items, item, undefined, root) ?? item);
   }
   return same(value, base) ? undefined : value;
+}
+
+/** The entries of an object in the schema's order, which is the one people know; what it does not know comes last. */
+function inOrder(node: Node, value: JsonObject): [string, Json][] {
+  const order = Object.keys(node.properties ?? {});
+  const place = (key: string) => (order.includes(key) ? order.indexOf(key) : order.length);
+  return Object.entries(value).sort(([a], [b]) => place(a) - place(b));
+}
+
+/** The same specification with its keys in the schema's order: a database does not keep one. */
+export function ordered(root: JsonSchema, spec: JsonObject): JsonObject {
+  return order(root, spec, root) as JsonObject;
+}
+
+function order(schema: JsonSchema, value: Json, root: JsonSchema): Json {
+  const node = resolve(schema, root);
+  if (Array.isArray(value)) {
+    const { items } = node;
+    return items ? value.map((item) => order(items, item, root)) : value;
+  }
+  if (!isObject(value)) return value;
+  const tagged = variants(node, root);
+  const shape = tagged ? tagged.of[String(value[tagged.tag])] : node;
+  if (!shape?.properties) return value;
+  return Object.fromEntries(
+    inOrder(shape, value).map(([key, item]) => [key, order(shape.properties?.[key] ?? {}, item, root)]),
+  );
 }

@@ -97,7 +97,7 @@ function columns(
             variant={props.trying === one.step ? "light" : "default"}
             size="compact-sm"
             aria-pressed={props.trying === one.step}
-            aria-label={`Try the checkpoint of step ${one.step}`}
+            aria-label={`Try it: step ${one.step}`}
             onClick={() => props.onTry(props.trying === one.step ? undefined : one.step)}
           >
             Try it
@@ -108,7 +108,7 @@ function columns(
             size="compact-sm"
             href={checkpointDownloadUrl(job.id, one.step)}
             download
-            aria-label={`Download the checkpoint of step ${one.step}`}
+            aria-label={`Download step ${one.step}`}
           >
             Download
           </Button>
@@ -136,16 +136,16 @@ function UseIt({ job }: { job: JobDetail }) {
         A download is a <code>.tar.gz</code> with <code>adapter_config.json</code> and{" "}
         <code>adapter_model.safetensors</code>. It fits {job.model} only.
       </p>
-      <Tabs defaultValue={list[0]?.title} variant="default" keepMounted={false}>
+      <Tabs defaultValue={list[0]?.key} variant="default" keepMounted={false}>
         <Tabs.List>
-          {list.map(({ title }) => (
-            <Tabs.Tab key={title} value={title}>
+          {list.map(({ key, title }) => (
+            <Tabs.Tab key={key} value={key}>
               {title}
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        {list.map(({ title, about, text }) => (
-          <Tabs.Panel key={title} value={title} pt="sm">
+        {list.map(({ key, title, about, text }) => (
+          <Tabs.Panel key={key} value={key} pt="sm">
             <div className={styles.guide}>
               <span>{about}</span>
               <CopyButton text={text} size="compact-sm" />

@@ -7,7 +7,7 @@ import { ButtonLink } from "@/components/ButtonLink";
 import { CodeBlock } from "@/components/CodeBlock";
 import { CopyButton } from "@/components/CopyButton";
 import type { JsonObject } from "@/lib/paths";
-import { type JsonSchema, pruned } from "@/lib/spec-schema";
+import { type JsonSchema, ordered, pruned } from "@/lib/spec-schema";
 import { toYaml } from "@/lib/yaml";
 import styles from "./Config.module.css";
 import { flat, type MarkedLine, markedLines } from "./config-lines";
@@ -53,8 +53,9 @@ export function Config({ job }: { job: JobDetail }) {
   const given = job.spec as JsonObject;
   const view: View = chosen === "resolved" && !job.resolved_spec ? "given" : chosen;
   const spec = useMemo(() => {
-    if (view === "resolved") return job.resolved_spec as JsonObject;
-    return view === "different" && basis ? pruned(basis.schema, basis.presets, given) : given;
+    const found = view === "resolved" ? (job.resolved_spec as JsonObject) : given;
+    if (!basis) return found;
+    return view === "different" ? pruned(basis.schema, basis.presets, given) : ordered(basis.schema, found);
   }, [view, basis, given, job.resolved_spec]);
   const lines = useMemo(() => markedLines(spec, given, basis), [spec, given, basis]);
   const text = format === "yaml" ? toYaml(spec) : `${JSON.stringify(spec, null, 2)}\n`;

@@ -38,7 +38,7 @@ const Lines = memo(
         className={styles.block}
         style={{ containIntrinsicHeight: `auto ${block.lines.length * LINE_PX}px` }}
       >
-        {block.first && <h3 className={styles.attempt}>Attempt {block.attempt}</h3>}
+        {block.first && <h2 className={styles.attempt}>Attempt {block.attempt}</h2>}
         {block.lines.map((line) => (
           <Line key={line.seq} line={line} query={query} />
         ))}

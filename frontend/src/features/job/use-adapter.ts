@@ -7,7 +7,7 @@ export function baseName(model: Pick<BaseModel, "id" | "source"> | undefined, id
   return model.source.startsWith("builtin:") ? `path/to/${model.id}` : model.source;
 }
 
-export type Guide = { title: string; about: string; text: string };
+export type Guide = { key: string; title: string; about: string; text: string };
 
 const quoted = (text: string) => (/^[\w./@:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
@@ -15,11 +15,13 @@ const quoted = (text: string) => (/^[\w./@:=-]+$/.test(text) ? text : `'${text.r
 export function guides(base: string, job: string, rank: number): Guide[] {
   return [
     {
+      key: "cli",
       title: "Command line",
       about: "Downloads the finished job's adapter and unpacks it.",
       text: `reinforge adapter download ${job} --to adapter\n`,
     },
     {
+      key: "peft",
       title: "Python (PEFT)",
       about: "The folder is a standard PEFT adapter.",
       text: [
@@ -33,6 +35,7 @@ export function guides(base: string, job: string, rank: number): Guide[] {
       ].join("\n"),
     },
     {
+      key: "vllm",
       title: "vLLM",
       about: "Serves base and adapter side by side; ask for the model tuned.",
       text: `vllm serve ${quoted(base)} --enable-lora --max-lora-rank ${vllmRank(rank)} --lora-modules tuned=adapter\n`,

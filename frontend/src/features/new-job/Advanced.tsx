@@ -55,7 +55,7 @@ export function Advanced({ open, onOpen }: Props) {
             </p>
           )}
           {grouped(found, names).map((group) => (
-            <section key={group.key} className={styles.group} aria-label={group.title}>
+            <section key={group.key} className={styles.group} aria-label={`${group.title}: all fields`}>
               <h3>{group.title}</h3>
               {group.fields.map((one) => {
                 const above = CHOSEN_ABOVE[one.path];

@@ -90,7 +90,7 @@ export function LongField({ field, suggested }: { field: SpecField; suggested: b
               className={styles.reset}
               variant="transparent"
               size="compact-xs"
-              aria-label={`Set ${field.path} back to its default`}
+              aria-label={`Reset ${field.path} to its default`}
               onClick={() => set(field, undefined)}
             >
               Reset

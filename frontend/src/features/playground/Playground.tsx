@@ -11,7 +11,7 @@ import { Conversation } from "./Conversation";
 import { Pickers, type Place } from "./Pickers";
 import styles from "./Playground.module.css";
 import { Settings } from "./Settings";
-import type { Side } from "./talk";
+import { type Side, spoken } from "./talk";
 import { useRows } from "./useRows";
 import { type Sampling, type Seat, useTalk } from "./useTalk";
 
@@ -99,6 +99,9 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
         />
       )}
       <Settings value={sampling} onChange={setSampling} />
+      <p role="status" className="visually-hidden">
+        {spoken(talk.turns.at(-1))}
+      </p>
       <Conversation before={talk.before} turns={talk.turns} names={names} />
       <Composer
         value={text}

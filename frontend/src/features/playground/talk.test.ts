@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SampleEvent } from "@/api/playground";
-import { asked, ending, heard, history, promptOf, type Turn, withSystem } from "./talk";
+import { asked, ending, heard, history, promptOf, spoken, type Turn, withSystem } from "./talk";
 
 const event = (more: Partial<SampleEvent>) => more as SampleEvent;
 
@@ -67,4 +67,12 @@ it("a row is a prompt when its last message is the user's", () => {
 
 it("says how it ended only when that is not the usual", () => {
   expect([ending("stop"), ending("length"), ending(null)]).toEqual(["", "cut at the limit", ""]);
+});
+
+it("is read out once, when both sides have ended", () => {
+  const growing = turn("a", "B1", "A1");
+  const waiting = { ...growing, replies: { ...growing.replies, adapter: asked("step 1") } };
+  expect(spoken(waiting)).toBe("");
+  expect(spoken(growing)).toBe("base said: B1. step 1 said: A1");
+  expect(spoken(undefined)).toBe("");
 });

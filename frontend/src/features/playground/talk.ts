@@ -95,3 +95,15 @@ export function ending(finish: string | null): string {
   if (finish === "length") return "cut at the limit";
   return finish === null || finish === "stop" ? "" : finish;
 }
+
+/** One sentence for those who hear the page, when every side of a turn has ended: never while the text grows. */
+export function spoken(turn: Turn | undefined): string {
+  const replies = Object.values(turn?.replies ?? {});
+  if (replies.some(({ state }) => state === "waiting" || state === "writing")) return "";
+  return replies
+    .map(
+      ({ by, state, text, error }) =>
+        `${by} ${state === "failed" ? `failed: ${error?.message}` : `said: ${text}`}`,
+    )
+    .join(". ");
+}
