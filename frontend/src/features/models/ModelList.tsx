@@ -70,7 +70,7 @@ export function ModelList({ show, onShow }: Props) {
     </GatedButton>
   );
   return (
-    <Page title="Models" actions={add}>
+    <Page title="Models" actions={rows?.length !== 0 && add}>
       {models.isError && !rows ? (
         <Failure
           title="Models could not be loaded"

@@ -14,8 +14,8 @@ export function NoWorker() {
       title="No worker online"
       more={<CopyField label="Command that starts a worker" text={command} />}
     >
-      Jobs wait in the queue. <code>reinforge up</code> starts one beside the server; on another machine run
-      this with <code>REINFORGE_URL</code> and the worker token set.
+      Jobs wait in the queue until one is there. <code>reinforge up</code> runs one beside the server; another
+      machine joins with the server's worker token:
     </Notice>
   );
 }
