@@ -82,15 +82,24 @@ function alone(column: readonly (number | null | undefined)[], from: number, to:
   return measured === 1;
 }
 
+/** `auto` is off everywhere: the value axis is told its range, so that uPlot need not search a million points again. */
 function series(column: Column, panel: string): uPlot.Series {
   const { role, label, dash, sparse } = column;
   const stroke = token(column.color);
   if (role === "ghost") {
-    return { label, stroke: faint(stroke, 0.3), width: 1, spanGaps: false, points: { show: false } };
+    return {
+      label,
+      auto: false,
+      stroke: faint(stroke, 0.3),
+      width: 1,
+      spanGaps: false,
+      points: { show: false },
+    };
   }
-  if (role !== "line") return { label, points: { show: false } };
+  if (role !== "line") return { label, auto: false, points: { show: false } };
   return {
     label,
+    auto: false,
     stroke,
     width: sparse ? 1.4 : 1.75,
     dash: sparse ? [4, 3] : dash ? [6, 3] : [],

@@ -17,6 +17,8 @@ export function smooth(
   let sum = 0;
   let total = 0;
   let last: number | undefined;
+  let gap = 0;
+  let fade = 1;
   for (let i = 0; i < values.length; i += 1) {
     const value = values[i];
     if (value === null || value === undefined) {
@@ -24,7 +26,11 @@ export function smooth(
       continue;
     }
     const x = xs[i] as number;
-    const fade = last === undefined ? 0 : kept ** ((x - last) / unit);
+    // Points mostly stand equally far apart: a power is only taken where the distance changes.
+    if (last !== undefined && x - last !== gap) {
+      gap = x - last;
+      fade = kept ** (gap / unit);
+    }
     sum = sum * fade + value;
     total = total * fade + 1;
     last = x;
