@@ -31,7 +31,8 @@ router = APIRouter(prefix="/api/v1", tags=["rewards"], route_class=StrictRoute)
 
 async def _detail(session: AsyncSession, reward: Reward) -> RewardDetail:
     revisions = [RewardRevision.model_validate(each) for each in await service.revisions(session, reward)]
-    return RewardDetail(**RewardSummary.model_validate(reward).model_dump(), revisions=revisions)
+    (summary,) = await service.summaries(session, [reward])
+    return RewardDetail(**summary.model_dump(), revisions=revisions)
 
 
 @router.post("/rewards", status_code=201, operation_id="createReward", response_model=RewardDetail)
@@ -51,8 +52,7 @@ async def list_rewards(
     """Newest first."""
     found, more = await service.page(session, who.project_id, limit=limit, after=after)
     cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    data = [RewardSummary.model_validate(each) for each in found]
-    return Page(data=data, has_more=more, next_cursor=cursor)
+    return Page(data=await service.summaries(session, found), has_more=more, next_cursor=cursor)
 
 
 @router.get("/rewards/{id}", operation_id="getReward")

@@ -1,10 +1,12 @@
 """Queries about rewards."""
 
-from sqlalchemy import select
+from collections.abc import Sequence
+
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import cut, newest_first
-from backend.models import Reward, RewardRevision
+from backend.models import JobReward, Reward, RewardRevision
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Reward | None:
@@ -39,3 +41,11 @@ async def page(
     query = select(Reward).where(Reward.project_id == project_id)
     query = newest_first(query, Reward.created_at, Reward.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
+
+
+async def count_jobs(session: AsyncSession, ids: Sequence[str]) -> dict[str, int]:
+    """How many jobs score with each reward; a job that names one twice counts once."""
+    query = select(JobReward.reward_id, func.count(JobReward.job_id.distinct())).where(
+        JobReward.reward_id.in_(ids)
+    )
+    return {str(row[0]): row[1] for row in await session.execute(query.group_by(JobReward.reward_id))}

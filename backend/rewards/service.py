@@ -16,13 +16,11 @@ from backend.models import Reward, RewardRevision, now
 from backend.rewards import repository
 from reinforge.errors import InvalidInput, NotFound, Unavailable
 from reinforge.schemas.jobs import RewardResult
-from reinforge.schemas.resources import RewardCreate, RewardTest, RewardTestResult
+from reinforge.schemas.resources import RewardCreate, RewardSummary, RewardTest, RewardTestResult
 from reinforge.schemas.rewards import RewardCheckResult, RewardEntry, RewardProblem
 
 VALIDATE_SECONDS = 20.0
-_SPELLINGS = (
-    "Define grade(sample, item), reward_fn(prompt, completion, example) or f(prompts, completions, **columns)."
-)
+_SPELLINGS = "Define grade(sample, item), reward_fn(prompt, completion, example) or f(prompts, completions, **columns)."
 _AT_A_LINE = "Mend that line; `POST /api/v1/rewards/check` tells whether the source loads."
 _SCORE_MARGIN_SECONDS = 15.0
 _SCORE_SECONDS = 120.0
@@ -195,6 +193,13 @@ async def revise(
 async def revisions(session: AsyncSession, reward: Reward) -> list[RewardRevision]:
     """Newest first."""
     return await repository.revisions(session, reward.id)
+
+
+async def summaries(session: AsyncSession, rewards: list[Reward]) -> list[RewardSummary]:
+    """Rewards as the API lists them."""
+    jobs = await repository.count_jobs(session, [reward.id for reward in rewards])
+    shown = [RewardSummary.model_validate(reward) for reward in rewards]
+    return [each.model_copy(update={"jobs": jobs.get(each.id, 0)}) for each in shown]
 
 
 async def page(

@@ -68,6 +68,8 @@ class RewardSummary(Response):
     granularity: str
     created_at: Timestamp
     updated_at: Timestamp
+    jobs: int = 0
+    """Jobs that used it, whichever revision."""
 
 
 class RewardDetail(RewardSummary):

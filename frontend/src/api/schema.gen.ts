@@ -244,7 +244,7 @@ export interface paths {
         put?: never;
         /**
          * Start Demo
-         * @description Create the demo's dataset, reward and job, or return the one that is there already.
+         * @description Create the demo's dataset, reward and job; or return (200) the unfinished or succeeded one that is there.
          */
         post: operations["startDemo"];
         delete?: never;
@@ -3629,6 +3629,11 @@ export interface components {
              * Format: date-time
              */
             updated_at: string;
+            /**
+             * Jobs
+             * @default 0
+             */
+            jobs?: number;
             /** Revisions */
             revisions: components["schemas"]["RewardRevision"][];
         };
@@ -3760,6 +3765,11 @@ export interface components {
              * Format: date-time
              */
             updated_at: string;
+            /**
+             * Jobs
+             * @default 0
+             */
+            jobs?: number;
         };
         /**
          * RewardTemplate

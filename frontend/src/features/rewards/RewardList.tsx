@@ -27,6 +27,7 @@ const COLUMNS: Column<RewardSummary>[] = [
   { head: "Revision", align: "right", cell: (one) => one.revision },
   { head: "Function", cell: (one) => (one.entry ? <code>{one.entry}</code> : <code>grade</code>) },
   { head: "Scores", cell: (one) => atOnce(one.granularity) },
+  { head: "Jobs", align: "right", cell: (one) => one.jobs ?? 0 },
   { head: "Saved", align: "right", cell: (one) => ago(one.updated_at) },
 ];
 
