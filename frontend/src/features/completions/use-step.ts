@@ -12,12 +12,10 @@ export function useStep(job: string, live: boolean, { split, step }: Pick<Place,
   const newest = useQuery({ ...groupsQuery(job, split), enabled: live && step !== undefined });
   const known = newest.data ?? asked.data;
   const steps = useMemo(() => known?.steps ?? [], [known]);
-  const gone =
-    step !== undefined &&
-    asked.data !== undefined &&
-    !asked.isPlaceholderData &&
-    indexOfStep(steps, step) < 0;
-  const instead = gone ? nearest(steps, step) : undefined;
+  // Told by the answer about this very step: what is known of the newest may be older than it.
+  const told = asked.isPlaceholderData ? undefined : asked.data?.steps;
+  const gone = step !== undefined && told !== undefined && indexOfStep(told, step) < 0;
+  const instead = gone ? nearest(told, step) : undefined;
   const list = useQuery(groupsQuery(job, split, instead ?? step));
   const page = list.data;
   const groups = useMemo(() => (page?.data ?? []).map(judge), [page]);
