@@ -1,8 +1,6 @@
-import { getRouteApi, useLocation, useNavigate } from "@tanstack/react-router";
-import { NewReward, type OpenedFile } from "@/features/rewards/NewReward";
-import type { RewardPlace } from "@/features/rewards/place";
+import { useNavigate } from "@tanstack/react-router";
+import type { OpenedFile } from "@/features/rewards/NewReward";
 import { RewardList } from "@/features/rewards/RewardList";
-import { RewardPage } from "@/features/rewards/RewardPage";
 
 declare module "@tanstack/react-router" {
   interface HistoryState {
@@ -16,38 +14,4 @@ export function RewardsRoute() {
   return (
     <RewardList onFile={(file) => void navigate({ to: "/rewards/new", state: { openedReward: file } })} />
   );
-}
-
-const fresh = getRouteApi("/signed-in/rewards/new");
-
-export function NewRewardRoute() {
-  const place = fresh.useSearch();
-  const opened = useLocation({ select: ({ state }) => state.openedReward });
-  const navigate = useNavigate({ from: "/rewards/new" });
-  const onPlace = ({ dataset, rows }: Partial<RewardPlace>) =>
-    void navigate({
-      search: (old) => ({ dataset: dataset ?? old.dataset, rows: rows ?? old.rows }),
-      state: (old) => old,
-      replace: true,
-      resetScroll: false,
-    });
-  const onCreated = (id: string) =>
-    void navigate({
-      to: "/rewards/$id",
-      params: { id },
-      search: { dataset: place.dataset, rows: place.rows },
-      ignoreBlocker: true,
-    });
-  return <NewReward opened={opened} place={place} onPlace={onPlace} onCreated={onCreated} />;
-}
-
-const one = getRouteApi("/signed-in/rewards/$id");
-
-export function RewardRoute() {
-  const { id } = one.useParams();
-  const place = one.useSearch();
-  const navigate = useNavigate({ from: "/rewards/$id" });
-  const onPlace = (change: Partial<RewardPlace>) =>
-    void navigate({ search: (old) => ({ ...old, ...change }), replace: true, resetScroll: false });
-  return <RewardPage key={id} id={id} place={place} onPlace={onPlace} />;
 }

@@ -126,7 +126,7 @@ const dataset = createRoute({
     held: whole(search.held),
     model: text(search.model),
   }),
-  component: lazyRouteComponent(() => import("./datasets"), "DatasetRoute"),
+  component: lazyRouteComponent(() => import("./dataset"), "DatasetRoute"),
 });
 
 const rewards = createRoute({
@@ -142,7 +142,7 @@ const newReward = createRoute({
     dataset: text(search.dataset),
     rows: text(search.rows),
   }),
-  component: lazyRouteComponent(() => import("./rewards"), "NewRewardRoute"),
+  component: lazyRouteComponent(() => import("./reward"), "NewRewardRoute"),
 });
 
 const reward = createRoute({
@@ -155,7 +155,7 @@ const reward = createRoute({
     dataset: text(search.dataset),
     rows: text(search.rows),
   }),
-  component: lazyRouteComponent(() => import("./rewards"), "RewardRoute"),
+  component: lazyRouteComponent(() => import("./reward"), "RewardRoute"),
 });
 
 const models = createRoute({

@@ -2,7 +2,7 @@ import { Button, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { useAccess } from "@/api/access";
 import { contentAddress, type Dataset, datasetQuery, useDeleteDataset } from "@/api/datasets";
 import { jobsUsingQuery } from "@/api/usage";
@@ -17,9 +17,10 @@ import { Page, Tag } from "@/components/Page";
 import { TabNav } from "@/components/TabNav";
 import { ago, bytes, count } from "@/lib/format";
 import styles from "./DatasetPage.module.css";
-import { PromptsTab } from "./PromptsTab";
 import type { DatasetPlace, OnPlace } from "./place";
 import { RowsTab } from "./RowsTab";
+
+const PromptsTab = lazy(() => import("./PromptsTab"));
 
 type ActionsProps = { dataset: Dataset; refusal: string | null; onDeleted: () => void };
 
@@ -164,7 +165,9 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
             )}
             {place.tab === "jobs" && <JobsTab id={id} />}
             {place.tab === "prompts" && dataset && (
-              <PromptsTab dataset={dataset} refusal={refusal} place={place} onPlace={onPlace} />
+              <Suspense fallback={<div className={styles.waiting} aria-busy="true" />}>
+                <PromptsTab dataset={dataset} refusal={refusal} place={place} onPlace={onPlace} />
+              </Suspense>
             )}
             {place.tab === undefined && <RowsTab id={id} dataset={dataset} place={place} onPlace={onPlace} />}
           </div>

@@ -21,7 +21,7 @@ const MAX_ROWS = 2000;
 type Props = { dataset: Dataset; refusal: string | null; place: DatasetPlace; onPlace: OnPlace };
 
 /** Which columns play which part, with the prompts that come of it as the base model reads them. */
-export function PromptsTab({ dataset, refusal, place, onPlace }: Props) {
+export default function PromptsTab({ dataset, refusal, place, onPlace }: Props) {
   const columns = useMemo(() => columnsOf(dataset), [dataset]);
   const stored = draftOf(dataset.prompt_view ?? {}, columns);
   const [draft, setDraft] = useState(stored);

@@ -1,0 +1,38 @@
+import { getRouteApi, useLocation, useNavigate } from "@tanstack/react-router";
+import { NewReward } from "@/features/rewards/NewReward";
+import type { RewardPlace } from "@/features/rewards/place";
+import { RewardPage } from "@/features/rewards/RewardPage";
+
+const fresh = getRouteApi("/signed-in/rewards/new");
+
+export function NewRewardRoute() {
+  const place = fresh.useSearch();
+  const opened = useLocation({ select: ({ state }) => state.openedReward });
+  const navigate = useNavigate({ from: "/rewards/new" });
+  const onPlace = ({ dataset, rows }: Partial<RewardPlace>) =>
+    void navigate({
+      search: (old) => ({ dataset: dataset ?? old.dataset, rows: rows ?? old.rows }),
+      state: (old) => old,
+      replace: true,
+      resetScroll: false,
+    });
+  const onCreated = (id: string) =>
+    void navigate({
+      to: "/rewards/$id",
+      params: { id },
+      search: { dataset: place.dataset, rows: place.rows },
+      ignoreBlocker: true,
+    });
+  return <NewReward opened={opened} place={place} onPlace={onPlace} onCreated={onCreated} />;
+}
+
+const one = getRouteApi("/signed-in/rewards/$id");
+
+export function RewardRoute() {
+  const { id } = one.useParams();
+  const place = one.useSearch();
+  const navigate = useNavigate({ from: "/rewards/$id" });
+  const onPlace = (change: Partial<RewardPlace>) =>
+    void navigate({ search: (old) => ({ ...old, ...change }), replace: true, resetScroll: false });
+  return <RewardPage key={id} id={id} place={place} onPlace={onPlace} />;
+}
