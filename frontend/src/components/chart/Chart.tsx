@@ -87,6 +87,8 @@ export function Chart(props: Props) {
       : axis.kind === "step"
         ? `step ${step}`
         : `${axis.say(place)} · step ${step}`;
+  /** A small chart has no room for both. */
+  const head = height < SMALL && place !== undefined ? axis.say(place) : where;
   const spoken = useThrottledValue(
     where && focused
       ? `${where}: ${seen.flatMap((mark) => (mark.value ? [`${mark.label} ${mark.value}`] : [])).join(", ")}`
@@ -117,6 +119,7 @@ export function Chart(props: Props) {
         color: color(mark),
         dashed: mark.kind === "dash",
         marker: mark.kind === "sparse",
+        surface: mark.kind === "band" || mark.kind === "span",
       }));
     toPicture({ plot, title, unit, summary, legend }).toBlob((blob) => blob && save(blob, `${name}.png`));
   };
@@ -128,7 +131,7 @@ export function Chart(props: Props) {
     <figure className={styles.figure} ref={figure}>
       <figcaption className={styles.caption}>
         <h3 title={props.meaning}>{title}</h3>
-        <span className={styles.unit}>{where ?? (log ? `${unit}, log` : unit)}</span>
+        <span className={styles.unit}>{head ?? (log ? `${unit}, log` : unit)}</span>
         <Tools
           title={title}
           asTable={asTable}

@@ -57,7 +57,7 @@ type Picture = {
   title: string;
   unit: string;
   summary: string;
-  legend: readonly { label: string; color: string; dashed: boolean; marker: boolean }[];
+  legend: readonly { label: string; color: string; dashed: boolean; marker: boolean; surface: boolean }[];
 };
 
 const FAMILY = '"Inter Variable", system-ui, sans-serif';
@@ -89,9 +89,9 @@ export function toPicture({ plot, title, unit, summary, legend }: Picture): HTML
   write(unit, width - AIR, 24, "400 12.5px", token("ink3"));
   ctx.textAlign = "left";
   let x = AIR;
-  for (const { label, color, dashed, marker } of legend) {
-    ctx.strokeStyle = color;
-    ctx.lineWidth = 2;
+  for (const { label, color, dashed, marker, surface } of legend) {
+    ctx.strokeStyle = surface ? `color-mix(in srgb, ${color} 22%, transparent)` : color;
+    ctx.lineWidth = surface ? 9 : 2;
     ctx.setLineDash(dashed ? [5, 3] : []);
     ctx.beginPath();
     if (marker) ctx.arc(x + 6, 40, 4, 0, 2 * Math.PI);

@@ -28,7 +28,9 @@ type KlSpec = { algorithm?: { loss?: { kl?: { beta?: number } } } };
 const BIG_HEIGHT = 190;
 const SMALL_HEIGHT = 120;
 /** What a large chart's dialog needs beside the plot. */
-const AROUND_LARGE = 210;
+const AROUND_LARGE = 220;
+/** The dialog's share of the screen. */
+const LARGE_SHARE = 0.9;
 
 /** Whether it trains, in words; then the curves: the big three, then small multiples of everything that is measured. */
 export function Overview({ job, series, view, onView, onPick }: Props) {
@@ -93,7 +95,7 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
           size="min(1480px, 96vw)"
           title={large ? `${large.title} of ${job.name}` : ""}
         >
-          {large && draw(large, Math.max(220, screen - AROUND_LARGE), true)}
+          {large && draw(large, Math.max(220, screen * LARGE_SHARE - AROUND_LARGE), true)}
         </Modal>
       </ChartSpaceProvider>
     </>
