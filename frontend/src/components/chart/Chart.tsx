@@ -12,7 +12,9 @@ import { useChartSpace } from "./space";
 import { Tools } from "./Tools";
 import { useNear } from "./use-near";
 
-const Plot = lazy(() => import("./Plot"));
+/** Fetched beside the data, not after them. */
+const plot = import("./Plot");
+const Plot = lazy(() => plot);
 
 type Props = {
   title: string;
