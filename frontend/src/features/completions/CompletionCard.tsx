@@ -85,7 +85,7 @@ export function CompletionCard({ job, row, place, words, open, go, onOpen }: Pro
         <span title={count(row.length, "token")}>{count(row.length, "tok", "tok")}</span>
         {truncated ? (
           <span className={styles.truncated} title="The completion reached the token limit before it ended">
-            <span aria-hidden="true">✂ </span>truncated
+            truncated
           </span>
         ) : (
           <span>{FINISH[row.finish_reason] ?? row.finish_reason}</span>

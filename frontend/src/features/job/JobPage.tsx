@@ -70,8 +70,8 @@ function Tabs({ id, tab }: { id: string; tab: Tab }) {
           to="/jobs/$id"
           params={{ id }}
           search={(old) => ({ ...old, tab: name })}
-          aria-current={name === tab ? "page" : undefined}
-          activeProps={{ "aria-current": name === tab ? "page" : undefined }}
+          // Without this the tab without a name would count as open on every tab.
+          activeOptions={{ includeSearch: true, explicitUndefined: true }}
         >
           {label}
         </Link>
