@@ -1,56 +1,20 @@
 import { Button, SegmentedControl, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { memo, useDeferredValue, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { type LogEntry, logsQuery } from "@/api/jobs";
+import { useDeferredValue, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { logsQuery } from "@/api/jobs";
 import { CopyButton } from "@/components/CopyButton";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { SkeletonCard } from "@/components/Skeleton";
 import { count } from "@/lib/format";
+import { LogBlock } from "./LogBlock";
 import styles from "./Logs.module.css";
-import { asText, type Block, blocks, clock, type Level, pieces, select } from "./log-lines";
+import { asText, blocks, type Level, select } from "./log-lines";
 
-/** Lines that are laid out, or skipped while out of view, as one. */
+/** Lines that are drawn, or stood in for while out of view, as one. */
 const BLOCK = 100;
-const LINE_PX = 20;
 const NEAR_END_PX = 40;
-
-function Line({ line, query }: { line: LogEntry; query: string }) {
-  return (
-    <div className={styles.line} data-level={line.level}>
-      <time dateTime={new Date(line.ts * 1000).toISOString()}>{clock(line.ts)}</time>
-      <span>{line.level}</span>
-      <div dir="auto">
-        {pieces(line.message, query).map((piece, i) =>
-          // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a fixed text have no other name
-          i % 2 === 1 ? <mark key={i}>{piece}</mark> : piece,
-        )}
-      </div>
-    </div>
-  );
-}
-
-/** Only the last block changes while a log grows. */
-const Lines = memo(
-  function Lines({ block, query }: { block: Block; query: string }) {
-    return (
-      <div
-        className={styles.block}
-        style={{ containIntrinsicHeight: `auto ${block.lines.length * LINE_PX}px` }}
-      >
-        {block.first && <h2 className={styles.attempt}>Attempt {block.attempt}</h2>}
-        {block.lines.map((line) => (
-          <Line key={line.seq} line={line} query={query} />
-        ))}
-      </div>
-    );
-  },
-  (a, b) =>
-    a.query === b.query &&
-    a.block.first === b.block.first &&
-    a.block.lines.length === b.block.lines.length &&
-    a.block.lines.at(-1)?.seq === b.block.lines.at(-1)?.seq,
-);
+const SETTLING_FRAMES = 8;
 
 function saveAs(name: string, text: string) {
   const url = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
@@ -71,18 +35,21 @@ export function Logs({ id }: { id: string }) {
   const parts = useMemo(() => blocks(shown, BLOCK), [shown]);
   const last = shown.at(-1)?.seq;
 
-  const toEnd = () => {
-    const element = box.current;
-    if (element) element.scrollTop = element.scrollHeight;
-  };
+  const top = useRef(0);
+
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new last line is what moves the end
   useLayoutEffect(() => {
     if (!follow) return;
-    toEnd();
-    // Blocks that come into view get their true height only then: once more after they have.
-    const frame = requestAnimationFrame(toEnd);
+    // Blocks get their true height only when they are drawn, which moves the end once more.
+    let frame = 0;
+    const settle = (left: number) => {
+      const element = box.current;
+      if (element) element.scrollTop = element.scrollHeight;
+      if (left > 0) frame = requestAnimationFrame(() => settle(left - 1));
+    };
+    settle(SETTLING_FRAMES);
     return () => cancelAnimationFrame(frame);
-  }, [follow, last]);
+  }, [follow, last, parts.length]);
 
   if (logs.isError && !all) {
     return (
@@ -100,7 +67,12 @@ export function Logs({ id }: { id: string }) {
   }
   const onScroll = () => {
     const element = box.current;
-    if (element) setFollow(element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX);
+    if (!element) return;
+    const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX;
+    // Only a reader scrolls up; an end that moved away by itself is followed.
+    if (atEnd) setFollow(true);
+    else if (element.scrollTop < top.current - 1) setFollow(false);
+    top.current = element.scrollTop;
   };
   return (
     <div className={styles.frame}>
@@ -138,7 +110,7 @@ export function Logs({ id }: { id: string }) {
       <div className={styles.holder}>
         <section ref={box} className={styles.log} aria-label="Log" tabIndex={0} onScroll={onScroll}>
           {parts.map((block) => (
-            <Lines key={block.key} block={block} query={wanted} />
+            <LogBlock key={block.key} block={block} query={wanted} box={box} />
           ))}
           {shown.length === 0 && <p className={styles.none}>No line matches.</p>}
         </section>

@@ -3,7 +3,7 @@ import { type FormEvent, useEffect, useState } from "react";
 import { useAddModel } from "@/api/models";
 import { Failure } from "@/components/Failure";
 import { duration } from "@/lib/format";
-import { idFrom } from "./id-from";
+import { idFrom } from "@/lib/model-id";
 import styles from "./Models.module.css";
 
 /** Seconds since `running` became true. */

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { ApiError } from "@/api/client";
 import { type BaseModel, useAddModel } from "@/api/models";
 import { Failure } from "@/components/Failure";
-import { modelId } from "./model-source";
+import { idFrom } from "@/lib/model-id";
 import styles from "./NewJob.module.css";
 
 type Props = { onAdded: (model: BaseModel) => void; onCancel: () => void };
@@ -13,7 +13,7 @@ export function AddModel({ onAdded, onCancel }: Props) {
   const [source, setSource] = useState("");
   const [typed, setTyped] = useState<string | null>(null);
   const add = useAddModel();
-  const id = typed ?? modelId(source);
+  const id = typed ?? idFrom(source);
   const param = add.error instanceof ApiError ? add.error.param : null;
   const submit = () => add.mutate({ id: id.trim(), source: source.trim() }, { onSuccess: onAdded });
   return (

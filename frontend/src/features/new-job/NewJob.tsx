@@ -53,12 +53,16 @@ export function NewJob({ ids, from, onIds, onFrom, onCreated }: Props) {
   );
   return (
     <Page title="New job" crumbs={CRUMBS} meta={meta} actions={actions}>
-      {refusal && (
-        <Notice tone="info" title="Read only">
-          {refusal}
-        </Notice>
+      {(refusal || fromError) && (
+        <div className={styles.notes}>
+          {refusal && (
+            <Notice tone="info" title="Read only">
+              {refusal}
+            </Notice>
+          )}
+          {fromError && <Failure title="The job to start from could not be loaded" error={fromError} />}
+        </div>
       )}
-      {fromError && <Failure title="The job to start from could not be loaded" error={fromError} />}
       {form.isError && !basis && (
         <Failure title="The form could not be loaded" error={form.error} retry={() => void form.refetch()} />
       )}

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Field } from "@/lib/spec-fields";
 import { grouped, search } from "./advanced";
-import { modelId } from "./model-source";
 import { summaryLines } from "./summary-lines";
 import { fromLines, parseNumber, shown, toLines } from "./values";
 
@@ -53,12 +52,6 @@ describe("Advanced", () => {
     expect(groups[0]?.fields.map((one) => one.path)).toEqual(["model", "seed"]);
   });
 });
-
-it.each([
-  ["/models/Qwen3-0.6B/", "qwen3-0.6b"],
-  ["hub:Qwen/Qwen3-0.6B@main", "qwen3-0.6b"],
-  ["  ", ""],
-])("names the model from %s", (source, id) => expect(modelId(source)).toBe(id));
 
 describe("summaryLines", () => {
   const given = { rows: 512, steps: 60, prompts: 16, completions: 8 };

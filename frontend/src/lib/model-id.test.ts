@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { idFrom } from "./id-from";
+import { idFrom } from "./model-id";
 
 it.each([
   ["hub:Qwen/Qwen3-0.6B@main", "qwen3-0.6b"],
