@@ -3,7 +3,7 @@ import { useMemo } from "react";
 import { count } from "@/lib/format";
 import { lastStep, type SeriesMap } from "./series";
 import styles from "./TrainingCheck.module.css";
-import { checkTraining, type Observation, type Tone } from "./training-check";
+import { checkTraining, type Observation, type Tone, type Verdict } from "./training-check";
 
 type Props = { series: SeriesMap; onPick: (step: number) => void };
 
@@ -36,11 +36,18 @@ const FINE: Observation = {
   title: "Nothing needs attention",
   evidence: "Rewards work, completions end by themselves, and their groups differ enough to learn from.",
 };
-const WAITING: Observation = {
+const SOUND: Observation = {
   ...FINE,
   title: "Nothing wrong so far",
   evidence: "The first steps look sound.",
 };
+const WAITING: Observation = {
+  id: "waiting",
+  tone: "note",
+  title: "Waiting for a step",
+  evidence: "Each step adds a point to every curve; after the first ones this says what they mean.",
+};
+const CALM: Partial<Record<Verdict, Observation>> = { nothing: WAITING, early: SOUND };
 
 /**
  * Is it training? The answer, the one thing that matters most, and the rest on demand. One place for each, so that
@@ -52,7 +59,7 @@ export function TrainingCheck({ series, onPick }: Props) {
   const onRead = step > 0 ? () => onPick(step) : undefined;
   const [top, ...others] = check.observations;
   const urgent = top && (top.tone === "act" || top.tone === "watch");
-  const first = urgent ? top : check.verdict === "early" ? WAITING : FINE;
+  const first = urgent ? top : (CALM[check.verdict] ?? FINE);
   const rest = urgent ? others : check.observations;
   return (
     <section className={styles.panel} aria-label="Is it training?">

@@ -47,6 +47,7 @@ describe("checkTraining", () => {
   it("always explains the loss, last", () => {
     expect(ids(job(HEALTHY)).at(-1)).toBe("loss");
     expect(ids(seriesMap(undefined))).toEqual(["loss"]);
+    expect(checkTraining(seriesMap(undefined)).verdict).toBe("nothing");
   });
 
   it("does not judge the first steps, but names what is already broken", () => {

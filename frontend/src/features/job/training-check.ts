@@ -15,7 +15,7 @@ export type Observation = {
   advice?: string;
 };
 
-export type Verdict = "early" | "yes" | "unsure" | "no" | "stuck";
+export type Verdict = "nothing" | "early" | "yes" | "unsure" | "no" | "stuck";
 export type Check = { verdict: Verdict; headline: string; observations: Observation[] };
 
 /** Fewer steps say nothing. */
@@ -242,6 +242,7 @@ function judge(at: Curves, held: HeldOut | null, found: readonly Observation[]):
   const curve = at("reward/mean");
   const trend = trendOf(curve);
   const had = (id: string) => found.some((one) => one.id === id);
+  if (curve.length === 0) return ["nothing", "Nothing is measured yet."];
   if (curve.length < ENOUGH_STEPS || !trend) {
     return ["early", `Too early to say: the first ${ENOUGH_STEPS} steps decide nothing.`];
   }
