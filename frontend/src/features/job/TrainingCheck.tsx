@@ -74,7 +74,7 @@ export function TrainingCheck({ series, onPick }: Props) {
           <summary>
             {rest.length === 1
               ? "Why the loss says nothing"
-              : `${count(rest.length, "more observation")}, and why the loss says nothing`}
+              : `${count(rest.length - 1, "more observation")}, and why the loss says nothing`}
           </summary>
           <ul className={styles.list}>
             {rest.map((one) => (
