@@ -61,10 +61,18 @@ function columns(
   const values = [base, ...rows.map((one) => one.held_out_reward)].filter((one) => one !== null);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   return [
-    { head: "Step", align: "right", cell: (one) => one.step },
-    { head: "Held-out reward", align: "right", cell: (one) => <b>{reward(one.held_out_reward)}</b> },
+    {
+      head: "Step",
+      cell: (one) => (
+        <>
+          {one.step} <Marks one={one} />
+        </>
+      ),
+    },
+    { head: "Held-out", align: "right", cell: (one) => <b>{reward(one.held_out_reward)}</b> },
     {
       head: base === null ? "Change" : `Over base ${reward(base)}`,
+      hide: "narrow",
       cell: (one) =>
         one.held_out_reward !== null && base !== null ? (
           <Change
@@ -79,12 +87,12 @@ function columns(
     {
       head: "Base to checkpoint",
       hide: "medium",
+      last: true,
       cell: (one) =>
         one.held_out_reward !== null && (
           <Dots value={one.held_out_reward} base={base} low={low} high={high} />
         ),
     },
-    { head: "Kept as", last: true, cell: (one) => <Marks one={one} /> },
     { head: "Size", hide: "narrow", align: "right", cell: (one) => bytes(one.bytes) },
     { head: "Saved", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
     {
