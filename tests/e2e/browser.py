@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import ConsoleMessage, Page, sync_playwright
 
 from tests.e2e.conftest import ROOT
 
@@ -36,6 +36,12 @@ def chromium() -> str:
     return found
 
 
+def _faults(message: ConsoleMessage) -> list[str]:
+    """Errors that the page's own code logged; an answer that is not 2xx is not one of them."""
+    faulty = message.type == "error" and not message.text.startswith("Failed to load resource")
+    return [message.text] if faulty else []
+
+
 @contextmanager
 def browser_page(width: int = 1440, height: int = 1200) -> Iterator[Page]:
     """A page in a fresh profile; fails at the end if the page logged an error."""
@@ -44,6 +50,7 @@ def browser_page(width: int = 1440, height: int = 1200) -> Iterator[Page]:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         page = browser.new_page(viewport={"width": width, "height": height}, locale="en-US")
         page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.extend(_faults(message)))
         yield page
         browser.close()
     assert errors == []
