@@ -97,7 +97,7 @@ const theme = EditorView.theme({
 
 const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword, tags.controlKeyword], color: "var(--c4)" },
-  { tag: [tags.string, tags.special(tags.string)], color: "var(--c3)" },
+  { tag: [tags.string, tags.special(tags.string)], color: "color-mix(in srgb, var(--c3) 85%, var(--ink))" },
   { tag: [tags.number, tags.bool, tags.null], color: "color-mix(in srgb, var(--c2) 80%, var(--ink))" },
   { tag: [tags.function(tags.definition(tags.variableName)), tags.className], color: "var(--c1)" },
   { tag: tags.function(tags.variableName), color: "var(--c1)" },

@@ -53,6 +53,7 @@ export function UploadPanel({ refusal, onDone }: { refusal: string | null; onDon
       <Dropzone.FullScreen
         active={!busy}
         multiple={false}
+        activateOnKeyboard={false}
         onDrop={([file]) => file && void start(file)}
         aria-label="Drop the file anywhere"
       >

@@ -79,7 +79,7 @@ export function Bench({ source, entry, granularity, bench, dataset, place, onPla
       {bench.error && <Failure title="The rows could not be loaded" error={bench.error} />}
       <CaseList cases={bench.cases} change={bench.change} />
       {bench.loading && <div className={styles.loading} aria-busy="true" />}
-      <SampleBar cases={bench.cases} change={bench.change} />
+      {!refusal && <SampleBar cases={bench.cases} change={bench.change} />}
       <div className={styles.run}>
         <GatedButton
           refusal={blocked}

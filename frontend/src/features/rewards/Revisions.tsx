@@ -6,6 +6,7 @@ import { CodeBlock } from "@/components/CodeBlock";
 import { Confirm } from "@/components/Confirm";
 import { CodeDiff } from "@/components/code/CodeDiff";
 import { GatedButton } from "@/components/GatedButton";
+import { UploadProblems } from "@/components/UploadProblems";
 import { ago, count } from "@/lib/format";
 import type { OnPlace, RewardPlace } from "./place";
 import styles from "./Revisions.module.css";
@@ -94,6 +95,7 @@ export function Revisions({ reward, place, onPlace, refusal, busy, error, onRest
               ))}
           </p>
         )}
+        {error && <UploadProblems title="Not restored" error={error} />}
         {before?.source === shown.source && <p className={styles.jobs}>Both have the same source.</p>}
         {before && before.source !== shown.source ? (
           <div className={styles.diff}>
@@ -114,7 +116,6 @@ export function Revisions({ reward, place, onPlace, refusal, busy, error, onRest
         title={`Restore revision ${shown.revision}?`}
         action="Restore it"
         busy={busy}
-        error={error}
         onConfirm={() => {
           onRestore(shown);
           close();

@@ -48,6 +48,7 @@ export function RewardList({ onFile }: { onFile: (file: OpenedFile) => void }) {
       <Dropzone.FullScreen
         active={!refusal}
         multiple={false}
+        activateOnKeyboard={false}
         onDrop={([file]) => file && void open(file)}
         aria-label="Drop a .py file anywhere"
       >

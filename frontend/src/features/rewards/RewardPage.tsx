@@ -48,7 +48,9 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
   const { id } = reward;
   const newest = reward.revisions.find((one) => one.revision === reward.revision);
   const stored = { source: newest?.source ?? "", entry: reward.entry };
-  const [draft, setDraft] = useState(stored);
+  // Null until something is typed, so that a revision saved elsewhere shows up here.
+  const [edited, setEdited] = useState<typeof stored | null>(null);
+  const draft = edited ?? stored;
   const revise = useReviseReward(id);
   const { refusal } = useAccess();
   const jobs = useQuery(jobsUsingQuery({ reward: id }));
@@ -58,7 +60,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
   const store = (next: typeof stored, done: string) =>
     revise.mutate(next, {
       onSuccess: (answer) => {
-        setDraft(next);
+        setEdited(null);
         toastDone(`${done} as revision ${answer.revision}. Jobs keep the revision they started with.`);
       },
     });
@@ -99,13 +101,17 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
           >
             Save revision {reward.revision + 1}
           </GatedButton>
-          <ButtonLink
-            to="/jobs/new"
-            search={{ reward: id, dataset: place.dataset === "none" ? undefined : place.dataset }}
-            variant={changed ? "default" : "filled"}
-          >
-            Train with it
-          </ButtonLink>
+          {refusal ? (
+            <GatedButton refusal={refusal}>Train with it</GatedButton>
+          ) : (
+            <ButtonLink
+              to="/jobs/new"
+              search={{ reward: id, dataset: place.dataset === "none" ? undefined : place.dataset }}
+              variant={changed ? "default" : "filled"}
+            >
+              Train with it
+            </ButtonLink>
+          )}
         </>
       }
     >
@@ -118,7 +124,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
       {place.tab === undefined && !jobs.isPending && (
         <Workbench
           draft={draft}
-          onChange={(change) => setDraft((old) => ({ ...old, ...change }))}
+          onChange={(change) => setEdited((old) => ({ ...(old ?? stored), ...change }))}
           granularity={reward.granularity as Granularity}
           place={place}
           onPlace={onPlace}
