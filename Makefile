@@ -21,7 +21,7 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up check test build e2e bench clean
+.PHONY: help setup demo up check test build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ build: setup frontend/dist/index.html ## wheel with the built page
 
 bench: setup ## measurements beside named peers (JSON in benchmarks/results)
 	@for script in benchmarks/*.py; do $(VENV) $$script || exit 1; done
+
+screens: setup frontend/dist/index.html ## pictures of every screen into docs/img
+	@$(VENV) scripts/screens.py
 
 clean: ## remove what the verbs made, except data
 	@rm -rf .venv frontend/node_modules frontend/dist dist

@@ -1,8 +1,8 @@
-// Takes pictures of the main screens of a running server:
-//   node e2e/screens.mjs --url http://127.0.0.1:8321 --key rf-… --out docs/img [--width 1440] [--theme light,dark]
-//   [--height 900] [--only job,jobs] [--job ftjob-…]
-// Without --height a picture shows all of its page.
-import { mkdirSync } from "node:fs";
+// Takes pictures of every screen of a running server that has a finished job:
+//   node e2e/screens.mjs --url http://127.0.0.1:8321 --key rf-… --out ../docs/img
+//     [--job ftjob-…] [--width 1440,1024,390] [--theme light,dark] [--only job,jobs] [--height 900] [--png]
+// Without --height a picture shows all of its screen. `make screens` runs it on a server of its own.
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { launch } from "./browser.mjs";
@@ -12,53 +12,113 @@ const { values: options } = parseArgs({
     url: { type: "string", default: process.env.REINFORGE_URL ?? "http://127.0.0.1:8321" },
     key: { type: "string", default: process.env.REINFORGE_API_KEY ?? "" },
     out: { type: "string", default: "screens" },
-    width: { type: "string", default: "1440" },
+    width: { type: "string", default: "1440,1024,390" },
     height: { type: "string" },
     theme: { type: "string", default: "light,dark" },
     only: { type: "string" },
     job: { type: "string" },
+    png: { type: "boolean", default: false },
   },
 });
-
 const base = options.url.replace(/\/$/, "");
+const wanted = options.only?.split(",");
 
-/** The first row's address in one of the lists. */
-async function firstOf(context, room) {
-  const response = await context.request.get(`${base}/api/v1/${room}`);
-  const { data } = await response.json();
-  return data[0]?.id;
+async function get(context, path) {
+  const response = await context.request.get(`${base}/api/v1/${path}`);
+  if (!response.ok()) throw new Error(`${path}: ${response.status()} ${await response.text()}`);
+  return response.json();
 }
 
-/** Name, path, and what must be on the screen before the picture is taken. */
-async function screens(context) {
-  const job = options.job ?? (await firstOf(context, "jobs"));
-  const dataset = await firstOf(context, "datasets");
-  const reward = await firstOf(context, "rewards");
-  const all = [
-    ["start", "/", "article, table, h2"],
-    ["jobs", "/jobs", "table tbody tr a, h2"],
-    ["job", job && `/jobs/${job}`, "figure"],
-    ["completions", job && `/jobs/${job}?tab=completions`, "article pre"],
-    ["checkpoints", job && `/jobs/${job}?tab=checkpoints`, "table, h2"],
-    ["logs", job && `/jobs/${job}?tab=logs`, "section[aria-label=Log], h2"],
-    ["config", job && `/jobs/${job}?tab=config`, "section[aria-label=Specification]"],
-    ["new-job", "/jobs/new", "form"],
-    ["datasets", "/datasets", "table, h2"],
-    ["dataset", dataset && `/datasets/${dataset}`, "table"],
-    ["rewards", "/rewards", "table, h2"],
-    ["new-reward", "/rewards/new", ".cm-content"],
-    ["reward", reward && `/rewards/${reward}`, ".cm-content"],
-    ["models", "/models", "table, h2"],
-    ["adapters", "/adapters", "table, h2"],
-    ["settings", "/settings", "table, h2"],
-  ];
-  const wanted = options.only?.split(",");
-  return all.filter(([name, path]) => path && (!wanted || wanted.includes(name)));
+/** Ids that addresses are made of: of the given job, else of the newest that succeeded. */
+async function places(context) {
+  const found = options.job ?? (await get(context, "jobs?status=succeeded")).data[0]?.id;
+  if (!found) throw new Error("there is no finished job to take pictures of");
+  const job = await get(context, `jobs/${found}`);
+  const reward = (await get(context, "rewards")).data[0]?.id;
+  return { job: job.id, dataset: job.dataset, reward };
 }
 
-async function take(browser, theme) {
+/** A group with both signs of advantage, at a step where half is right. */
+const MIXED = "tab=completions&step=5";
+
+/** Name, address, and what a person does there before the picture is taken. */
+function screens({ job, dataset, reward }) {
+  return [
+    ["start", "/"],
+    ["jobs", "/jobs"],
+    ["job", `/jobs/${job}`],
+    ["completions", `/jobs/${job}?${MIXED}`, chooseMixed],
+    ["tokens", `/jobs/${job}?${MIXED}`, openTokens],
+    ["checkpoints", `/jobs/${job}?tab=checkpoints`],
+    ["logs", `/jobs/${job}?tab=logs`],
+    ["config", `/jobs/${job}?tab=config`],
+    ["new-job", `/jobs/new?from=${job}`],
+    ["datasets", "/datasets"],
+    ["dataset", `/datasets/${dataset}`],
+    ["dataset-prompts", `/datasets/${dataset}?tab=prompts`],
+    ["rewards", "/rewards"],
+    ["new-reward", `/rewards/new?dataset=${dataset}`],
+    ["reward", reward && `/rewards/${reward}?dataset=${dataset}`],
+    ["playground", `/playground?job=${job}`, chat],
+    ["models", "/models"],
+    ["adapters", "/adapters"],
+    ["settings", "/settings"],
+    ["go-to", "/jobs", (page) => page.keyboard.press("Control+k")],
+    ["keys", `/jobs/${job}`, (page) => page.keyboard.press("?")],
+  ].filter(([name, path]) => path && (!wanted || wanted.includes(name)));
+}
+
+async function chooseMixed(page) {
+  const mixed = page.getByRole("option", { name: /mixed/ }).or(page.getByRole("button", { name: /mixed/ }));
+  if ((await mixed.count()) > 0) await mixed.first().click();
+}
+
+async function openTokens(page) {
+  await chooseMixed(page);
+  await settled(page);
+  await page
+    .getByRole("button", { name: /tokens/ })
+    .first()
+    .click();
+}
+
+async function chat(page) {
+  await page.getByRole("textbox", { name: "Prompt" }).fill("68+57=");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => /\d+ tokens[\s\S]*\d+ tokens/.test(document.body.innerText), null, {
+    timeout: 120_000,
+  });
+}
+
+/** Nothing is loading and every font is there. */
+async function settled(page) {
+  await page.waitForSelector("h1");
+  await page.waitForLoadState("networkidle");
+  await page.waitForFunction(
+    () => document.querySelector("[aria-busy=true]") === null && document.fonts.status === "loaded",
+  );
+}
+
+async function shoot(page, name, width, theme) {
+  // Charts are drawn when they come into view: make all of the screen the view.
+  const whole = await page.evaluate(() => document.documentElement.scrollHeight);
+  const height = options.height ? Number(options.height) : Math.min(Math.max(whole, 900), 6000);
+  await page.setViewportSize({ width, height });
+  await settled(page);
+  await page.waitForTimeout(400);
+  const kind = options.png ? { format: "png" } : { format: "webp", quality: 82 };
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send("Page.captureScreenshot", kind);
+  await session.detach();
+  const path = join(options.out, `${name}-${width}-${theme}.${kind.format}`);
+  writeFileSync(path, Buffer.from(data, "base64"));
+  console.log(path);
+}
+
+async function take(browser, width, theme) {
+  const viewport = { width, height: 900 };
   const context = await browser.newContext({
-    viewport: { width: Number(options.width), height: 900 },
+    viewport,
     colorScheme: theme,
     locale: "en-US",
     reducedMotion: "reduce",
@@ -66,37 +126,26 @@ async function take(browser, theme) {
   const page = await context.newPage();
   page.on("pageerror", (error) => console.error(`page error: ${error.message}`));
   await page.goto(`${base}/sign-in`);
-  await page.waitForSelector("form");
-  if (!options.only || options.only.includes("sign-in")) await shoot(page, "sign-in", theme);
+  await settled(page);
+  if (!wanted || wanted.includes("sign-in")) await shoot(page, "sign-in", width, theme);
   await page.fill("input", options.key);
   await page.click("button[type=submit]");
-  await page.waitForURL((url) => url.pathname !== "/sign-in");
-  for (const [name, path, ready] of await screens(context)) {
+  await page.waitForURL(`${base}/`);
+  for (const [name, path, act] of screens(await places(context))) {
+    await page.setViewportSize(viewport);
     await page.goto(base + path);
-    await page.waitForSelector(ready, { timeout: 15_000 });
-    await page.waitForFunction(() => document.fonts.status === "loaded");
-    await shoot(page, name, theme);
+    await settled(page);
+    await act?.(page);
+    await shoot(page, name, width, theme);
   }
   await context.close();
-}
-
-async function shoot(page, name, theme) {
-  await page.setViewportSize({ width: Number(options.width), height: 900 });
-  // Charts are drawn when they come into view: make all of the page the view.
-  const whole = await page.evaluate(() => document.documentElement.scrollHeight);
-  const height = options.height ? Number(options.height) : Math.min(Math.max(whole, 900), 6000);
-  await page.setViewportSize({ width: Number(options.width), height });
-  await page.waitForFunction(() => document.querySelector("article[aria-busy=true]") === null);
-  await page.waitForTimeout(400);
-  const path = join(options.out, `${name}-${options.width}-${theme}.png`);
-  await page.screenshot({ path });
-  console.log(path);
 }
 
 mkdirSync(options.out, { recursive: true });
 const browser = await launch();
 try {
-  for (const theme of options.theme.split(",")) await take(browser, theme);
+  for (const width of options.width.split(",").map(Number))
+    for (const theme of options.theme.split(",")) await take(browser, width, theme);
 } finally {
   await browser.close();
 }

@@ -39,6 +39,10 @@ class Jobs:
         body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
         return JobDetail.model_validate(self._transport.post("/jobs", body, at_least=WORKER_SECONDS))
 
+    def start_demo(self) -> JobDetail:
+        """The demo job: made and queued, or the unfinished or succeeded one that is there."""
+        return JobDetail.model_validate(self._transport.post("/demo", at_least=WORKER_SECONDS))
+
     def list(
         self,
         *,
