@@ -1,26 +1,18 @@
 """`JobSpec`: what a person asks for, in one declared type that the API, SDK, command line, worker and form share.
 
 Unknown keys are errors. A specification is stored twice: as given, and as resolved (`resolve`), where nothing
-is left open. The algorithm is four exchangeable slots (shaping, selection, advantage, loss), each a
-discriminated union, so that a variant of GRPO is a way to fill slots and never a branch in the trainer.
+is left open. The algorithm is four exchangeable slots (`reinforge.algorithm`).
 """
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, model_validator
 
-from reinforge.presets import PRESETS, apply_preset
-
-
-class SpecModel(BaseModel):
-    """Base of every part of a specification: closed, immutable, numbers finite."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
-
+from reinforge.algorithm.base import Probability, SpecModel, fault_at
+from reinforge.algorithm.slots import Algorithm
+from reinforge.presets import apply_preset
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
-Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 # ── Data ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -112,118 +104,6 @@ def _python_by_default(value: Any) -> Any:
 Reward = Annotated[Annotated[PythonReward, Field(discriminator="type")], BeforeValidator(_python_by_default)]
 
 
-# ── Algorithm: four slots ───────────────────────────────────────────────────────────────────────────────────
-
-
-class WeightedSum(SpecModel):
-    """R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a row with none leaves its group."""
-
-    type: Literal["weighted_sum"] = "weighted_sum"
-
-
-Shaping = Annotated[WeightedSum, Field(discriminator="type")]
-
-
-class KeepAll(SpecModel):
-    """Every group is trained on."""
-
-    type: Literal["keep_all"] = "keep_all"
-
-
-Selection = Annotated[KeepAll, Field(discriminator="type")]
-
-
-class GrpoAdvantage(SpecModel):
-    """A_i = (R_i - mean_g) / (std_g + eps), sample standard deviation; a uniform group gets exactly 0."""
-
-    type: Literal["grpo"] = "grpo"
-    eps: float = Field(default=1e-4, gt=0, le=1)
-    """Added to the standard deviation, against division by nearly 0."""
-
-
-class DrGrpoAdvantage(SpecModel):
-    """A_i = R_i - mean_g: no division by the standard deviation."""
-
-    type: Literal["dr_grpo"] = "dr_grpo"
-
-
-Advantage = Annotated[GrpoAdvantage | DrGrpoAdvantage, Field(discriminator="type")]
-
-
-class PpoClip(SpecModel):
-    """-min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A) per token."""
-
-    type: Literal["ppo_clip"] = "ppo_clip"
-    eps_low: float = Field(default=0.2, gt=0, le=1)
-    """Below ratio 1 - eps_low a bad completion's tokens are pushed no further."""
-    eps_high: float = Field(default=0.2, gt=0, le=100)
-    """Above ratio 1 + eps_high a good completion's tokens are pushed no further."""
-
-
-Surrogate = Annotated[PpoClip, Field(discriminator="type")]
-
-
-class SeqMean(SpecModel):
-    """Mean over tokens inside a completion, then over completions (GRPO)."""
-
-    type: Literal["seq_mean"] = "seq_mean"
-
-
-class Constant(SpecModel):
-    """Sum over tokens divided by completions × a constant length (Dr. GRPO)."""
-
-    type: Literal["constant"] = "constant"
-    length: int | None = Field(default=None, ge=1)
-    """Tokens; default `rollout.max_completion_tokens`."""
-
-
-Aggregation = Annotated[SeqMean | Constant, Field(discriminator="type")]
-
-
-class KlPenalty(SpecModel):
-    """β · KL(policy ‖ reference), added to the loss per token. The reference runs only when beta > 0."""
-
-    beta: float = Field(default=0.0, ge=0, le=10)
-    """Weight of the penalty; 0 for none."""
-    estimator: Literal["k2", "k3"] = "k3"
-    """Per token, of x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x."""
-
-
-class Loss(SpecModel):
-    """Slot 4, the only differentiable one."""
-
-    ratio_level: Literal["token"] = "token"
-    """Compare new and old policy token by token."""
-    surrogate: Surrogate = PpoClip()
-    """Objective per token."""
-    aggregation: Aggregation = SeqMean()
-    """How tokens and completions are averaged."""
-    kl: KlPenalty = KlPenalty()
-    """Penalty for leaving the base model."""
-
-
-class Algorithm(SpecModel):
-    preset: str | None = "grpo"
-    """Where the slots came from; a label only, the slots decide."""
-    shaping: Shaping = WeightedSum()
-    """Slot 1: from the rewards of a completion to one number."""
-    selection: Selection = KeepAll()
-    """Slot 2: which groups and completions are trained on."""
-    advantage: Advantage = GrpoAdvantage()
-    """Slot 3: how much better a completion is than the others of its group."""
-    loss: Loss = Loss()
-    """Slot 4: what is minimised."""
-    updates_per_step: int = Field(default=1, ge=1, le=64)
-    """Optimizer updates per step: the groups are split into this many mini-batches."""
-
-    @field_validator("preset")
-    @classmethod
-    def known_preset(cls, name: str | None) -> str | None:
-        if name is not None and name not in PRESETS:
-            raise ValueError(f"unknown preset {name!r}; known: {', '.join(sorted(PRESETS))}")
-        return name
-
-
 # ── Rollout, adapter, optimizer, evaluation, limits ─────────────────────────────────────────────────────────
 
 
@@ -298,11 +178,6 @@ class Limits(SpecModel):
     """Reward errors on a larger share of rows over three steps pause the job."""
 
 
-def _at(param: str, message: str) -> PydanticCustomError:
-    """A fault between fields; `param` is the one to look at."""
-    return PydanticCustomError("fields_disagree", "{fault}", {"fault": message, "param": param})
-
-
 class JobSpec(SpecModel):
     """One fine-tuning job."""
 
@@ -343,9 +218,9 @@ class JobSpec(SpecModel):
     def parts_agree(self) -> Self:
         names = [reward.name for reward in self.rewards]
         if len(set(names)) != len(names):
-            raise _at("rewards", f"two rewards share a name: {', '.join(sorted(names))}")
+            raise fault_at("rewards", f"two rewards share a name: {', '.join(sorted(names))}")
         if self.algorithm.updates_per_step > self.rollout.prompts_per_step:
-            raise _at(
+            raise fault_at(
                 "algorithm.updates_per_step",
                 "algorithm.updates_per_step is larger than rollout.prompts_per_step: "
                 "every update needs at least one whole group",

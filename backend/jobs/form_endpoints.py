@@ -11,9 +11,10 @@ from backend.jobs import check as checking
 from backend.jobs import service
 from backend.objects import ObjectsDep
 from backend.strict_json import StrictRoute
+from reinforge.algorithm.slots import Algorithm
 from reinforge.presets import PRESETS
 from reinforge.schemas.job_checks import JobCheck, JobForm, Preset
-from reinforge.spec import Algorithm, JobSpec
+from reinforge.spec import JobSpec
 
 router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 

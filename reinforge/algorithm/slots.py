@@ -1,0 +1,32 @@
+"""`Algorithm`: the four slots together. A variant is a way to fill them; rules between them are in `rules`."""
+
+from pydantic import Field, field_validator
+
+from reinforge.algorithm.advantage import Advantage, GrpoAdvantage
+from reinforge.algorithm.base import SpecModel
+from reinforge.algorithm.loss import Loss
+from reinforge.algorithm.selection import KeepAll, Selection
+from reinforge.algorithm.shaping import Shaping, WeightedSum
+from reinforge.presets import PRESETS
+
+
+class Algorithm(SpecModel):
+    preset: str | None = "grpo"
+    """Where the slots came from; a label only, the slots decide."""
+    shaping: Shaping = WeightedSum()
+    """Slot 1: from the rewards of a completion to one number."""
+    selection: Selection = KeepAll()
+    """Slot 2: which groups and completions are trained on."""
+    advantage: Advantage = GrpoAdvantage()
+    """Slot 3: how much better a completion is than the others of its group."""
+    loss: Loss = Loss()
+    """Slot 4: what is minimised."""
+    updates_per_step: int = Field(default=1, ge=1, le=64)
+    """Optimizer updates per step: the groups are split into this many mini-batches."""
+
+    @field_validator("preset")
+    @classmethod
+    def known_preset(cls, name: str | None) -> str | None:
+        if name is not None and name not in PRESETS:
+            raise ValueError(f"unknown preset {name!r}; known: {', '.join(sorted(PRESETS))}")
+        return name

@@ -1,0 +1,87 @@
+"""The worked cases: every value and gradient that a case expects, to the case's tolerance.
+
+`REINFORGE_VECTORS=/path/to/other.json` runs another file of the same schema. A case whose slot, variant or inputs
+nothing here can use fails.
+"""
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.algorithm.cases import advantages, losses, selection, shaping
+from tests.algorithm.cases.base import Adapter, Case
+
+VECTORS = Path(
+    os.environ.get("REINFORGE_VECTORS") or Path(__file__).parents[1] / "vectors" / "algorithm_vectors.json"
+)
+SLOTS = {1: shaping, 2: selection, 3: advantages, 4: losses}
+LATER = frozenset[str]().union(*(module.LATER for module in SLOTS.values()))
+
+
+def _read() -> list[Case]:
+    document = json.loads(VECTORS.read_text(encoding="utf-8"))
+    if document.get("schema") != 1:
+        raise ValueError(f"{VECTORS}: schema {document.get('schema')!r}; this test reads schema 1")
+    return list(document["vectors"])
+
+
+ALL = _read()
+
+
+def adapter_of(case: Case) -> Adapter:
+    """The adapter for a case, by slot and variant; by slot and id only for a variant that no adapter names."""
+    module = SLOTS.get(case["slot"])
+    if module is None:
+        pytest.fail(f"{case['id']}: unknown slot {case['slot']!r}; known: {sorted(SLOTS)}")
+    known: dict[str, Adapter] = module.CASES
+    adapter = known.get(case["variant"]) or known.get(case["id"])
+    if adapter is None:
+        pytest.fail(f"{case['id']}: unknown variant {case['variant']!r} in slot {case['slot']}")
+    return adapter
+
+
+def differences(found: Any, expected: Any, atol: float, at: str) -> list[str]:
+    """What differs between two nested values; numbers to `atol` absolute, `null` and NaN alike."""
+    if isinstance(expected, dict):
+        if not isinstance(found, dict) or not expected.keys() <= found.keys():
+            return [f"{at}: found {found!r}, expected {sorted(expected)}"]
+        return [
+            part for key in expected for part in differences(found[key], expected[key], atol, f"{at}.{key}")
+        ]
+    if isinstance(expected, list):
+        if not isinstance(found, list | tuple) or len(found) != len(expected):
+            return [f"{at}: found {found!r}, expected {len(expected)} values"]
+        pairs = enumerate(zip(found, expected, strict=True))
+        return [part for no, (a, b) in pairs for part in differences(a, b, atol, f"{at}[{no}]")]
+    if isinstance(expected, str):
+        return [] if found == expected else [f"{at}: found {found!r}, expected {expected!r}"]
+    wanted = math.nan if expected is None else float(expected)
+    number = math.nan if found is None else float(found)
+    if number == wanted or abs(number - wanted) <= atol or (math.isnan(number) and math.isnan(wanted)):
+        return []
+    return [f"{at}: found {number!r}, expected {wanted!r}, atol {atol}"]
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case["id"])
+def test_vector(case: Case) -> None:
+    if case["id"] in LATER:
+        pytest.skip(f"{case['id']}: its function is still to come")
+    found = adapter_of(case)(case)
+    missing = case["expected"].keys() - found.keys()
+    assert not missing, f"{case['id']}: nothing computes {sorted(missing)}"
+    wrong = [
+        line
+        for key, value in case["expected"].items()
+        for line in differences(found[key], value, case["atol"], key)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_file_holds_cases_and_no_id_twice() -> None:
+    ids = [case["id"] for case in ALL]
+    assert ids
+    assert sorted(ids) == sorted(set(ids))
