@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, StorageState, sync_playwright
 
 from tests.e2e.conftest import ROOT
 
@@ -43,14 +43,32 @@ def _faults(message: ConsoleMessage) -> list[str]:
 
 
 @contextmanager
-def browser_page(width: int = 1440, height: int = 1200) -> Iterator[Page]:
-    """A page in a fresh profile; fails at the end if the page logged an error."""
-    errors: list[str] = []
+def started_browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        page = browser.new_page(viewport={"width": width, "height": height}, locale="en-US")
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.extend(_faults(message)))
-        yield page
+        yield browser
         browser.close()
+
+
+@contextmanager
+def visit(
+    browser: Browser, *, width: int = 1440, height: int = 1200, state: StorageState | None = None
+) -> Iterator[Page]:
+    """A page in a fresh profile that begins with `state`; fails at the end if the page logged an error."""
+    errors: list[str] = []
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, locale="en-US", storage_state=state
+    )
+    page = context.new_page()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.extend(_faults(message)))
+    yield page
+    context.close()
     assert errors == []
+
+
+@contextmanager
+def browser_page(width: int = 1440, height: int = 1200) -> Iterator[Page]:
+    """A page in a browser of its own."""
+    with started_browser() as browser, visit(browser, width=width, height=height) as page:
+        yield page
