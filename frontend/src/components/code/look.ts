@@ -78,9 +78,10 @@ const theme = EditorView.theme({
   "&.cm-merge-a .cm-changedLine, .cm-deletedChunk": { backgroundColor: "var(--neg-soft)" },
   "&.cm-merge-b .cm-changedLine, .cm-inlineChangedLine": { backgroundColor: "var(--pos-soft)" },
   "&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText": {
-    background: "color-mix(in srgb, var(--neg) 14%, transparent)",
+    background: "none",
+    boxShadow: "inset 0 -2px var(--neg)",
   },
-  "&.cm-merge-b .cm-changedText": { background: "color-mix(in srgb, var(--pos) 14%, transparent)" },
+  "&.cm-merge-b .cm-changedText": { background: "none", boxShadow: "inset 0 -2px var(--pos)" },
   ".cm-deletedChunk": { paddingLeft: "6px" },
   ".cm-deletedChunk .cm-deletedLine, .cm-deletedChunk del": { textDecoration: "none" },
   ".cm-changeGutter": { width: "3px", paddingLeft: "1px" },

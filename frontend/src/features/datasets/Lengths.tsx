@@ -4,28 +4,12 @@ import { Failure } from "@/components/Failure";
 import { Histogram } from "@/components/Histogram";
 import type { Bin } from "@/lib/distribution";
 import { count, number } from "@/lib/format";
+import { lengthsSentence } from "./lengths-sentence";
 import styles from "./PromptsTab.module.css";
 
 /** "14–17" in whole tokens; a bin's upper end is the first length that is not in it. */
 const lengthName = ({ low, high }: Bin) =>
   high - low <= 1 ? number(low, 6) : `${number(low, 6)}–${number(high - 1, 6)}`;
-
-/** How long the prompts are, and whether the model can read them, in one or two sentences. */
-export function lengthsSentence(lengths: TokenLengths): string {
-  const { median, p90, max, longest_row, context_length, counted, total } = lengths;
-  const spread =
-    max === lengths.min
-      ? `Every prompt has ${count(max, "token")}.`
-      : `Half of the prompts have at most ${count(median, "token")}, nine in ten at most ${number(p90, 6)}; longest: row ${number(longest_row + 1, 6)} with ${count(max, "token")}.`;
-  const sample = counted < total ? ` Counted on ${number(counted, 6)} of ${count(total, "row")}.` : "";
-  if (context_length == null) return spread + sample;
-  const room = context_length - max;
-  const fit =
-    room <= 0
-      ? ` The model reads ${number(context_length, 6)} in all: longer prompts are left out of training.`
-      : ` The model reads ${number(context_length, 6)} in all, so at least ${number(room, 6)} are left for the completion.`;
-  return spread + fit + sample;
-}
 
 type Props = { query: UseQueryResult<TokenLengths>; model: string; onRow: (row: number) => void };
 
@@ -60,7 +44,8 @@ export function Lengths({ query, model, onRow }: Props) {
         <button type="button" className={styles.link} onClick={() => onRow(lengths.longest_row)}>
           Show the longest, row {number(lengths.longest_row + 1, 6)}
         </button>
-        {failed > 0 && ` · ${count(failed, "row")} cannot be rendered and will be left out`}
+        {failed > 0 &&
+          ` · ${count(failed, "row")} cannot be rendered: a job stops there, so mend or drop them`}
       </p>
     </div>
   );
