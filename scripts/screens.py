@@ -50,14 +50,16 @@ def main() -> None:
     parser.add_argument("options", nargs="*", help="passed on to frontend/e2e/screens.mjs, after --")
     arguments = parser.parse_args()
     key = f"rf-{secrets.token_urlsafe(24)}"
-    with tempfile.TemporaryDirectory() as home:
-        with Platform(Path(home), port=0, bootstrap_api_key=key, say=print) as platform:
-            with Reinforge(platform.url, key) as client:
-                print("training the demo job and a second one", flush=True)
-                job = run_jobs(client)
-            command = ["node", "e2e/screens.mjs", "--url", platform.url, "--key", key, "--job", job]
-            out = ["--out", str(arguments.out.resolve())]
-            done = subprocess.run([*command, *out, *arguments.options], cwd=FRONTEND, check=False)
+    with (
+        tempfile.TemporaryDirectory() as home,
+        Platform(Path(home), port=0, bootstrap_api_key=key, say=print) as platform,
+    ):
+        with Reinforge(platform.url, key) as client:
+            print("training the demo job and a second one", flush=True)
+            job = run_jobs(client)
+        command = ["node", "e2e/screens.mjs", "--url", platform.url, "--key", key, "--job", job]
+        out = ["--out", str(arguments.out.resolve())]
+        done = subprocess.run([*command, *out, *arguments.options], cwd=FRONTEND, check=False)
     sys.exit(done.returncode)
 
 
