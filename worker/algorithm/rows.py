@@ -1,9 +1,10 @@
 """What slots 1 to 3 may read about the completions of one step, and the registry lookup they share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor
 
 Slot = Mapping[str, Any]
@@ -16,6 +17,34 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 UNIFORM_STD = 1e-6
 """A group whose rewards spread less than this has no signal: its advantages are exactly 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """S scored steps inside completions, in any order (process supervision)."""
+
+    row: Tensor
+    """(S,) int64: which completion."""
+    end: Tensor
+    """(S,) int64: tokens of the completion up to and including the step's last, 1 to T."""
+    values: Tensor
+    """(S,) float64: the step's reward, weights applied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """S turns of agents, each an action in a state; rows in order, and the turns of a row in the order of time."""
+
+    row: Tensor
+    """(S,) int64, rising: which completion."""
+    start: Tensor
+    """(S,) int64: column of the action's first token."""
+    end: Tensor
+    """(S,) int64: column behind its last."""
+    rewards: Tensor
+    """(S,) float64: what the turn earned by itself."""
+    states: Tensor
+    """(S,) int64: equal numbers for equal states (exact text) before the action."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +67,50 @@ class Rows:
     """(N, T) float32 under the policy that sampled, where a slot asked for them."""
     entropies: Tensor | None = None
     """(N, T) float32, nats, full vocabulary, under the policy that sampled; where a slot asked for them."""
+    token_rewards: Tensor | None = None
+    """(N, T) float64, where slot 1 shaped tokens: the outcome on the last one, less a penalty on each."""
+    steps: Steps | None = None
+    """Of process supervision."""
+    turns: Turns | None = None
+    """Of agents that act more than once."""
+    reference_logprobs: Tensor | None = None
+    """(N, T) float32 under the reference, where a slot asked for them (KL in the reward)."""
+    token_ids: Tensor | None = None
+    """(N, T) int64, anything outside the mask."""
+    names: tuple[str, ...] = ()
+    """Of the K rewards."""
+    prompts: tuple[str, ...] | None = None
+    """Per row a key of its prompt that stays the same when the prompt comes again."""
+    prompt_lengths: Tensor | None = None
+    """(N,) int64: tokens of the prompt."""
+    criteria: tuple[tuple[Mapping[str, float], ...], ...] | None = None
+    """Per row and reward: what the reward said about each criterion of its rubric; empty where it named none."""
+    candidates: tuple[tuple[Sequence[Sequence[float]], ...], ...] | None = None
+    """Per row and reward: one vector of scores for each candidate answer inside the completion; empty for none."""
+    tool_spans: Tensor | None = None
+    """(N, 2) int64: columns of the first tool call, from behind its opening marker to behind its last token; (-1, -1)
+    for a row without one."""
+    wanted: int | None = None
+    """Groups that the step is to train on; None: those there are."""
+    rounds: int = 1
+    """How often rows were sampled for this step, this time included."""
 
     @property
     def lengths(self) -> Tensor:
         """(N,) int64: tokens written by the policy."""
         return self.mask.sum(1)
+
+    def row_mean(self, values: Tensor) -> Tensor:
+        """(N,) float64: mean of (N, T) `values` over each row's tokens; 0 for a row without any."""
+        valid = torch.where(self.mask, values.to(torch.float64), 0.0)
+        return valid.sum(1) / self.lengths.clamp(min=1)
+
+    def needed(self, name: str) -> Any:
+        """The optional field `name`. Raises ValueError when it is not there."""
+        value = getattr(self, name)
+        if value is None:
+            raise ValueError(f"this slot needs `rows.{name}`, which nothing has filled")
+        return value
 
 
 def lookup(registry: Mapping[str, F], slot: Slot, what: str) -> tuple[F, dict[str, Any]]:
