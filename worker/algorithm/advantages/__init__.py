@@ -1,0 +1,80 @@
+"""Slot 3: credit for completions and their tokens. Rows outside `keep` take no part in any statistic and get 0.
+
+Nothing here carries gradient: an advantage is a constant of the update.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from worker.algorithm.advantages.entropy import eda, grpo_s, gtpo, lone_side
+from worker.algorithm.advantages.groups import GroupStatistics, group_statistics
+from worker.algorithm.advantages.outcome import (
+    dr_grpo,
+    grpo,
+    grpo_batch_std,
+    identity,
+    lampo,
+    length_corrected,
+    opo,
+    passk_max,
+    rloo,
+)
+from worker.algorithm.advantages.process import process
+from worker.algorithm.advantages.turns import gagpo, state_visits
+from worker.algorithm.advantages.whitened import reinforce_pp, reinforce_pp_baseline
+from worker.algorithm.rows import Rows, Slot, lookup
+
+__all__ = [
+    "ADVANTAGES",
+    "OBSERVATIONS",
+    "READS_OLD_POLICY",
+    "GroupStatistics",
+    "advantages",
+    "group_statistics",
+    "observe",
+]
+
+ADVANTAGES: dict[str, Callable[..., Tensor]] = {
+    "grpo": grpo,
+    "dr_grpo": dr_grpo,
+    "grpo_batch_std": grpo_batch_std,
+    "rloo": rloo,
+    "reinforce_pp": reinforce_pp,
+    "reinforce_pp_baseline": reinforce_pp_baseline,
+    "process": process,
+    "length_corrected": length_corrected,
+    "gagpo": gagpo,
+    "lampo": lampo,
+    "gtpo": gtpo,
+    "grpo_s": grpo_s,
+    "eda": eda,
+    "passk_max": passk_max,
+    "opo": opo,
+    "identity": identity,
+}
+
+READS_OLD_POLICY: frozenset[str] = frozenset({"lampo", "gtpo", "grpo_s", "eda"})
+"""Types that need `rows.old_logprobs` or `rows.entropies`: a forward pass more before the update."""
+
+OBSERVATIONS: dict[str, tuple[str, Callable[..., tuple[int, int]], tuple[str, ...]]] = {
+    "gtpo": ("advantage/lone_side_share", lone_side, ("correct_above",)),
+    "grpo_s": ("advantage/lone_side_share", lone_side, ("correct_above",)),
+    "gagpo": ("advantage/visits_per_state", state_visits, ("state_scope",)),
+}
+"""Type → (metric, function that gives (sum, count), the slot's parameters it reads): whether the data suit it."""
+
+
+def advantages(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
+    """Advantages (N,) or (N, T) float64, constants for the update."""
+    function, params = lookup(ADVANTAGES, slot, "advantage")
+    return function(rows, rewards, keep, **params)
+
+
+def observe(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> dict[str, tuple[float, float]]:
+    """Metrics as (sum, count) of what the estimator met; empty for most."""
+    if slot["type"] not in OBSERVATIONS:
+        return {}
+    name, function, params = OBSERVATIONS[slot["type"]]
+    total, count = function(rows, rewards, keep, **{key: slot[key] for key in params if key in slot})
+    return {name: (float(total), float(count))}

@@ -1,0 +1,135 @@
+"""Estimators that shape credit by entropies under the policy that sampled (`rows.entropies`, nats; constants)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.advantages.groups import group_statistics, group_sum
+from worker.algorithm.advantages.outcome import grpo
+from worker.algorithm.rows import Rows
+
+ENTROPY_FLOOR = 1e-8
+"""Added to entropies before they are compared: a certain token has 0, and its share stays finite."""
+
+Scope = Literal["separate", "joint"]
+
+
+def eda(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4, max_scale: float = 10.0) -> Tensor:
+    """(N,) GRPO's advantage divided by P_i / mean_group P, P a row's mean token entropy. EDGE-GRPO (2507.21848).
+
+    Confident rows get larger advantages of either sign. Departures from the authors' code: P is averaged over the
+    row's own tokens and not over padding, carries no gradient, and the relative entropy is kept within
+    [1 / max_scale, max_scale].
+    """
+    entropy = rows.row_mean(rows.needed("entropies")).clamp(min=0) + ENTROPY_FLOOR
+    relative = entropy / group_statistics(entropy, rows.group, keep).mean.clamp(min=ENTROPY_FLOOR)
+    return grpo(rows, rewards, keep, eps=eps) / relative.clamp(1 / max_scale, max_scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The right and the wrong rows of each group."""
+
+    correct: Tensor
+    """(N,) bool."""
+    both: Tensor
+    """(N,) bool: kept, and the group's rewards are not all the same."""
+    number: Tensor
+    """(N,) int64: the same for rows of one side of one group."""
+
+
+def sides(rows: Rows, rewards: Tensor, keep: Tensor, correct_above: float) -> Sides:
+    correct = rewards > correct_above
+    both = keep & ~group_statistics(rewards, rows.group, keep).uniform
+    return Sides(correct, both, 2 * rows.group + correct)
+
+
+def gtpo(
+    rows: Rows,
+    rewards: Tensor,
+    keep: Tensor,
+    *,
+    base: float = 1.0,
+    entropy_weight: float = 0.1,
+    norm_scope: Scope = "separate",
+    correct_above: float = 0.5,
+    eps: float = 1e-8,
+) -> Tensor:
+    """(N, T): shaped token rewards (`gtpo_rewards`), standardised per side of a group, or over the group (`joint`).
+
+    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps). Groups with one outcome only get 0.
+    Published as `separate`, under which right and wrong tokens have the same mean 0: what tells them apart is lost,
+    and a side of one row is noise (`lone_side`). `joint` is ours.
+    """
+    which = sides(rows, rewards, keep, correct_above)
+    valid = rows.mask & which.both[:, None]
+    shaped = gtpo_rewards(rows, which, base, entropy_weight)[valid]
+    number = which.number if norm_scope == "separate" else rows.group
+    found = torch.zeros(rows.mask.shape, dtype=torch.float64)
+    found[valid] = _normalised(shaped, number[:, None].expand(rows.mask.shape)[valid], eps)
+    return found
+
+
+def gtpo_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:
+    """(N, T) float64. Right rows: base + weight · d_t · H_{i,t} / Σ_k H_{k,t}; wrong rows: -base - weight · h_t ·
+    H_{j,t}⁻¹ / Σ_k H_{k,t}⁻¹; sums over rows of the side with a token t, d_t and h_t how many those are."""
+    entropy = torch.where(rows.mask, rows.needed("entropies").to(torch.float64), 0.0).clamp(min=0)
+    entropy = entropy + ENTROPY_FLOOR
+    amount = torch.where(which.correct[:, None], entropy, 1 / entropy)
+    amount = torch.where(rows.mask & which.both[:, None], amount, 0.0)
+    columns = torch.arange(amount.shape[1])
+    cell = (which.number[:, None] * amount.shape[1] + columns).flatten()
+    total = group_sum(amount.flatten(), cell).reshape(amount.shape)
+    alive = group_sum((amount > 0).flatten(), cell).reshape(amount.shape)
+    share = torch.where(amount > 0, amount * alive / total, 0.0)
+    sign = torch.where(which.correct, 1.0, -1.0)[:, None].double()
+    return torch.where(amount > 0, sign * (base + entropy_weight * share), 0.0)
+
+
+def grpo_s(
+    rows: Rows,
+    rewards: Tensor,
+    keep: Tensor,
+    *,
+    base: float = 1.0,
+    entropy_weight: float = 0.1,
+    norm_scope: Scope = "separate",
+    correct_above: float = 0.5,
+    eps: float = 1e-8,
+) -> Tensor:
+    """(N,): as `gtpo`, with a row's mean entropy in place of its tokens'. GRPO-S (2508.04349) eq. 8 to 11."""
+    which = sides(rows, rewards, keep, correct_above)
+    shaped = grpo_s_rewards(rows, which, base, entropy_weight)[which.both]
+    number = which.number if norm_scope == "separate" else rows.group
+    found = torch.zeros(len(rewards), dtype=torch.float64)
+    found[which.both] = _normalised(shaped, number[which.both], eps)
+    return found
+
+
+def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:
+    """(N,) float64. Right rows: base + weight · n · H_i / Σ H; wrong rows: -base - weight · m · H_j⁻¹ / Σ H⁻¹; H a
+    row's mean entropy, sums and counts (n, m) over its side."""
+    entropy = rows.row_mean(rows.needed("entropies")).clamp(min=0) + ENTROPY_FLOOR
+    amount = torch.where(which.both, torch.where(which.correct, entropy, 1 / entropy), 0.0)
+    count = group_sum(which.both, which.number)
+    share = torch.where(which.both, amount * count / group_sum(amount, which.number), 0.0)
+    sign = torch.where(which.correct, 1.0, -1.0).double()
+    return torch.where(which.both, sign * (base + entropy_weight * share), 0.0)
+
+
+def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float = 0.5) -> tuple[int, int]:
+    """(groups whose right or wrong side has a single row, groups with two sides): there `separate` is noise."""
+    which = sides(rows, rewards, keep, correct_above)
+    numbers = which.number[which.both]
+    _, counts = torch.unique(numbers, return_counts=True)
+    lonely = torch.unique(torch.unique(numbers)[counts < 2] // 2)
+    return len(lonely), len(torch.unique(rows.group[which.both]))
+
+
+def _normalised(values: Tensor, group: Tensor, eps: float) -> Tensor:
+    """(x - mean) / √(population variance + eps) per group; exactly 0 where all are the same."""
+    stats = group_statistics(values, group, torch.ones_like(group, dtype=torch.bool))
+    scaled = (values - stats.mean) * torch.rsqrt(stats.deviation("population") ** 2 + eps)
+    return torch.where(stats.uniform, 0.0, scaled)

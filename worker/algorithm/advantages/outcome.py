@@ -1,0 +1,121 @@
+"""Estimators that read one reward per completion and its group: (N,) advantages, each for all tokens of its row.
+
+Everywhere: `rewards` (N,) float64, NaN where there is none; `keep` (N,) bool; rows outside `keep` take no part in
+any statistic and get exactly 0; so does every row of a group whose rewards are all the same.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.advantages.groups import (
+    StdKind,
+    group_members,
+    group_statistics,
+    group_sum,
+    standardised,
+)
+from worker.algorithm.rows import Rows
+
+PairWeight = Literal["lambda", "confidence", "uniform"]
+
+
+def grpo(rows: Rows, rewards: Tensor, keep: Tensor, *, std: StdKind = "sample", eps: float = 1e-4) -> Tensor:
+    """(R_i - mean) / (std + eps). DeepSeekMath (2402.03300) section 4.1.2; the eps is TRL's (`scale_rewards="group"`).
+
+    With eps = 0 and the population deviation over kept rows this is GFPO's (2508.09726, eq. 2).
+    """
+    return standardised(rewards, rows.group, keep, std=std, eps=eps)
+
+
+def dr_grpo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
+    """R_i - mean. Understanding R1-Zero-like training (2503.20783), section 3; TRL `scale_rewards="none"`."""
+    stats = group_statistics(rewards, rows.group, keep)
+    return torch.where(keep & ~stats.uniform, rewards - stats.mean, 0.0)
+
+
+def grpo_batch_std(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4) -> Tensor:
+    """(R_i - mean) / (sample std of the raw rewards over the batch + eps). TRL `scale_rewards="batch"`; Lite PPO.
+
+    The spread between groups counts as well, so prompts of one kind weigh by how much their rewards differ.
+    """
+    batch = group_statistics(rewards, torch.zeros_like(rows.group), keep)
+    return dr_grpo(rows, rewards, keep) / (batch.std + eps)
+
+
+def rloo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
+    """R_i - mean of the other rows = G / (G - 1) · (R_i - mean); a row without siblings gets 0.
+
+    RLOO (2402.14740); verl `compute_rloo_outcome_advantage`, OpenRLHF `estimator=rloo`.
+    """
+    count = group_statistics(rewards, rows.group, keep).count
+    return dr_grpo(rows, rewards, keep) * count / (count - 1).clamp(min=1)
+
+
+def length_corrected(
+    rows: Rows, rewards: Tensor, keep: Tensor, *, std: StdKind = "sample", eps: float = 1e-8
+) -> Tensor:
+    """(R_i / L_i) standardised in its group, L_i in tokens. TIC-GRPO (2508.02833); our reading, confidence medium.
+
+    Equal rewards on unequal lengths are not uniform here: short completions gain while rewards are positive, long
+    ones while they are negative, and a constant added to all rewards changes the result. R / L is small, so that
+    GRPO's eps of 1e-4 would outweigh the deviation.
+    """
+    return standardised(rewards / rows.lengths.clamp(min=1), rows.group, keep, std=std, eps=eps)
+
+
+def opo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
+    """R_i - Σ_j L_j·R_j / Σ_j L_j over the group, L in tokens. OPO; verl `compute_opo_outcome_advantage`."""
+    lengths = torch.where(keep, rows.lengths, 0).to(torch.float64)
+    weighted = torch.where(keep, rewards * lengths, 0.0)
+    baseline = group_sum(weighted, rows.group) / group_sum(lengths, rows.group).clamp(min=1)
+    uniform = group_statistics(rewards, rows.group, keep).uniform
+    return torch.where(keep & ~uniform, rewards - baseline, 0.0)
+
+
+def passk_max(
+    rows: Rows, rewards: Tensor, keep: Tensor, *, normalise: bool = True, eps: float = 1e-6
+) -> Tensor:
+    """The best row of a group gets (best - second) / (sample std + eps), the others 0; nobody when two are best.
+
+    Pass@k training (2503.19595); verl `compute_grpo_passk_outcome_advantage`. Without `normalise` no division.
+    """
+    stats = group_statistics(rewards, rows.group, keep)
+    found = torch.zeros(len(rewards), dtype=torch.float64)
+    for members in group_members(rows.group, keep & ~stats.uniform):
+        (best, second), order = rewards[members].topk(2)
+        row = members[order[0]]
+        found[row] = (best - second) / (stats.std[row] + eps if normalise else 1.0)
+    return found
+
+
+def lampo(
+    rows: Rows, rewards: Tensor, keep: Tensor, *, weight: PairWeight = "lambda", tau: float = 1.0
+) -> Tensor:
+    """1 / (G - 1) · Σ_{j≠i} w_ij · (R_i - R_j), w from q, a row's mean token log-probability when it was sampled.
+
+    `lambda`: sigmoid(-sign(R_i - R_j)·(q_i - q_j) / tau), so that pairs in the wrong order count more;
+    `confidence`: sigmoid(|q_i - q_j| / tau); `uniform`: 1, which is exactly RLOO. LamPO (2605.21235): the sum over
+    pairs is the paper's, the weight is our reading (confidence low). Needs `rows.old_logprobs` unless uniform.
+    """
+    uniform = group_statistics(rewards, rows.group, keep).uniform
+    found = torch.zeros(len(rewards), dtype=torch.float64)
+    likely = rows.row_mean(rows.needed("old_logprobs")) if weight != "uniform" else found
+    for members in group_members(rows.group, keep & ~uniform):
+        gap = rewards[members][:, None] - rewards[members][None, :]
+        ahead = (likely[members][:, None] - likely[members][None, :]) / tau
+        pairs = gap * _pair_weight(weight, gap, ahead)
+        found[members] = pairs.sum(1) / (len(members) - 1)
+    return found
+
+
+def _pair_weight(weight: PairWeight, gap: Tensor, ahead: Tensor) -> Tensor:
+    if weight == "uniform":
+        return torch.ones_like(gap)
+    return torch.sigmoid(-gap.sign() * ahead if weight == "lambda" else ahead.abs())
+
+
+def identity(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
+    """Slot 1 has compared the rows already (MO-GRPO, GDPO): what it says stands, equal values included."""
+    return torch.where(keep, rewards, 0.0)

@@ -1,0 +1,99 @@
+"""Credit for the turns of an agent, by the states it acted in (`rows.turns`)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.advantages.groups import group_statistics, standardised
+from worker.algorithm.advantages.outcome import grpo
+from worker.algorithm.rows import Rows, Turns
+
+StateScope = Literal["group", "batch"]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCredit:
+    """(S,) each, in the order of the turns."""
+
+    values: Tensor
+    """V(s), float64: mean discounted return from the state, over its kept visits."""
+    visits: Tensor
+    """How often the state was met in scope, over kept rows."""
+    advantages: Tensor
+    """Generalised advantage before normalisation, float64."""
+
+
+def turn_credit(
+    rows: Rows,
+    turns: Turns,
+    keep: Tensor,
+    *,
+    gamma: float = 0.95,
+    lam: float = 0.9,
+    state_scope: StateScope = "group",
+) -> TurnCredit:
+    """delta_k = r_k + gamma·V(s_{k+1}) - V(s_k); A_k = delta_k + gamma·lam·A_{k+1}; V = 0 after the end."""
+    kept = keep[turns.row]
+    returns = _backwards(turns.rewards, turns.row, gamma)
+    scope = rows.group[turns.row] if state_scope == "group" else torch.zeros_like(turns.row)
+    _, state = torch.unique(torch.stack([scope, turns.states]), dim=1, return_inverse=True)
+    stats = group_statistics(returns, state, kept)
+    follows = turns.row[1:] == turns.row[:-1]
+    after = torch.zeros_like(stats.mean)
+    after[:-1] = torch.where(follows, stats.mean[1:], 0.0)
+    delta = turns.rewards + gamma * after - stats.mean
+    return TurnCredit(stats.mean, stats.count, _backwards(delta, turns.row, gamma * lam))
+
+
+def gagpo(
+    rows: Rows,
+    rewards: Tensor,
+    keep: Tensor,
+    *,
+    gamma: float = 0.95,
+    lam: float = 0.9,
+    state_scope: StateScope = "group",
+    eps: float = 1e-4,
+) -> Tensor:
+    """(N, T): each turn's advantage (`turn_credit`) standardised over the turns of its group, for all its tokens.
+
+    GAGPO (2605.13217), confidence medium; gamma and lam are ours. Where no state of a group was met twice V(s) is
+    the turn's own return and every advantage vanishes: such a group gets GRPO's advantages of its outcomes.
+    Raises ValueError without `rows.turns`.
+    """
+    turns: Turns = rows.needed("turns")
+    kept, group = keep[turns.row], rows.group[turns.row]
+    credit = turn_credit(rows, turns, keep, gamma=gamma, lam=lam, state_scope=state_scope)
+    values = standardised(credit.advantages, group, kept, std="sample", eps=eps)
+    with_repeats = torch.isin(rows.group, group[kept & (credit.visits > 1)])
+    found = grpo(rows, rewards, keep, eps=eps)[:, None].repeat(1, rows.mask.shape[1])
+    found[with_repeats] = 0.0
+    for row, start, end, value in zip(
+        turns.row.tolist(), turns.start.tolist(), turns.end.tolist(), values.tolist(), strict=True
+    ):
+        if with_repeats[row]:
+            found[row, start:end] = value
+    return torch.where(rows.mask & keep[:, None], found, 0.0)
+
+
+def state_visits(
+    rows: Rows, rewards: Tensor, keep: Tensor, *, state_scope: StateScope = "group"
+) -> tuple[int, int]:
+    """(turns, different states) over kept rows; fewer than 1.5 turns per state leave GAGPO little to compare."""
+    turns: Turns = rows.needed("turns")
+    kept = keep[turns.row]
+    scope = rows.group[turns.row] if state_scope == "group" else torch.zeros_like(turns.row)
+    states = torch.unique(torch.stack([scope, turns.states])[:, kept], dim=1)
+    return int(kept.sum()), states.shape[1]
+
+
+def _backwards(values: Tensor, row: Tensor, decay: float) -> Tensor:
+    """(S,) float64: y_k = x_k + decay·y_{k+1} inside each row."""
+    found, running, below = [], 0.0, None
+    for value, number in zip(reversed(values.tolist()), reversed(row.tolist()), strict=True):
+        running = value + (decay * running if number == below else 0.0)
+        below = number
+        found.append(running)
+    return torch.tensor(found[::-1], dtype=torch.float64)

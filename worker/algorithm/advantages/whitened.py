@@ -1,0 +1,83 @@
+"""REINFORCE++ (2501.03262): the batch and not only the group is the measure of an advantage. (N, T) advantages.
+
+Whitening is weighted by tokens, so that long completions dominate its statistics, and it moves the mean: a group
+whose rewards are all the same does *not* get 0, except at sequence level. Both are what the published code does.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.advantages.groups import StdKind, group_statistics
+from worker.algorithm.advantages.outcome import dr_grpo
+from worker.algorithm.rows import UNIFORM_STD, Rows
+
+WHITENING_EPS = 1e-8
+"""Added to the variance, as verl does (`rsqrt(var + 1e-8)`)."""
+
+
+def reinforce_pp(
+    rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, std: StdKind = "sample"
+) -> Tensor:
+    """Return-to-go of the token rewards, whitened over all tokens of the batch.
+
+    `rows.token_rewards` when slot 1 made them (KL in the reward), else the outcome on each row's last token. Groups
+    play no part: one completion per prompt will do. verl `compute_reinforce_plus_plus_outcome_advantage` (sample
+    variance), OpenRLHF `reinforce` (population).
+    """
+    token_rewards = rows.token_rewards
+    if token_rewards is None:
+        token_rewards = on_last_token(rewards, rows.mask)
+    mask = rows.mask & keep[:, None]
+    return whiten(return_to_go(torch.where(mask, token_rewards, 0.0), mask, gamma), mask, std)
+
+
+def reinforce_pp_baseline(
+    rows: Rows,
+    rewards: Tensor,
+    keep: Tensor,
+    *,
+    level: Literal["token", "sequence"] = "token",
+    std: StdKind = "sample",
+    eps: float | None = None,
+) -> Tensor:
+    """R_i - group mean, then: `token`, (N, T): broadcast and whitened over all tokens of the batch (verl
+    `compute_reinforce_plus_plus_baseline_outcome_advantage`, OpenRLHF `reinforce_baseline`); `sequence`, (N,):
+    divided by their deviation over the rows of the batch + eps, default 1e-4 (ms-swift).
+    """
+    centred = dr_grpo(rows, rewards, keep)
+    if level == "sequence":
+        batch = group_statistics(centred, torch.zeros_like(rows.group), keep)
+        return centred / (batch.deviation(std) + (1e-4 if eps is None else eps))
+    return whiten(centred[:, None].expand(rows.mask.shape), rows.mask & keep[:, None], std)
+
+
+def on_last_token(rewards: Tensor, mask: Tensor) -> Tensor:
+    """(N,) outcomes as (N, T) float64 token rewards: each on the last token of its mask, 0 elsewhere."""
+    last = mask & (mask.flip(1).cumsum(1).flip(1) == 1)
+    return torch.where(last, rewards.to(torch.float64)[:, None], 0.0)
+
+
+def return_to_go(token_rewards: Tensor, mask: Tensor, gamma: float) -> Tensor:
+    """(N, T) float64: Σ_{u ≥ t} gamma^(u - t) · r_u, counting only tokens of the mask; 0 outside it."""
+    running = torch.zeros(len(mask), dtype=torch.float64)
+    found = torch.zeros(mask.shape, dtype=torch.float64)
+    for column in range(mask.shape[1] - 1, -1, -1):
+        valid = mask[:, column]
+        running = torch.where(valid, token_rewards[:, column] + gamma * running, running)
+        found[:, column] = torch.where(valid, running, 0.0)
+    return found
+
+
+def whiten(values: Tensor, mask: Tensor, std: StdKind) -> Tensor:
+    """(x - mean) / √(variance + 1e-8) over all tokens of the mask; (N, T) float64, all 0 when they are the same."""
+    valid = values[mask].to(torch.float64)
+    spread = len(valid) - int(std == "sample")
+    if spread < 1:
+        return torch.zeros(mask.shape, dtype=torch.float64)
+    mean = valid.mean()
+    variance = ((valid - mean) ** 2).sum() / spread
+    if variance.sqrt() <= UNIFORM_STD:
+        return torch.zeros(mask.shape, dtype=torch.float64)
+    return torch.where(mask, (values - mean) * torch.rsqrt(variance + WHITENING_EPS), 0.0)
