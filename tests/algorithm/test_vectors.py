@@ -15,21 +15,32 @@ import pytest
 from tests.algorithm.cases import advantages, losses, selection, shaping
 from tests.algorithm.cases.base import Adapter, Case
 
-VECTORS = Path(
-    os.environ.get("REINFORGE_VECTORS") or Path(__file__).parents[1] / "vectors" / "algorithm_vectors.json"
-)
+BUNDLED = Path(__file__).parents[1] / "vectors" / "algorithm_vectors.json"
+VECTORS = Path(os.environ.get("REINFORGE_VECTORS") or BUNDLED)
 SLOTS = {1: shaping, 2: selection, 3: advantages, 4: losses}
 LATER = frozenset[str]().union(*(module.LATER for module in SLOTS.values()))
 
 
-def _read() -> list[Case]:
-    document = json.loads(VECTORS.read_text(encoding="utf-8"))
+def _read(path: Path) -> list[Case]:
+    document = json.loads(path.read_text(encoding="utf-8"))
     if document.get("schema") != 1:
-        raise ValueError(f"{VECTORS}: schema {document.get('schema')!r}; this test reads schema 1")
+        raise ValueError(f"{path}: schema {document.get('schema')!r}; this test reads schema 1")
     return list(document["vectors"])
 
 
-ALL = _read()
+def _loss_tensors(cases: list[Case]) -> dict[str, Any] | None:
+    """The log-probabilities and mask that the `loss.*` cases of a file share, and GRPO-S's ratios refer to."""
+    wanted = {"old_logp", "logp", "mask"}
+    return next((case["inputs"] for case in cases if wanted <= case["inputs"].keys()), None)
+
+
+def _all() -> list[Case]:
+    cases = _read(VECTORS)
+    shared = _loss_tensors(cases) or _loss_tensors(_read(BUNDLED))
+    return [case | {"loss_tensors": shared} for case in cases]
+
+
+ALL = _all()
 
 
 def adapter_of(case: Case) -> Adapter:
