@@ -1,27 +1,34 @@
 """Slot 4: the policy loss, the only differentiable part.
 
-    loss = Σ weight · (surrogate + β · kl) / Σ count
+    loss = Σ weight · (surrogate · kept · correction + β · kl) / Σ count - η · mean entropy + auxiliary terms
 
-`weight` and `count` come from `aggregation`; every function here is elementwise over (N, T) or reduces to sums.
+Every function here is elementwise over (N, T) or reduces to sums, so micro-batches add up. What depends on the whole
+optimizer batch (weights, counts, thresholds, pairs) comes in as constants from `optimizer_batch`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from worker.algorithm.kl import KL_ESTIMATORS, MAX_LOG_RATIO
-from worker.algorithm.rows import lookup
+from worker.algorithm.hierarchy import hierarchy_correction
+from worker.algorithm.kl import k3, kl_penalty
+from worker.algorithm.mismatch import mismatch_weights, off_policy_keep
+from worker.algorithm.ratios import RATIOS, bounded_exp
+from worker.algorithm.rows import Slot, lookup
+from worker.algorithm.surrogates import SURROGATES, Surrogate, Terms
 
 SumCount = tuple[float, float]
 """A mean on its way: sums are added over micro-batches (and ranks) before the one division."""
 
+NONE: Slot = {"type": "none"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossInputs:
-    """Constants of the loss, aligned with `logprobs` (N, T)."""
+    """What the loss reads beside `logprobs` (N, T). Constants, but for those said to carry gradient."""
 
     mask: Tensor
     """(N, T) bool: tokens that are trained on."""
@@ -36,6 +43,34 @@ class LossInputs:
     exactly 1 with the right gradient."""
     reference_logprobs: Tensor | None = None
     """(N, T); needed when beta > 0."""
+    sampler_logprobs: Tensor | None = None
+    """(N, T), NaN where the sampler told none; needed by `mismatch`, `drpo` and `dppo`."""
+    actions: Tensor | None = None
+    """(N, T) int64, the action of each token, -1 for none; needed by ratio level `action`."""
+    policy_tokens: Tensor | None = None
+    """(N, T) bool: tokens whose policy term and entropy count (top-entropy mask); None for all."""
+    betas: Tensor | None = None
+    """(N,): each row's β, in place of `kl.beta`."""
+    row_weights: Tensor | None = None
+    """(N,) float32; needed by KL level `sequence`."""
+    entropies: Tensor | None = None
+    """(N, T) nats, **with gradient**; needed when there is an entropy bonus."""
+    entropy_weights: Tensor | None = None
+    """(N, T) float32: η inside; None without a bonus."""
+    weight_slopes: Mapping[str, Tensor] = field(default_factory=dict)
+    """By parameter of the loss: ∂ token_weights / ∂ parameter, (N, T)."""
+    pair_losses: Tensor | None = None
+    """(N,): weighted DPO losses of the pairs, at their best rows; None without the term."""
+    pair_slopes: Tensor | None = None
+    """(N,): their derivatives with respect to Σ_t logprobs."""
+    execute_logits: Tensor | None = None
+    """(N, T) **with gradient**: logit of the execute token; needed by `aux` `hierarchy`."""
+    execute_logprobs: Tensor | None = None
+    """(N, T) **with gradient**: its log-probability."""
+    executed: Tensor | None = None
+    """(N, T) bool: the sampled token is the execute token."""
+    hierarchy_weights: Tensor | None = None
+    """(N, T) float32: λ inside; None without the term."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,66 +78,122 @@ class LossParts:
     total: Tensor
     """Scalar with gradient: Σ weight · x, still to be divided by the batch's Σ count."""
     metrics: dict[str, SumCount]
-
-
-def token_ratio(log_ratio: Tensor, mask: Tensor) -> Tensor:
-    """w_{i,t} = policy / old policy, per token."""
-    return log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
-
-
-RATIOS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"token": token_ratio}
-
-
-@dataclass(frozen=True, slots=True)
-class Surrogate:
-    losses: Tensor
-    """(N, T) with gradient."""
-    clipped_low: Tensor
-    """(N, T) bool: held back by the lower bound, so without gradient."""
-    clipped_high: Tensor
-
-
-def ppo_clip(ratio: Tensor, advantages: Tensor, *, eps_low: float = 0.2, eps_high: float = 0.2) -> Surrogate:
-    """-min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A)."""
-    clipped = ratio.clamp(1 - eps_low, 1 + eps_high)
-    return Surrogate(
-        -torch.min(ratio * advantages, clipped * advantages),
-        clipped_low=(ratio < 1 - eps_low) & (advantages < 0),
-        clipped_high=(ratio > 1 + eps_high) & (advantages > 0),
-    )
-
-
-SURROGATES: dict[str, Callable[..., Surrogate]] = {"ppo_clip": ppo_clip}
+    gradients: dict[str, float] = field(default_factory=dict)
+    """Of the loss's own parameters: ∂ total / ∂ parameter, still to be divided by the batch's Σ count."""
 
 
 def policy_loss(logprobs: Tensor, inputs: LossInputs, loss: Mapping[str, Any]) -> LossParts:
     """The loss of some rows of an optimizer batch; `loss` is the specification's loss slot as a mapping.
 
-    Padded positions are replaced before any `exp`, so whatever stands there gives neither value nor gradient.
+    Padded positions are replaced before any `exp`, so whatever stands there gives neither value nor gradient. Raises
+    ValueError naming the tensor that the slot needs and `inputs` lacks, KeyError for an unknown type.
     """
     mask = inputs.mask
     logprobs = torch.where(mask, logprobs, 0.0)
     old = logprobs.detach() if inputs.old_logprobs is None else torch.where(mask, inputs.old_logprobs, 0.0)
-    ratio = RATIOS[loss["ratio_level"]](logprobs - old, mask)
+    losses, metrics = _policy_term(logprobs, old, inputs, loss)
+    metrics["loss/policy"] = (
+        (losses.detach() * inputs.token_weights).sum().item(),
+        float(inputs.counts.sum()),
+    )
+    policy_losses = losses.detach()
+    total = losses.new_zeros(())
+    if loss["kl"]["beta"] > 0 or inputs.betas is not None:
+        penalty = _kl_term(logprobs, old, inputs, loss["kl"], metrics)
+        if penalty.shape[1] == 1:
+            total = total + (penalty[:, 0] * _needed(inputs.row_weights, "row_weights", "kl.level")).sum()
+        else:
+            losses = losses + penalty
+    total = total + (losses * inputs.token_weights).sum()
+    gradients = {name: float((losses.detach() * slope).sum()) for name, slope in inputs.weight_slopes.items()}
+    if inputs.entropy_weights is not None:
+        entropies = torch.where(mask, _needed(inputs.entropies, "entropies", "entropy"), 0.0)
+        total = total - (entropies * inputs.entropy_weights).sum()
+    if inputs.pair_losses is not None and inputs.pair_slopes is not None:
+        sums = logprobs.sum(1)
+        total = total + inputs.pair_losses.sum() + (inputs.pair_slopes * (sums - sums.detach())).sum()
+    if inputs.hierarchy_weights is not None:
+        total = total + _hierarchy_term(policy_losses, inputs)
+    return LossParts(total, metrics, gradients)
+
+
+def _needed(tensor: Tensor | None, name: str, asked_by: str) -> Tensor:
+    if tensor is None:
+        raise ValueError(f"{asked_by} needs {name}")
+    return tensor
+
+
+def _policy_term(
+    logprobs: Tensor, old: Tensor, inputs: LossInputs, loss: Mapping[str, Any]
+) -> tuple[Tensor, dict[str, SumCount]]:
+    """Losses per token (N, T) with gradient, corrected and masked, and what there is to tell about them."""
+    mask, sampler = inputs.mask, inputs.sampler_logprobs
+    log_ratio = logprobs - old
+    ratio = RATIOS[loss["ratio_level"]](log_ratio, mask, inputs.actions)
     advantages = inputs.advantages if inputs.advantages.dim() == 2 else inputs.advantages[:, None]
+    advantages = advantages.to(ratio.dtype)
+    correction, weights = loss.get("mismatch", NONE), None
+    if correction["type"] != "none":
+        weights = mismatch_weights(
+            correction, old, _needed(sampler, "sampler_logprobs", "loss.mismatch"), mask
+        )
+    terms = Terms(
+        ratio=ratio,
+        advantages=advantages,
+        logprobs=logprobs,
+        log_ratio=log_ratio,
+        mask=mask,
+        sampler_logprobs=None if sampler is None else torch.where(mask & ~sampler.isnan(), sampler, old),
+        mismatch=weights,
+    )
     function, params = lookup(SURROGATES, loss["surrogate"], "surrogate")
-    surrogate = function(ratio, advantages.to(ratio.dtype), **params)
-    policy_term = (surrogate.losses * inputs.token_weights).sum()
-    tokens = float(mask.sum())
-    metrics = {
-        "loss/policy": (policy_term.item(), float(inputs.counts.sum())),
-        "policy/ratio_mean": (float((ratio.detach() * mask).sum()), tokens),
-        "policy/clip_low_share": (float((surrogate.clipped_low & mask).sum()), tokens),
-        "policy/clip_high_share": (float((surrogate.clipped_high & mask).sum()), tokens),
+    surrogate = function(terms, **params)
+    metrics = _ratio_metrics(ratio, surrogate, mask)
+    losses = surrogate.losses
+    off_policy = loss.get("off_policy_mask", NONE)
+    if off_policy["type"] != "none":
+        behaviour = old if sampler is None else sampler
+        keep = off_policy_keep(off_policy["delta"], advantages, logprobs, behaviour, mask)
+        losses = losses * keep
+        metrics["policy/off_policy_share"] = _share(~keep, mask)
+    if inputs.policy_tokens is not None:
+        losses = losses * inputs.policy_tokens
+    if weights is not None:
+        metrics["sampler/weight_mean"] = _share(weights, mask)
+        losses = losses if surrogate.corrected else losses * weights
+    return losses, metrics
+
+
+def _share(values: Tensor, mask: Tensor) -> SumCount:
+    """Sum of `values` ((N, 1) or (N, T)) over the tokens, and the number of tokens."""
+    return float((values.detach() * mask).sum()), float(mask.sum())
+
+
+def _ratio_metrics(ratio: Tensor, surrogate: Surrogate, mask: Tensor) -> dict[str, SumCount]:
+    return {
+        "policy/ratio_mean": _share(ratio, mask),
+        "policy/clip_low_share": _share(surrogate.clipped_low, mask),
+        "policy/clip_high_share": _share(surrogate.clipped_high, mask),
     }
-    total = policy_term
-    beta = loss["kl"]["beta"]
-    if beta > 0:
-        if inputs.reference_logprobs is None:
-            raise ValueError("beta > 0 needs reference_logprobs")
-        reference = torch.where(mask, inputs.reference_logprobs, 0.0)
-        kl = KL_ESTIMATORS[loss["kl"]["estimator"]](logprobs, reference)
-        total = total + beta * (kl * inputs.token_weights).sum()
-        k3 = KL_ESTIMATORS["k3"](logprobs.detach(), reference)
-        metrics["kl/mean"] = (float((k3 * mask).sum()), tokens)
-    return LossParts(total, metrics)
+
+
+def _kl_term(
+    logprobs: Tensor, old: Tensor, inputs: LossInputs, kl: Mapping[str, Any], metrics: dict[str, SumCount]
+) -> Tensor:
+    """β · kl, (N, T) or (N, 1) with gradient; adds the k3 estimate per token to `metrics`."""
+    mask = inputs.mask
+    reference = torch.where(mask, _needed(inputs.reference_logprobs, "reference_logprobs", "beta > 0"), 0.0)
+    token_ratio = bounded_exp(logprobs - old)
+    metrics["kl/mean"] = _share(k3((logprobs - reference).detach(), token_ratio), mask)
+    beta = kl["beta"] if inputs.betas is None else inputs.betas.to(logprobs.dtype)[:, None]
+    return beta * kl_penalty(kl, logprobs, reference, mask, token_ratio)
+
+
+def _hierarchy_term(policy_losses: Tensor, inputs: LossInputs) -> Tensor:
+    """Σ weight · c · ℓ over the tokens, ℓ constant."""
+    mask, asked = inputs.mask, "aux 'hierarchy'"
+    logits = torch.where(mask, _needed(inputs.execute_logits, "execute_logits", asked), 0.0)
+    logprobs = torch.where(mask, _needed(inputs.execute_logprobs, "execute_logprobs", asked), -1.0)
+    correction = hierarchy_correction(logits, logprobs, _needed(inputs.executed, "executed", asked))
+    weights = _needed(inputs.hierarchy_weights, "hierarchy_weights", asked)
+    return (correction * policy_losses * weights).sum()

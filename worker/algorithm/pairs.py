@@ -1,0 +1,49 @@
+"""A DPO term beside the policy loss: the best completion of a prompt against its worst.
+
+The margin of a pair spans two rows that may land in different micro-batches. So values and slopes are computed once
+for the optimizer batch, from log-probabilities under the weights that the update starts from; in the loss each row
+then adds slope · (Σ logp - stop_gradient(Σ logp)), which has exactly the term's gradient at those weights.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from worker.algorithm.rows import UNIFORM_STD
+
+
+@dataclass(frozen=True, slots=True)
+class PairTerm:
+    """(N,) float64 each, not yet weighted or averaged."""
+
+    losses: Tensor
+    """-log σ(beta · margin), on the best row of each pair."""
+    slopes: Tensor
+    """∂ loss / ∂ Σ_t logp of the row."""
+    count: int
+    """Pairs: groups whose rewards differ."""
+
+
+def dpo_pairs(gains: Tensor, rewards: Tensor, group: Tensor, keep: Tensor, beta: float) -> PairTerm:
+    """-log σ(beta · (gain_best - gain_worst)) for each group with unequal rewards (DPO, Rafailov et al. 2023, eq. 7).
+
+    `gains` (N,): Σ_t (logp - reference). Among equal rewards the first row is taken. Rows outside `keep` take no part.
+    """
+    losses, slopes = (
+        torch.zeros_like(gains, dtype=torch.float64),
+        torch.zeros_like(gains, dtype=torch.float64),
+    )
+    count = 0
+    for number in torch.unique(group[keep]).tolist():
+        rows = ((group == number) & keep).nonzero()[:, 0]
+        best, worst = rows[rewards[rows].argmax()], rows[rewards[rows].argmin()]
+        if float(rewards[best] - rewards[worst]) <= UNIFORM_STD:
+            continue
+        margin = beta * (gains[best] - gains[worst]).double()
+        losses[best] = softplus(-margin)
+        slopes[best] = -beta * torch.sigmoid(-margin)
+        slopes[worst] = -slopes[best]
+        count += 1
+    return PairTerm(losses, slopes, count)

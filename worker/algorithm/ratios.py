@@ -1,0 +1,77 @@
+"""How new and old policy are compared: per token, per completion, or per action.
+
+Every level gives (N, T), so that the objectives stay elementwise; a level above the token repeats one number over
+the tokens that share it, and its gradient reaches all of them.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+MAX_LOG_RATIO = 20.0
+"""Log-ratios are clamped to ± this before `exp`, so that nothing overflows (as verl does; TRL does not)."""
+
+
+def bounded_exp(log_ratio: Tensor) -> Tensor:
+    """exp(log_ratio), within exp(± MAX_LOG_RATIO)."""
+    return log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
+
+
+def row_mean(values: Tensor, mask: Tensor) -> Tensor:
+    """(N, 1) mean over the tokens of each row; 0 for a row without any. `values` are 0 outside the mask."""
+    return values.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
+
+
+def token(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
+    """w_{i,t} = exp(logp - old) (PPO; GRPO, DeepSeekMath eq. 3)."""
+    return bounded_exp(log_ratio)
+
+
+def sequence(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
+    """s_i = exp(mean_t(logp - old)), the geometric mean of the row's token ratios (GSPO, eq. 7)."""
+    return bounded_exp(row_mean(log_ratio, mask)).expand_as(log_ratio)
+
+
+def gspo_token(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
+    """The value of s_i with the gradient of the token: s_i · exp(logp - stop_gradient(logp)) (GSPO, section 4.3)."""
+    return sequence(log_ratio, mask, actions).detach() * (log_ratio - log_ratio.detach()).exp()
+
+
+def arithmetic(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
+    """v_i = mean_t w_{i,t} (GRPO-S, arXiv 2508.04349)."""
+    ratio = torch.where(mask, bounded_exp(log_ratio), 0.0)
+    return row_mean(ratio, mask).expand_as(log_ratio)
+
+
+def trajectory(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
+    """W_i = exp(Σ_t(logp - old)) (TIC-GRPO, arXiv 2508.02833; TRL's RLOOTrainer)."""
+    return bounded_exp(log_ratio.sum(1, keepdim=True)).expand_as(log_ratio)
+
+
+def action(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
+    """a_{i,k} = exp of the mean log-ratio over the tokens of action k (GAGPO, arXiv 2605.13217).
+
+    `actions` (N, T) int64: which action of the row a token belongs to, counted from 0. Raises ValueError without
+    them, or where a trained token has none.
+    """
+    if actions is None:
+        raise ValueError("ratio_level 'action' needs the action of every token")
+    if bool((mask & (actions < 0)).any()):
+        raise ValueError("ratio_level 'action': a trained token belongs to no action")
+    index = torch.where(mask, actions, 0)
+    sums = log_ratio.new_zeros(len(index), int(index.max()) + 1 if index.numel() else 1)
+    totals = sums.scatter_add(1, index, torch.where(mask, log_ratio, 0.0))
+    counts = sums.scatter_add(1, index, mask.to(log_ratio.dtype))
+    return bounded_exp(totals / counts.clamp(min=1)).gather(1, index)
+
+
+RATIOS: dict[str, Callable[[Tensor, Tensor, Tensor | None], Tensor]] = {
+    "token": token,
+    "sequence": sequence,
+    "gspo_token": gspo_token,
+    "arithmetic": arithmetic,
+    "trajectory": trajectory,
+    "action": action,
+}
+"""By level: (log_ratio, mask, actions), each (N, T), log_ratio 0 outside the mask → ratio (N, T) with gradient."""
