@@ -63,8 +63,8 @@ def batch() -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 def test_a_group_of_one_has_no_advantage() -> None:
     rows = make_rows([[0.7], [math.nan], [0.1], [0.9]], group=[0, 0, 1, 1])
-    rewards, _ = shape({"type": "weighted_sum"}, rows, {})
-    keep, _ = select({"type": "keep_all"}, rows, rewards, {})
+    rewards = shape({"type": "weighted_sum"}, rows, {}).rewards
+    keep = select({"type": "keep_all"}, rows, rewards, {}).keep
     found = ADVANTAGES["grpo"](rows, rewards, keep)
     assert found[:2].tolist() == [0.0, 0.0]
     assert found[3] > 0 > found[2]
@@ -73,8 +73,8 @@ def test_a_group_of_one_has_no_advantage() -> None:
 def test_a_failed_row_leaves_its_group() -> None:
     whole = make_rows([[0.2], [0.8], [0.5]], group=[0, 0, 0])
     failed = make_rows([[0.2], [0.8], [0.5], [99.0]], group=[0, 0, 0, 0], scorable=[True, True, True, False])
-    rewards, _ = shape({"type": "weighted_sum"}, failed, {})
-    keep, _ = select({"type": "keep_all"}, failed, rewards, {})
+    rewards = shape({"type": "weighted_sum"}, failed, {}).rewards
+    keep = select({"type": "keep_all"}, failed, rewards, {}).keep
     assert keep.tolist() == [True, True, True, False]
     assert math.isnan(rewards[3])
     expected = ADVANTAGES["grpo"](whole, whole.values[:, 0], torch.ones(3, dtype=torch.bool))
@@ -91,7 +91,7 @@ def test_weights_apply_and_missing_values_are_skipped() -> None:
         mask=rows.mask,
         truncated=rows.truncated,
     )
-    rewards, _ = shape({"type": "weighted_sum"}, weighted, {})
+    rewards = shape({"type": "weighted_sum"}, weighted, {}).rewards
     assert rewards[:2].tolist() == [-3.0, -5.0]
     assert math.isnan(rewards[2])
 
@@ -138,8 +138,10 @@ def test_micro_batches_add_up_to_the_whole(batch: tuple[Tensor, ...], aggregatio
 @pytest.mark.parametrize("name", sorted(AGGREGATIONS))
 def test_a_row_without_tokens_is_not_counted(name: str) -> None:
     slot = {"type": name, "length": 4} if name == "constant" else {"type": name}
-    mask = torch.tensor([[True, True], [False, False]])
-    both, one = token_weights(slot, mask), token_weights(slot, mask[:1])
+    mask, group = torch.tensor([[True, True], [False, False]]), torch.zeros(2, dtype=torch.int64)
+    more = {"parameters": {"lambda": 1.0}}
+    both = token_weights(slot, mask, group=group, **more)
+    one = token_weights(slot, mask[:1], group=group[:1], **more)
     assert both.counts.sum() == one.counts.sum()
     assert both.weights[1].tolist() == [0.0, 0.0]
 

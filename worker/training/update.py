@@ -55,10 +55,16 @@ def assign_credit(spec: JobSpec, batch: StepBatch, state: dict[str, Any], old: T
     rows: Rows = batch.rows
     if old is not None:
         rows = replace(rows, old_logprobs=old.logprobs, entropies=old.entropies)
-    rewards, shaping = shape(algorithm.shaping.model_dump(), rows, state.get("shaping", {}))
-    keep, selection = select(algorithm.selection.model_dump(), rows, rewards, state.get("selection", {}))
-    values = advantages(algorithm.advantage.model_dump(), rows, rewards, keep)
-    return Credit(rewards, keep, values, {"shaping": shaping, "selection": selection})
+    shaped = shape(algorithm.shaping.model_dump(), rows, state.get("shaping", {}))
+    rows = replace(rows, token_rewards=shaped.token_rewards)
+    selected = select(algorithm.selection.model_dump(), rows, shaped.rewards, state.get("selection", {}))
+    values = advantages(algorithm.advantage.model_dump(), rows, shaped.rewards, selected.keep)
+    return Credit(
+        shaped.reported,
+        selected.keep & shaped.trained,
+        values,
+        {"shaping": shaped.state, "selection": selected.state},
+    )
 
 
 def reads_old_policy(spec: JobSpec) -> bool:

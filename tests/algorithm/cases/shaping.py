@@ -1,9 +1,8 @@
 """Slot 1: worked cases by variant. A variant with several unlike forms is told apart by inputs and params."""
 
-from tests.algorithm.cases.base import Adapter, Case, Found, in_groups, rows_of
+from tests.algorithm.cases.base import Adapter, Case, Found, all_rows, in_groups, rows_of
 from worker.algorithm.advantages import ADVANTAGES
-from worker.algorithm.selection import keep_all
-from worker.algorithm.shaping import weighted_sum
+from worker.algorithm.shaping import shape
 
 
 def _weighted_sum(case: Case) -> Found:
@@ -11,16 +10,16 @@ def _weighted_sum(case: Case) -> Found:
     flat = [row for group in groups for row in group]
     numbers = [number for number, group in enumerate(groups) for _ in group]
     rows = rows_of(flat, numbers, case["params"]["weights"])
-    rewards, _ = weighted_sum(rows, {})
-    keep, _ = keep_all(rows, rewards, {})
+    rewards = shape({"type": "weighted_sum"}, rows, {}).rewards
+    keep = all_rows(len(rewards)) & ~rewards.isnan()
     advantages = ADVANTAGES["grpo"](rows, rewards, keep, eps=case["params"]["eps"])
     return {"reward": in_groups(rewards, groups), "grpo_advantages": in_groups(advantages, groups)}
 
 
 def _missing_rewards(case: Case) -> Found:
     rows = rows_of(case["inputs"]["rewards_per_func"])
-    rewards, _ = weighted_sum(rows, {})
-    keep, _ = keep_all(rows, rewards, {})
+    rewards = shape({"type": "weighted_sum"}, rows, {}).rewards
+    keep = all_rows(len(rewards)) & ~rewards.isnan()
     return {"advantages": ADVANTAGES["grpo"](rows, rewards, keep, eps=case["params"]["eps"]).tolist()}
 
 

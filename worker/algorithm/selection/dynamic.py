@@ -1,0 +1,60 @@
+"""Groups without signal are replaced by other prompts until there are enough, or until a bound is reached."""
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.advantages.groups import group_statistics
+from worker.algorithm.rows import UNIFORM_STD, Rows, State
+from worker.algorithm.selection.base import Prompts, Selected
+
+
+def keep_all(rows: Rows, rewards: Tensor, state: State) -> Selected:
+    """Every row that has a reward."""
+    return Selected(keep=~rewards.isnan(), state=state)
+
+
+def with_signal(
+    rows: Rows, rewards: Tensor, *, tolerance: float = UNIFORM_STD, by: str | None = None
+) -> Tensor:
+    """(N,) bool: rows of groups whose rewards spread more than `tolerance` (sample deviation).
+
+    For rewards of 0 and 1 that is 0 < number correct < G, DAPO (2503.14476) eq. 11. `by` names the reward whose own
+    values decide, so that a length penalty cannot make a group of wrong completions look like signal.
+    """
+    scored = ~rewards.isnan()
+    values = rewards
+    if by is not None:
+        if by not in rows.names:
+            raise ValueError(f"there is no reward {by!r}; there are {', '.join(rows.names)}")
+        values = rows.values[:, rows.names.index(by)]
+    stats = group_statistics(values, rows.group, scored & ~values.isnan())
+    return scored & (stats.std > tolerance)
+
+
+def dynamic_sampling(
+    rows: Rows,
+    rewards: Tensor,
+    state: State,
+    *,
+    tolerance: float = UNIFORM_STD,
+    by: str | None = None,
+    max_rounds: int = 10,
+) -> Selected:
+    """Keep groups with signal and ask for as many prompts as are missing, at most `max_rounds` times sampled.
+
+    At the bound the step trains on what is there (verl `max_num_gen_batches`); `select/missing_groups` tells. Groups
+    beyond `rows.wanted` are left out, the last first.
+    """
+    signal = with_signal(rows, rewards, tolerance=tolerance, by=by)
+    groups = torch.unique(rows.group)
+    wanted = rows.wanted if rows.wanted is not None else len(groups)
+    good = torch.unique(rows.group[signal])
+    missing = max(0, wanted - len(good))
+    keep = signal & torch.isin(rows.group, good[:wanted])
+    metrics = {
+        "select/rounds": float(rows.rounds),
+        "select/uniform_share": 1 - len(good) / max(len(groups), 1),
+        "select/missing_groups": float(missing),
+    }
+    again = (Prompts(count=missing),) if missing and rows.rounds < max_rounds else ()
+    return Selected(keep=keep, state=state, again=again, metrics=metrics)

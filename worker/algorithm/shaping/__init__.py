@@ -1,0 +1,69 @@
+"""Slot 1: from the values of several rewards to one outcome reward per completion.
+
+A combination (`type`) makes one number of the rewards; `terms` are added to it; `kl` takes off the distance from the
+reference; `mask_truncated` leaves truncated rows in the statistics and takes them out of the loss.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from worker.algorithm.rows import Rows, Slot, State, lookup
+from worker.algorithm.shaping.base import Combined, Shaped
+from worker.algorithm.shaping.combine import gdpo, mo_grpo, weighted_sum
+from worker.algorithm.shaping.reward_kl import on_sequence, on_tokens
+from worker.algorithm.shaping.rubric import pow3r
+from worker.algorithm.shaping.set_reward import vpo
+from worker.algorithm.shaping.terms import cosine_length, repetition, soft_overlong
+
+__all__ = ["COMBINATIONS", "TERMS", "Combined", "Shaped", "reads_reference", "shape"]
+
+COMBINATIONS: dict[str, Callable[..., Combined]] = {
+    "weighted_sum": weighted_sum,
+    "mo_grpo": mo_grpo,
+    "gdpo": gdpo,
+    "pow3r": pow3r,
+    "vpo": vpo,
+}
+
+TERMS: dict[str, Callable[..., Tensor]] = {
+    "soft_overlong": soft_overlong,
+    "repetition": repetition,
+    "cosine_length": cosine_length,
+}
+
+COMMON = frozenset({"terms", "mask_truncated", "kl"})
+"""What every combination may carry beside its own parameters."""
+
+
+def reads_reference(slot: Slot) -> bool:
+    """`rows.old_logprobs` and `rows.reference_logprobs` are needed: two forward passes before this slot."""
+    return float((slot.get("kl") or {}).get("beta", 0.0)) > 0
+
+
+def shape(slot: Slot, rows: Rows, state: State) -> Shaped:
+    """Rewards, what metrics report, and the slot's state for the next step.
+
+    When rows are sampled again within a step, call it again with the state of the last completed step.
+    """
+    own = {key: value for key, value in slot.items() if key not in COMMON}
+    function, params = lookup(COMBINATIONS, own, "shaping")
+    combined = function(rows, state, **params)
+    added = combined.rewards.new_zeros(len(combined.rewards))
+    for term in slot.get("terms", ()):
+        compute, chosen = lookup(TERMS, term, "shaping term")
+        weight = chosen.pop("weight", 1.0)
+        added = added + weight * compute(rows, combined.rewards, **chosen)
+    rewards = combined.rewards + added
+    reported = rewards if combined.reported is None else combined.reported + added
+    token_rewards = None
+    if reads_reference(slot):
+        beta = slot["kl"]["beta"]
+        if slot["kl"]["level"] == "token":
+            token_rewards = on_tokens(rows, rewards, beta)
+        else:
+            rewards = on_sequence(rows, rewards, beta)
+    trained = ~rows.truncated if slot.get("mask_truncated") else rows.truncated | True
+    return Shaped(
+        rewards=rewards, reported=reported, trained=trained, state=combined.state, token_rewards=token_rewards
+    )

@@ -1,0 +1,30 @@
+"""Distance from the reference as part of the reward: k1 = log old policy - log reference, of the sampled tokens.
+
+A constant for the update, unlike a penalty in the loss; there k1 has no expected gradient.
+"""
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.rows import Rows
+
+
+def token_kl(rows: Rows) -> Tensor:
+    """(N, T) float64: k1 per token, nats; 0 outside the mask."""
+    gap = rows.needed("old_logprobs").double() - rows.needed("reference_logprobs").double()
+    return torch.where(rows.mask, gap, 0.0)
+
+
+def on_tokens(rows: Rows, rewards: Tensor, beta: float) -> Tensor:
+    """(N, T): the reward on the last token, less β·k1 on each. verl `compute_rewards`; 0 outside the mask.
+
+    A row without a reward has NaN on its last token.
+    """
+    columns = torch.arange(rows.mask.shape[1])
+    last = torch.where(rows.mask, columns, -1).max(1, keepdim=True).values
+    return torch.where(columns == last, rewards[:, None], 0.0) - beta * token_kl(rows)
+
+
+def on_sequence(rows: Rows, rewards: Tensor, beta: float) -> Tensor:
+    """(N,): the reward less β·Σ_t k1. RLOO (2402.14740); TRL's `RLOOTrainer`."""
+    return rewards - beta * token_kl(rows).sum(1)

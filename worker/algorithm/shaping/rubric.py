@@ -1,0 +1,128 @@
+"""Rewards made of criteria, with weights that move towards the criteria that still tell completions apart."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.rows import Rows, State
+from worker.algorithm.shaping.base import Combined
+from worker.algorithm.shaping.combine import sum_of
+
+Criterion = Mapping[str, Any]
+"""`weight`: what a person says it is worth, negative for what should not happen; `category`: its criteria share one
+weight."""
+UNNAMED: Criterion = {"weight": 1.0, "category": "rubric"}
+
+
+def category_sums(values: Tensor, category: Tensor) -> Tensor:
+    """(..., J) → (..., C) summed per category."""
+    out = torch.zeros((*values.shape[:-1], int(category.max()) + 1), dtype=values.dtype)
+    return out.index_add(-1, category, values)
+
+
+def rubric_reward(scores: Tensor, weights: Tensor, category: Tensor) -> Tensor:
+    """(G,) from (G, J) scores: the mean over categories of each category's weighted mean.
+
+    Positive criteria make the mean; violations of negative ones are taken off it (in a category of negative criteria
+    alone, off 0, in units of their own weights). A criterion without a score (NaN) leaves its row's category, a
+    category without any leaves the mean; NaN for a row with none.
+    """
+    there = ~scores.isnan()
+    size = torch.where(there, weights.abs(), 0.0)
+    gained = category_sums(torch.where(there, scores, 0.0) * weights, category)
+    positive, whole = category_sums(size * (weights > 0), category), category_sums(size, category)
+    scale = torch.where(positive > 0, positive, whole)
+    counted = (scale > 0).sum(1)
+    total = (gained / torch.where(scale > 0, scale, 1.0)).sum(1)
+    return torch.where(counted > 0, total / counted.clamp(min=1), torch.nan)
+
+
+def updated_alpha(
+    scores: Tensor,
+    category: Tensor,
+    alpha: Tensor,
+    *,
+    blend: float,
+    smoothing: float,
+    low: float,
+    high: float,
+) -> Tensor:
+    """(J,): α moved towards (1 - blend) + blend·ρ, ρ_j = variance of s_j over its category's mean variance.
+
+    Variances are over the rows of one prompt (population). A category in which nothing varies has ρ = 1.
+    """
+    ratio = variance_ratio(scores, category)
+    target = (1 - blend) + blend * ratio
+    return ((1 - smoothing) * alpha + smoothing * target).clamp(low, high)
+
+
+def variance(scores: Tensor) -> Tensor:
+    """(J,): population variance over the rows that have a score."""
+    there = ~scores.isnan()
+    count = there.sum(0).clamp(min=1)
+    mean = torch.where(there, scores, 0.0).sum(0) / count
+    return torch.where(there, (scores - mean) ** 2, 0.0).sum(0) / count
+
+
+def variance_ratio(scores: Tensor, category: Tensor) -> Tensor:
+    """(J,): each criterion's variance over the mean variance of its category, 1 where that is 0."""
+    spread = variance(scores)
+    mean = category_sums(spread, category) / category_sums(torch.ones_like(spread), category).clamp(min=1)
+    return torch.where(mean[category] > 0, spread / mean[category].clamp(min=1e-300), 1.0)
+
+
+def pow3r(
+    rows: Rows,
+    state: State,
+    *,
+    criteria: Mapping[str, Criterion] | None = None,
+    blend: float = 0.5,
+    smoothing: float = 0.5,
+    alpha_min: float = 0.25,
+    alpha_max: float = 4.0,
+) -> Combined:
+    """Rewards that return `criteria` become Σ over categories of weighted criteria, weights w_j·α_j; then the sum.
+
+    α is kept per prompt and criterion, starts at 1 and moves each time the prompt was sampled, before its rewards are
+    computed. POW3R (2605.20164): the order of operations is the paper's; constants, normaliser and negative criteria
+    are our reading. `reported` keeps the weights that a person gave. A row whose reward named no criteria keeps the
+    reward's own score. State: `alpha`, prompt → `reward/criterion` → α. Raises ValueError when no row has criteria.
+    """
+    if rows.criteria is None or not any(named for row in rows.criteria for named in row):
+        raise ValueError(
+            "no reward returned `criteria`: pow3r needs one that returns a score for each criterion"
+        )
+    prompts = rows.prompts or tuple(str(number) for number in rows.group.tolist())
+    alphas = dict(state.get("alpha", {}))
+    moving, still = rows.values.clone(), rows.values.clone()
+    for number in torch.unique(rows.group).tolist():
+        members = torch.nonzero(rows.group == number).squeeze(1).tolist()
+        factors = alphas[prompts[members[0]]] = dict(alphas.get(prompts[members[0]], {}))
+        for column in range(rows.values.shape[1]):
+            named = [row for row in members if rows.criteria[row][column] and rows.scorable[row]]
+            names = sorted({name for row in named for name in rows.criteria[row][column]})
+            if not names:
+                continue
+            table = [[rows.criteria[row][column].get(name, torch.nan) for name in names] for row in named]
+            scores = torch.tensor(table, dtype=torch.float64)
+            weights, category = _given(names, criteria or {})
+            keys = [f"{rows.names[column] if rows.names else column}/{name}" for name in names]
+            alpha = torch.tensor([factors.get(key, 1.0) for key in keys], dtype=torch.float64)
+            if len(named) > 1:
+                alpha = updated_alpha(
+                    scores, category, alpha, blend=blend, smoothing=smoothing, low=alpha_min, high=alpha_max
+                )
+            factors |= dict(zip(keys, alpha.tolist(), strict=True))
+            moving[named, column] = rubric_reward(scores, weights * alpha, category)
+            still[named, column] = rubric_reward(scores, weights, category)
+    return Combined(rewards=sum_of(rows, moving), state={"alpha": alphas}, reported=sum_of(rows, still))
+
+
+def _given(names: list[str], criteria: Mapping[str, Criterion]) -> tuple[Tensor, Tensor]:
+    """Weights (J,) and category numbers (J,) of criteria; 1 and one category for those not described."""
+    described = [criteria.get(name, UNNAMED) for name in names]
+    categories = sorted({part["category"] for part in described})
+    weights = torch.tensor([float(part["weight"]) for part in described], dtype=torch.float64)
+    return weights, torch.tensor([categories.index(part["category"]) for part in described])

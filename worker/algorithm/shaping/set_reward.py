@@ -1,0 +1,58 @@
+"""Rewards of completions that hold several candidate answers, each scored in several dimensions."""
+
+from collections.abc import Sequence
+from random import Random
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.rows import Rows, State
+from worker.algorithm.shaping.base import Combined
+from worker.algorithm.shaping.combine import sum_of
+
+
+def set_reward(candidates: Tensor, weights: Tensor) -> Tensor:
+    """Mean over the K weights (K, d) of the best candidate's weighted score; candidates (m, d); scalar."""
+    return (weights @ candidates.T).max(1).values.mean()
+
+
+def dirichlet(seed: str, alpha: float, draws: int, dimensions: int) -> Tensor:
+    """(draws, dimensions) float64: weights that sum to 1, the same for the same seed."""
+    random = Random(seed)
+    gammas = [[random.gammavariate(alpha, 1.0) for _ in range(dimensions)] for _ in range(draws)]
+    table = torch.tensor(gammas, dtype=torch.float64).clamp(min=1e-300)
+    return table / table.sum(1, keepdim=True)
+
+
+def vpo(rows: Rows, state: State, *, alpha: float = 1.0, draws: int = 64, seed: int = 0) -> Combined:
+    """A reward that returns `candidates` becomes E_w[max over them of w · scores], w ~ Dirichlet(alpha); then the sum.
+
+    A set of specialists scores higher than copies of a compromise. VPO (2605.22817) eq. 1; the number of draws is
+    ours. The draws are the same for all rows of a prompt and new in every step. A row whose reward returned no
+    candidates keeps the reward's own score. State: `steps` counted. Raises ValueError when no row has candidates,
+    and when candidates of one prompt differ in width.
+    """
+    if rows.candidates is None or not any(found for row in rows.candidates for found in row):
+        raise ValueError(
+            "no reward returned `candidates`: vpo needs one that returns a vector for each candidate"
+        )
+    step = int(state.get("steps", 0))
+    values = rows.values.clone()
+    prompts = rows.prompts or tuple(str(number) for number in rows.group.tolist())
+    drawn: dict[tuple[str, int], Tensor] = {}
+    for row, per_reward in enumerate(rows.candidates):
+        for column, found in enumerate(per_reward):
+            if not found:
+                continue
+            key = (prompts[row], column)
+            table = _table(found)
+            if key not in drawn:
+                drawn[key] = dirichlet(f"{seed}/{step}/{column}/{prompts[row]}", alpha, draws, table.shape[1])
+            if drawn[key].shape[1] != table.shape[1]:
+                raise ValueError("candidates of one prompt have vectors of different lengths")
+            values[row, column] = set_reward(table, drawn[key])
+    return Combined(rewards=sum_of(rows, values), state={"steps": step + 1})
+
+
+def _table(candidates: Sequence[Sequence[float]]) -> Tensor:
+    return torch.tensor([list(vector) for vector in candidates], dtype=torch.float64)
