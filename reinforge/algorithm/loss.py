@@ -1,23 +1,11 @@
-"""Slot 4 in a specification: what is minimised."""
+"""Slot 4 in a specification: what is minimised. Objectives are in `surrogate`, the other terms here."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from reinforge.algorithm.base import SpecModel
-
-
-class PpoClip(SpecModel):
-    """-min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A) per token."""
-
-    type: Literal["ppo_clip"] = "ppo_clip"
-    eps_low: float = Field(default=0.2, gt=0, le=1)
-    """Below ratio 1 - eps_low a bad completion's tokens are pushed no further."""
-    eps_high: float = Field(default=0.2, gt=0, le=100)
-    """Above ratio 1 + eps_high a good completion's tokens are pushed no further."""
-
-
-Surrogate = Annotated[PpoClip, Field(discriminator="type")]
+from reinforge.algorithm.base import SpecModel, fault_at
+from reinforge.algorithm.surrogate import PpoClip, Surrogate
 
 
 class SeqMean(SpecModel):
@@ -26,34 +14,244 @@ class SeqMean(SpecModel):
     type: Literal["seq_mean"] = "seq_mean"
 
 
+class TokenMean(SpecModel):
+    """Mean over all tokens of the optimizer batch, so that a long completion weighs more (DAPO)."""
+
+    type: Literal["token_mean"] = "token_mean"
+    denominator: Literal["kept", "all"] = "kept"
+    """Divide by the tokens trained on, or by all that were sampled, left-out completions included (GFPO as printed)."""
+
+
 class Constant(SpecModel):
     """Sum over tokens divided by completions × a constant length (Dr. GRPO)."""
 
     type: Literal["constant"] = "constant"
     length: int | None = Field(default=None, ge=1)
-    """Tokens; default `rollout.max_completion_tokens`."""
+    """Tokens; default `rollout.max_completion_tokens`. Papers: 3000 (Dr. GRPO), 8192 (DRPO)."""
 
 
-Aggregation = Annotated[SeqMean | Constant, Field(discriminator="type")]
+class SeqSumMean(SpecModel):
+    """Sum over the tokens of a completion, then mean over completions (LUSPO)."""
+
+    type: Literal["seq_sum_mean"] = "seq_sum_mean"
+
+
+class LearnableLambda(SpecModel):
+    """Token mean in which completions count by their length, with an exponent λ that is trained (λ-GRPO).
+
+    λ = 0 is the token mean, λ > 0 favours long completions, λ < 0 short ones; it stays within ± 4.
+    """
+
+    type: Literal["lambda"] = "lambda"
+    r: float = Field(default=1 / 9, gt=0, le=1)
+    """How far a length one standard deviation from its group's mean moves the base of the power. λ-GRPO: 1/9."""
+    initial: float = Field(default=0.0, ge=-4, le=4)
+    """λ at the start."""
+    learning_rate: float = Field(default=0.1, ge=0, le=10)
+    """Of λ, plain gradient descent; 0 keeps it. Third-party recipe: 0.1."""
+
+
+Aggregation = Annotated[
+    SeqMean | TokenMean | Constant | SeqSumMean | LearnableLambda, Field(discriminator="type")
+]
 
 
 class KlPenalty(SpecModel):
-    """β · KL(policy ‖ reference), added to the loss per token. The reference runs only when beta > 0."""
+    """β · KL(policy ‖ reference), added to the loss. The reference runs only when beta > 0."""
 
     beta: float = Field(default=0.0, ge=0, le=10)
-    """Weight of the penalty; 0 for none."""
-    estimator: Literal["k2", "k3"] = "k3"
-    """Per token, of x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x."""
+    """Weight of the penalty; 0 for none. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath)."""
+    estimator: Literal["k2", "k3", "unbiased_k3"] = "k3"
+    """Of x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3 is k3 times the policy
+    ratio (DeepSeek-V3.2)."""
+    level: Literal["token", "sequence"] = "token"
+    """Estimate per token, averaged like the loss; or from each completion's mean x, averaged over completions."""
+
+    @model_validator(mode="after")
+    def unbiased_per_token(self) -> Self:
+        if self.level == "sequence" and self.estimator == "unbiased_k3":
+            raise fault_at(
+                "algorithm.loss.kl.level",
+                "unbiased_k3 weighs each token by its own ratio: use level token, or estimator k2 or k3",
+            )
+        return self
+
+
+class AllTokens(SpecModel):
+    """Every token of a completion is trained on."""
+
+    type: Literal["all"] = "all"
+
+
+class TopEntropy(SpecModel):
+    """Only the tokens where the policy is least certain, over the whole optimizer batch (the 80/20 rule)."""
+
+    type: Literal["top_entropy"] = "top_entropy"
+    share: float = Field(default=0.2, gt=0, le=1)
+    """Of the batch's tokens that keep their policy term. Paper: 0.2."""
+
+
+PolicyTokens = Annotated[AllTokens | TopEntropy, Field(discriminator="type")]
+
+
+class NoEntropyBonus(SpecModel):
+    """The entropy is not part of the loss."""
+
+    type: Literal["none"] = "none"
+
+
+class StaticEntropy(SpecModel):
+    """- coefficient · mean entropy: keeps the policy from committing early."""
+
+    type: Literal["static"] = "static"
+    coefficient: float = Field(default=0.001, gt=0, le=1)
+    """η. Papers: 0.001 (GFPO)."""
+
+
+class AdaptiveEntropy(SpecModel):
+    """A bonus whose coefficient follows the entropy, and acts only at or below the target (Skywork-OR1)."""
+
+    type: Literal["adaptive"] = "adaptive"
+    target: float = Field(default=0.2, gt=0, le=20)
+    """Mean nats per token below which the bonus acts. Skywork-OR1: 0.2; models of 2 to 10 nats need more."""
+    initial: float = Field(default=0.0, ge=0, le=1)
+    """Coefficient at the start."""
+    step: float = Field(default=0.005, gt=0, le=1)
+    """What one update adds at or below the target, and takes away above. Skywork-OR1: 0.005."""
+    maximum: float = Field(default=1.0, gt=0, le=10)
+    """Highest coefficient; the lowest is 0."""
+
+    @model_validator(mode="after")
+    def starts_within(self) -> Self:
+        if self.initial > self.maximum:
+            raise fault_at("algorithm.loss.entropy.initial", "initial is above maximum: lower it")
+        return self
+
+
+Entropy = Annotated[NoEntropyBonus | StaticEntropy | AdaptiveEntropy, Field(discriminator="type")]
+
+
+class NoOffPolicyMask(SpecModel):
+    """No completion is left out for having drifted."""
+
+    type: Literal["none"] = "none"
+
+
+class OffPolicySequenceMask(SpecModel):
+    """Leaves out the policy term of bad completions that the policy has moved away from (DeepSeek-V3.2, eq. 9)."""
+
+    type: Literal["sequence"] = "sequence"
+    delta: float = Field(default=0.5, ge=0, le=100)
+    """Left out at A < 0 when the mean of log sampler - log policy over the tokens exceeds this. TRL suggests 0.5."""
+
+
+OffPolicyMask = Annotated[NoOffPolicyMask | OffPolicySequenceMask, Field(discriminator="type")]
+
+
+class NoMismatchCorrection(SpecModel):
+    """Sampler and trainer are taken to agree."""
+
+    type: Literal["none"] = "none"
+
+
+class ImportanceWeights(SpecModel):
+    """Weighs the policy term by trainer ÷ sampler probability, where the two engines disagree (TIS, MIS)."""
+
+    type: Literal["importance"] = "importance"
+    mode: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask"] = "sequence_mask"
+    """Weights per token or one per completion; beyond the bounds they are cut off (TIS) or set to 0 (MIS)."""
+    ratio_max: float = Field(default=3.0, gt=0, le=1000)
+    """Upper bound. TRL 3.0 with sequence_mask, verl 2.0."""
+    ratio_min: float | None = Field(default=None, ge=0, le=1)
+    """Lower bound; default none."""
+
+
+Mismatch = Annotated[NoMismatchCorrection | ImportanceWeights, Field(discriminator="type")]
+
+
+class NoAuxiliary(SpecModel):
+    """No term beside the policy loss."""
+
+    type: Literal["none"] = "none"
+
+
+class DpoPair(SpecModel):
+    """+ weight · DPO loss between the best and the worst completion of each prompt whose rewards differ."""
+
+    type: Literal["dpo_pair"] = "dpo_pair"
+    weight: float = Field(default=0.1, gt=0, le=100)
+    """η: against the policy loss; the term is a mean over pairs."""
+    beta: float = Field(default=0.1, gt=0, le=10)
+    """Of DPO: how sharply a margin in log-probability satisfies it. DPO: 0.1 to 0.5."""
+
+
+class Hierarchy(SpecModel):
+    """+ weight · IH-GRPO's term: whether to execute code and what to write are credited as two decisions."""
+
+    type: Literal["hierarchy"] = "hierarchy"
+    weight: float = Field(default=1e-3, gt=0, le=1)
+    """λ. Paper: 1e-3; useful from 1e-4 to 1e-2."""
+    execute_token: str = Field(default="<tool_call>", min_length=1, max_length=64)
+    """The one token that runs what is pending."""
+
+
+Auxiliary = Annotated[NoAuxiliary | DpoPair | Hierarchy, Field(discriminator="type")]
 
 
 class Loss(SpecModel):
     """Slot 4, the only differentiable one."""
 
-    ratio_level: Literal["token"] = "token"
-    """Compare new and old policy token by token."""
+    ratio_level: Literal["token", "sequence", "gspo_token", "arithmetic", "trajectory", "action"] = "token"
+    """What new and old policy are compared over: each token; the whole completion by geometric mean (GSPO), with
+    each token's own gradient (gspo_token), by arithmetic mean (GRPO-S) or by product (trajectory); each action."""
     surrogate: Surrogate = PpoClip()
     """Objective per token."""
     aggregation: Aggregation = SeqMean()
     """How tokens and completions are averaged."""
     kl: KlPenalty = KlPenalty()
     """Penalty for leaving the base model."""
+    policy_tokens: PolicyTokens = AllTokens()
+    """Tokens whose policy term and entropy count; the KL penalty is on all."""
+    entropy: Entropy = NoEntropyBonus()
+    """Reward for staying uncertain."""
+    off_policy_mask: OffPolicyMask = NoOffPolicyMask()
+    """Completions whose policy term is left out."""
+    mismatch: Mismatch = NoMismatchCorrection()
+    """Correction for a sampler that computes other probabilities than the trainer."""
+    aux: Auxiliary = NoAuxiliary()
+    """A further term."""
+
+    @model_validator(mode="after")
+    def parts_agree(self) -> Self:
+        self._average_fits()
+        surrogate, kind = self.surrogate, self.surrogate.type
+        if not surrogate.reads_ratio and self.ratio_level != "token":
+            raise fault_at(
+                "algorithm.loss.ratio_level",
+                f"surrogate `{kind}` does not look at the ratio, so ratio_level `{self.ratio_level}` would be "
+                "ignored: leave it at `token`",
+            )
+        if self.mismatch.type == "importance":
+            if surrogate.reads_sampler:
+                raise fault_at(
+                    "algorithm.loss.mismatch.type",
+                    f"surrogate `{kind}` compares with the sampler itself: set mismatch to `none`",
+                )
+            if kind == "vespo" and self.mismatch.mode.startswith("sequence"):
+                raise fault_at(
+                    "algorithm.loss.mismatch.mode",
+                    "surrogate `vespo` multiplies the weights of tokens: use mode token_truncate or token_mask",
+                )
+        return self
+
+    def _average_fits(self) -> None:
+        """A value per completion is averaged over completions."""
+        average = self.aggregation.type
+        if average in ("seq_mean", "seq_sum_mean"):
+            return
+        if self.ratio_level in ("sequence", "trajectory", "arithmetic") or self.surrogate.per_completion:
+            raise fault_at(
+                "algorithm.loss.aggregation.type",
+                f"with one value per completion, `{average}` would weigh completions by their length: use "
+                "`seq_mean`, or `seq_sum_mean` to weigh by length on purpose (LUSPO)",
+            )

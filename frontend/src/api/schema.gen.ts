@@ -1294,6 +1294,41 @@ export interface components {
              */
             created_at: string;
         };
+        /**
+         * AdaptiveEntropy
+         * @description A bonus whose coefficient follows the entropy, and acts only at or below the target (Skywork-OR1).
+         */
+        AdaptiveEntropy: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "adaptive";
+            /**
+             * Target
+             * @description Mean nats per token below which the bonus acts. Skywork-OR1: 0.2; models of 2 to 10 nats need more.
+             * @default 0.2
+             */
+            target?: number;
+            /**
+             * Initial
+             * @description Coefficient at the start.
+             * @default 0
+             */
+            initial?: number;
+            /**
+             * Step
+             * @description What one update adds at or below the target, and takes away above. Skywork-OR1: 0.005.
+             * @default 0.005
+             */
+            step?: number;
+            /**
+             * Maximum
+             * @description Highest coefficient; the lowest is 0.
+             * @default 1
+             */
+            maximum?: number;
+        };
         /** Algorithm */
         Algorithm: {
             /**
@@ -1323,10 +1358,11 @@ export interface components {
              * @description Slot 3: how much better a completion is than the others of its group.
              * @default {
              *       "type": "grpo",
+             *       "std": "sample",
              *       "eps": 0.0001
              *     }
              */
-            advantage?: components["schemas"]["GrpoAdvantage"] | components["schemas"]["DrGrpoAdvantage"];
+            advantage?: components["schemas"]["GrpoAdvantage"] | components["schemas"]["DrGrpoAdvantage"] | components["schemas"]["GrpoBatchStdAdvantage"] | components["schemas"]["RlooAdvantage"] | components["schemas"]["ReinforcePpAdvantage"] | components["schemas"]["ReinforcePpBaselineAdvantage"] | components["schemas"]["ProcessAdvantage"] | components["schemas"]["LengthCorrectedAdvantage"] | components["schemas"]["GagpoAdvantage"] | components["schemas"]["LampoAdvantage"] | components["schemas"]["GtpoAdvantage"] | components["schemas"]["GrpoSAdvantage"] | components["schemas"]["EdaAdvantage"] | components["schemas"]["PasskMaxAdvantage"] | components["schemas"]["OpoAdvantage"] | components["schemas"]["IdentityAdvantage"];
             /**
              * @description Slot 4: what is minimised.
              * @default {
@@ -1341,7 +1377,23 @@ export interface components {
              *       },
              *       "kl": {
              *         "beta": 0,
-             *         "estimator": "k3"
+             *         "estimator": "k3",
+             *         "level": "token"
+             *       },
+             *       "policy_tokens": {
+             *         "type": "all"
+             *       },
+             *       "entropy": {
+             *         "type": "none"
+             *       },
+             *       "off_policy_mask": {
+             *         "type": "none"
+             *       },
+             *       "mismatch": {
+             *         "type": "none"
+             *       },
+             *       "aux": {
+             *         "type": "none"
              *       }
              *     }
              */
@@ -1352,6 +1404,17 @@ export interface components {
              * @default 1
              */
             updates_per_step?: number;
+        };
+        /**
+         * AllTokens
+         * @description Every token of a completion is trained on.
+         */
+        AllTokens: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "all";
         };
         /** ApiKey */
         ApiKey: {
@@ -1576,6 +1639,46 @@ export interface components {
              * @default false
              */
             final?: boolean;
+        };
+        /**
+         * Cispo
+         * @description -min(w, ratio_cap)·A·log policy, the weight without gradient: capped tokens still learn (MiniMax-M1, ScaleRL).
+         */
+        Cispo: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "cispo";
+            /**
+             * Ratio Cap
+             * @description The weight's upper bound itself, not a distance from 1; there is no lower one. ScaleRL: 5.
+             * @default 5
+             */
+            ratio_cap?: number;
+        };
+        /**
+         * CispoTwoSided
+         * @description -clip(w, 1 - eps_low, 1 + eps_high)·A·log policy, the weight without gradient (CISPO as in verl).
+         */
+        CispoTwoSided: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "cispo_two_sided";
+            /**
+             * Eps Low
+             * @description The weight is at least 1 - eps_low; 1 for no lower bound.
+             * @default 0.2
+             */
+            eps_low?: number;
+            /**
+             * Eps High
+             * @description The weight is at most 1 + eps_high.
+             * @default 0.28
+             */
+            eps_high?: number;
         };
         /** Claim */
         Claim: {
@@ -1889,7 +1992,7 @@ export interface components {
             type: "constant";
             /**
              * Length
-             * @description Tokens; default `rollout.max_completion_tokens`.
+             * @description Tokens; default `rollout.max_completion_tokens`. Papers: 3000 (Dr. GRPO), 8192 (DRPO).
              */
             length?: number | null;
         };
@@ -2015,6 +2118,59 @@ export interface components {
             prompt_view?: components["schemas"]["PromptView"] | null;
         };
         /**
+         * DpoPair
+         * @description + weight · DPO loss between the best and the worst completion of each prompt whose rewards differ.
+         */
+        DpoPair: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "dpo_pair";
+            /**
+             * Weight
+             * @description η: against the policy loss; the term is a mean over pairs.
+             * @default 0.1
+             */
+            weight?: number;
+            /**
+             * Beta
+             * @description Of DPO: how sharply a margin in log-probability satisfies it. DPO: 0.1 to 0.5.
+             * @default 0.1
+             */
+            beta?: number;
+        };
+        /**
+         * Dppo
+         * @description -A·min(r, ratio_cap)·log policy, left out where policy and sampler are too far apart already (DPPO).
+         */
+        Dppo: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "dppo";
+            /**
+             * Divergence
+             * @description Distance per token, of "this token or another": |policy - sampler|, or KL(sampler ‖ policy).
+             * @default binary_tv
+             * @enum {string}
+             */
+            divergence?: "binary_tv" | "binary_kl";
+            /**
+             * Delta
+             * @description Beyond this a token that would move further away is left out. Paper: 0.15 for TV, 0.05 for KL.
+             * @default 0.15
+             */
+            delta?: number;
+            /**
+             * Ratio Cap
+             * @description Upper bound of the weight r. Paper: 20.
+             * @default 20
+             */
+            ratio_cap?: number;
+        };
+        /**
          * DrGrpoAdvantage
          * @description A_i = R_i - mean_g: no division by the standard deviation.
          */
@@ -2024,6 +2180,52 @@ export interface components {
              * @enum {string}
              */
             type: "dr_grpo";
+        };
+        /**
+         * Drpo
+         * @description -A·r + |A|·μ·(r - 1)² / (2·delta), r = policy ÷ sampler μ: a quadratic pull back in place of a clip (DRPO).
+         */
+        Drpo: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "drpo";
+            /**
+             * Delta
+             * @description Smaller pulls harder. Paper: 12.5, which moves the gradient by 8 % at most; below 1 the pull can turn it.
+             * @default 12.5
+             */
+            delta?: number;
+            /**
+             * Mu Weighted
+             * @description Weigh the pull by the sampler's probability μ; without it (SPO) rare tokens are pulled as hard as common ones.
+             * @default true
+             */
+            mu_weighted?: boolean;
+        };
+        /**
+         * EdaAdvantage
+         * @description GRPO's advantage divided by the completion's entropy relative to its group's: larger for confident ones.
+         */
+        EdaAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "eda";
+            /**
+             * Eps
+             * @description Added to the standard deviation.
+             * @default 0.0001
+             */
+            eps?: number;
+            /**
+             * Max Scale
+             * @description The relative entropy is kept within 1 / max_scale and max_scale.
+             * @default 10
+             */
+            max_scale?: number;
         };
         /**
          * Ended
@@ -2163,6 +2365,59 @@ export interface components {
             };
         };
         /**
+         * GagpoAdvantage
+         * @description Credit per turn of an agent: values of states that several completions met, and generalised advantages.
+         */
+        GagpoAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gagpo";
+            /**
+             * Gamma
+             * @description Discount per turn.
+             * @default 0.95
+             */
+            gamma?: number;
+            /**
+             * Lam
+             * @description How far credit reaches back: 0 one turn, 1 all turns.
+             * @default 0.9
+             */
+            lam?: number;
+            /**
+             * State Scope
+             * @description Whether a state is the same in completions of one prompt only, or of all.
+             * @default group
+             * @enum {string}
+             */
+            state_scope?: "group" | "batch";
+            /**
+             * Eps
+             * @description Added to the standard deviation over the group's turns.
+             * @default 0.0001
+             */
+            eps?: number;
+        };
+        /**
+         * Gmpo
+         * @description -A·geometric mean of the ratios, each clipped within exp(± log_clip), per completion (GMPO).
+         */
+        Gmpo: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gmpo";
+            /**
+             * Log Clip
+             * @description Bound of a token's log-ratio. Paper: 0.4.
+             * @default 0.4
+             */
+            log_clip?: number;
+        };
+        /**
          * GroupHead
          * @description One prompt of a step and how its completions did.
          */
@@ -2219,7 +2474,7 @@ export interface components {
         };
         /**
          * GrpoAdvantage
-         * @description A_i = (R_i - mean_g) / (std_g + eps), sample standard deviation; a uniform group gets exactly 0.
+         * @description A_i = (R_i - mean_g) / (std_g + eps); a group whose rewards are all the same gets exactly 0.
          */
         GrpoAdvantage: {
             /**
@@ -2228,9 +2483,118 @@ export interface components {
              */
             type: "grpo";
             /**
+             * Std
+             * @description `sample` divides the squares by G - 1 (TRL, verl), `population` by G; for 2 completions they differ by √2.
+             * @default sample
+             * @enum {string}
+             */
+            std?: "sample" | "population";
+            /**
              * Eps
-             * @description Added to the standard deviation, against division by nearly 0.
+             * @description Added to the standard deviation, against division by nearly 0. TRL has 1e-4, verl 1e-6.
              * @default 0.0001
+             */
+            eps?: number;
+        };
+        /**
+         * GrpoBatchStdAdvantage
+         * @description A_i = (R_i - mean_g) / (std of the raw rewards over the whole batch + eps).
+         */
+        GrpoBatchStdAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "grpo_batch_std";
+            /**
+             * Eps
+             * @description Added to the standard deviation.
+             * @default 0.0001
+             */
+            eps?: number;
+        };
+        /**
+         * GrpoSAdvantage
+         * @description As `gtpo`, with the mean entropy of a completion: one advantage for all its tokens.
+         */
+        GrpoSAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "grpo_s";
+            /**
+             * Base
+             * @description Reward of every right completion, before normalisation.
+             * @default 1
+             */
+            base?: number;
+            /**
+             * Entropy Weight
+             * @description Weight of the completion's share of its side's entropy. Published: 0.1 beside a base of 1.
+             * @default 0.1
+             */
+            entropy_weight?: number;
+            /**
+             * Norm Scope
+             * @description `separate` (published) normalises right and wrong completions by themselves; `joint` together.
+             * @default separate
+             * @enum {string}
+             */
+            norm_scope?: "separate" | "joint";
+            /**
+             * Correct Above
+             * @description A completion is right when its reward is larger than this.
+             * @default 0.5
+             */
+            correct_above?: number;
+            /**
+             * Eps
+             * @description Added to the variance.
+             * @default 1e-8
+             */
+            eps?: number;
+        };
+        /**
+         * GtpoAdvantage
+         * @description Tokens that were uncertain get more of the credit in right completions, and less of the blame in wrong ones.
+         */
+        GtpoAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gtpo";
+            /**
+             * Base
+             * @description Reward of every token of a right completion, before normalisation.
+             * @default 1
+             */
+            base?: number;
+            /**
+             * Entropy Weight
+             * @description Weight of the token's share of its position's entropy. Published: 0.1 beside a base of 1.
+             * @default 0.1
+             */
+            entropy_weight?: number;
+            /**
+             * Norm Scope
+             * @description `separate` (published) normalises right and wrong tokens by themselves, so that both have mean 0 and what
+             *     tells them apart is lost; `joint` normalises them together.
+             * @default separate
+             * @enum {string}
+             */
+            norm_scope?: "separate" | "joint";
+            /**
+             * Correct Above
+             * @description A completion is right when its reward is larger than this.
+             * @default 0.5
+             */
+            correct_above?: number;
+            /**
+             * Eps
+             * @description Added to the variance.
+             * @default 1e-8
              */
             eps?: number;
         };
@@ -2261,6 +2625,69 @@ export interface components {
              * @default []
              */
             commands?: components["schemas"]["Command"][];
+        };
+        /**
+         * Hierarchy
+         * @description + weight · IH-GRPO's term: whether to execute code and what to write are credited as two decisions.
+         */
+        Hierarchy: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "hierarchy";
+            /**
+             * Weight
+             * @description λ. Paper: 1e-3; useful from 1e-4 to 1e-2.
+             * @default 0.001
+             */
+            weight?: number;
+            /**
+             * Execute Token
+             * @description The one token that runs what is pending.
+             * @default <tool_call>
+             */
+            execute_token?: string;
+        };
+        /**
+         * IdentityAdvantage
+         * @description Slot 1 has compared the completions already (MO-GRPO, GDPO).
+         */
+        IdentityAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "identity";
+        };
+        /**
+         * ImportanceWeights
+         * @description Weighs the policy term by trainer ÷ sampler probability, where the two engines disagree (TIS, MIS).
+         */
+        ImportanceWeights: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "importance";
+            /**
+             * Mode
+             * @description Weights per token or one per completion; beyond the bounds they are cut off (TIS) or set to 0 (MIS).
+             * @default sequence_mask
+             * @enum {string}
+             */
+            mode?: "token_truncate" | "token_mask" | "sequence_truncate" | "sequence_mask";
+            /**
+             * Ratio Max
+             * @description Upper bound. TRL 3.0 with sequence_mask, verl 2.0.
+             * @default 3
+             */
+            ratio_max?: number;
+            /**
+             * Ratio Min
+             * @description Lower bound; default none.
+             */
+            ratio_min?: number | null;
         };
         /** Job */
         Job: {
@@ -2511,15 +2938,32 @@ export interface components {
              *       },
              *       "advantage": {
              *         "eps": 0.0001,
+             *         "std": "sample",
              *         "type": "grpo"
              *       },
              *       "loss": {
              *         "aggregation": {
              *           "type": "seq_mean"
              *         },
+             *         "aux": {
+             *           "type": "none"
+             *         },
+             *         "entropy": {
+             *           "type": "none"
+             *         },
              *         "kl": {
              *           "beta": 0,
-             *           "estimator": "k3"
+             *           "estimator": "k3",
+             *           "level": "token"
+             *         },
+             *         "mismatch": {
+             *           "type": "none"
+             *         },
+             *         "off_policy_mask": {
+             *           "type": "none"
+             *         },
+             *         "policy_tokens": {
+             *           "type": "all"
              *         },
              *         "ratio_level": "token",
              *         "surrogate": {
@@ -2623,22 +3067,86 @@ export interface components {
         };
         /**
          * KlPenalty
-         * @description β · KL(policy ‖ reference), added to the loss per token. The reference runs only when beta > 0.
+         * @description β · KL(policy ‖ reference), added to the loss. The reference runs only when beta > 0.
          */
         KlPenalty: {
             /**
              * Beta
-             * @description Weight of the penalty; 0 for none.
+             * @description Weight of the penalty; 0 for none. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath).
              * @default 0
              */
             beta?: number;
             /**
              * Estimator
-             * @description Per token, of x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x.
+             * @description Of x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3 is k3 times the policy
+             *     ratio (DeepSeek-V3.2).
              * @default k3
              * @enum {string}
              */
-            estimator?: "k2" | "k3";
+            estimator?: "k2" | "k3" | "unbiased_k3";
+            /**
+             * Level
+             * @description Estimate per token, averaged like the loss; or from each completion's mean x, averaged over completions.
+             * @default token
+             * @enum {string}
+             */
+            level?: "token" | "sequence";
+        };
+        /**
+         * LampoAdvantage
+         * @description 1 / (G - 1) · Σ_j w_ij (R_i - R_j) over the pairs of a group, weighted by how likely each completion was.
+         */
+        LampoAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "lampo";
+            /**
+             * Weight
+             * @description `lambda`: more for pairs that the policy has in the wrong order; `confidence`: more for pairs that it tells
+             *     apart; `uniform`: all the same, which is RLOO.
+             * @default lambda
+             * @enum {string}
+             */
+            weight?: "lambda" | "confidence" | "uniform";
+            /**
+             * Tau
+             * @description Temperature of the weights, in nats per token.
+             * @default 1
+             */
+            tau?: number;
+        };
+        /**
+         * LearnableLambda
+         * @description Token mean in which completions count by their length, with an exponent λ that is trained (λ-GRPO).
+         *
+         *     λ = 0 is the token mean, λ > 0 favours long completions, λ < 0 short ones; it stays within ± 4.
+         */
+        LearnableLambda: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "lambda";
+            /**
+             * R
+             * @description How far a length one standard deviation from its group's mean moves the base of the power. λ-GRPO: 1/9.
+             * @default 0.1111111111111111
+             */
+            r?: number;
+            /**
+             * Initial
+             * @description λ at the start.
+             * @default 0
+             */
+            initial?: number;
+            /**
+             * Learning Rate
+             * @description Of λ, plain gradient descent; 0 keeps it. Third-party recipe: 0.1.
+             * @default 0.1
+             */
+            learning_rate?: number;
         };
         /** LengthBin */
         LengthBin: {
@@ -2648,6 +3156,32 @@ export interface components {
             high: number;
             /** Count */
             count: number;
+        };
+        /**
+         * LengthCorrectedAdvantage
+         * @description R_i / L_i, L_i in tokens, normalised in the group (TIC-GRPO).
+         *
+         *     Equal rewards are told apart by length: short completions gain while rewards are positive.
+         */
+        LengthCorrectedAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "length_corrected";
+            /**
+             * Std
+             * @description `sample` divides the squares by G - 1, `population` by G.
+             * @default sample
+             * @enum {string}
+             */
+            std?: "sample" | "population";
+            /**
+             * Eps
+             * @description Added to the standard deviation, which is small here: rewards are divided by hundreds of tokens.
+             * @default 1e-8
+             */
+            eps?: number;
         };
         /** LengthsRequest */
         LengthsRequest: {
@@ -2767,11 +3301,12 @@ export interface components {
         Loss: {
             /**
              * Ratio Level
-             * @description Compare new and old policy token by token.
+             * @description What new and old policy are compared over: each token; the whole completion by geometric mean (GSPO), with
+             *     each token's own gradient (gspo_token), by arithmetic mean (GRPO-S) or by product (trajectory); each action.
              * @default token
-             * @constant
+             * @enum {string}
              */
-            ratio_level?: "token";
+            ratio_level?: "token" | "sequence" | "gspo_token" | "arithmetic" | "trajectory" | "action";
             /**
              * Surrogate
              * @description Objective per token.
@@ -2781,7 +3316,7 @@ export interface components {
              *       "eps_high": 0.2
              *     }
              */
-            surrogate?: components["schemas"]["PpoClip"];
+            surrogate?: components["schemas"]["PpoClip"] | components["schemas"]["UpperOnly"] | components["schemas"]["Cispo"] | components["schemas"]["CispoTwoSided"] | components["schemas"]["Sapo"] | components["schemas"]["Drpo"] | components["schemas"]["Dppo"] | components["schemas"]["Reinforce"] | components["schemas"]["Gmpo"] | components["schemas"]["Vespo"];
             /**
              * Aggregation
              * @description How tokens and completions are averaged.
@@ -2789,15 +3324,56 @@ export interface components {
              *       "type": "seq_mean"
              *     }
              */
-            aggregation?: components["schemas"]["SeqMean"] | components["schemas"]["Constant"];
+            aggregation?: components["schemas"]["SeqMean"] | components["schemas"]["TokenMean"] | components["schemas"]["Constant"] | components["schemas"]["SeqSumMean"] | components["schemas"]["LearnableLambda"];
             /**
              * @description Penalty for leaving the base model.
              * @default {
              *       "beta": 0,
-             *       "estimator": "k3"
+             *       "estimator": "k3",
+             *       "level": "token"
              *     }
              */
             kl?: components["schemas"]["KlPenalty"];
+            /**
+             * Policy Tokens
+             * @description Tokens whose policy term and entropy count; the KL penalty is on all.
+             * @default {
+             *       "type": "all"
+             *     }
+             */
+            policy_tokens?: components["schemas"]["AllTokens"] | components["schemas"]["TopEntropy"];
+            /**
+             * Entropy
+             * @description Reward for staying uncertain.
+             * @default {
+             *       "type": "none"
+             *     }
+             */
+            entropy?: components["schemas"]["NoEntropyBonus"] | components["schemas"]["StaticEntropy"] | components["schemas"]["AdaptiveEntropy"];
+            /**
+             * Off Policy Mask
+             * @description Completions whose policy term is left out.
+             * @default {
+             *       "type": "none"
+             *     }
+             */
+            off_policy_mask?: components["schemas"]["NoOffPolicyMask"] | components["schemas"]["OffPolicySequenceMask"];
+            /**
+             * Mismatch
+             * @description Correction for a sampler that computes other probabilities than the trainer.
+             * @default {
+             *       "type": "none"
+             *     }
+             */
+            mismatch?: components["schemas"]["NoMismatchCorrection"] | components["schemas"]["ImportanceWeights"];
+            /**
+             * Aux
+             * @description A further term.
+             * @default {
+             *       "type": "none"
+             *     }
+             */
+            aux?: components["schemas"]["NoAuxiliary"] | components["schemas"]["DpoPair"] | components["schemas"]["Hierarchy"];
         };
         /** Me */
         Me: {
@@ -2928,6 +3504,78 @@ export interface components {
              * @default 25
              */
             wait_seconds?: number;
+        };
+        /**
+         * NoAuxiliary
+         * @description No term beside the policy loss.
+         */
+        NoAuxiliary: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "none";
+        };
+        /**
+         * NoEntropyBonus
+         * @description The entropy is not part of the loss.
+         */
+        NoEntropyBonus: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "none";
+        };
+        /**
+         * NoMismatchCorrection
+         * @description Sampler and trainer are taken to agree.
+         */
+        NoMismatchCorrection: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "none";
+        };
+        /**
+         * NoOffPolicyMask
+         * @description No completion is left out for having drifted.
+         */
+        NoOffPolicyMask: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "none";
+        };
+        /**
+         * OffPolicySequenceMask
+         * @description Leaves out the policy term of bad completions that the policy has moved away from (DeepSeek-V3.2, eq. 9).
+         */
+        OffPolicySequenceMask: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "sequence";
+            /**
+             * Delta
+             * @description Left out at A < 0 when the mean of log sampler - log policy over the tokens exceeds this. TRL suggests 0.5.
+             * @default 0.5
+             */
+            delta?: number;
+        };
+        /**
+         * OpoAdvantage
+         * @description A_i = R_i - Σ_j L_j R_j / Σ_j L_j: the baseline weighs completions by their length in tokens.
+         */
+        OpoAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "opo";
         };
         /** Optimizer */
         Optimizer: {
@@ -3222,6 +3870,29 @@ export interface components {
             next_cursor?: string | null;
         };
         /**
+         * PasskMaxAdvantage
+         * @description The best completion of a group gets how far it is ahead of the second; the others 0.
+         */
+        PasskMaxAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "passk_max";
+            /**
+             * Normalise
+             * @description Divide by the group's standard deviation + eps.
+             * @default true
+             */
+            normalise?: boolean;
+            /**
+             * Eps
+             * @description Added to the standard deviation.
+             * @default 0.000001
+             */
+            eps?: number;
+        };
+        /**
          * Phase
          * @description The trainer is doing something else now; drives the progress line.
          */
@@ -3259,16 +3930,27 @@ export interface components {
             type: "ppo_clip";
             /**
              * Eps Low
-             * @description Below ratio 1 - eps_low a bad completion's tokens are pushed no further.
+             * @description Below ratio 1 - eps_low a bad completion's tokens are pushed no further. Papers: 0.2; GSPO 3e-4.
              * @default 0.2
              */
             eps_low?: number;
             /**
              * Eps High
-             * @description Above ratio 1 + eps_high a good completion's tokens are pushed no further.
+             * @description Above ratio 1 + eps_high a good completion's tokens are pushed no further. Papers: 0.2; clip-higher 0.28
+             *     (DAPO) to 0.4; GSPO 4e-4; R1-Zero 10.
              * @default 0.2
              */
             eps_high?: number;
+            /**
+             * Delta
+             * @description Two-sided clip: above this ratio a bad completion's tokens are pushed no further either. INTELLECT-2: 4.
+             */
+            delta?: number | null;
+            /**
+             * Dual Clip
+             * @description Dual clip: bounds the loss of a bad completion's token at dual_clip · |A|, the same as `delta`. verl: 3.
+             */
+            dual_clip?: number | null;
         };
         /** Preset */
         Preset: {
@@ -3284,6 +3966,31 @@ export interface components {
             algorithm: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * ProcessAdvantage
+         * @description Process supervision: rewards of steps, normalised over the group's steps; a token gets the sum of those that
+         *     end at or after it. A reward has to return `steps`; the outcome plays no part.
+         */
+        ProcessAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "process";
+            /**
+             * Std
+             * @description Over all steps of all completions of the group.
+             * @default sample
+             * @enum {string}
+             */
+            std?: "sample" | "population";
+            /**
+             * Eps
+             * @description Added to the standard deviation.
+             * @default 0.0001
+             */
+            eps?: number;
         };
         /** Progress */
         Progress: {
@@ -3466,6 +4173,81 @@ export interface components {
             device?: string | null;
             /** Process */
             process?: string | null;
+        };
+        /**
+         * Reinforce
+         * @description -A·log policy: the plain policy gradient.
+         */
+        Reinforce: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reinforce";
+            /**
+             * Weighted
+             * @description Multiply by the ratio to the old policy, without gradient, when there is more than one update per step.
+             * @default false
+             */
+            weighted?: boolean;
+        };
+        /**
+         * ReinforcePpAdvantage
+         * @description Return-to-go of token rewards, whitened over all tokens of the batch: the batch is the baseline.
+         *
+         *     Long completions weigh more in the whitening, and groups play no part.
+         */
+        ReinforcePpAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reinforce_pp";
+            /**
+             * Gamma
+             * @description Discount per token; the literature has 1.
+             * @default 1
+             */
+            gamma?: number;
+            /**
+             * Std
+             * @description Variance over all tokens: `sample` as verl, `population` as OpenRLHF.
+             * @default sample
+             * @enum {string}
+             */
+            std?: "sample" | "population";
+        };
+        /**
+         * ReinforcePpBaselineAdvantage
+         * @description R_i - mean_g, then in units of the batch's spread.
+         */
+        ReinforcePpBaselineAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reinforce_pp_baseline";
+            /**
+             * Level
+             * @description `token`: whitened over all tokens of the batch, so that long completions weigh more and a group without a
+             *     difference is moved too; `sequence`: divided by the deviation over completions.
+             * @default token
+             * @enum {string}
+             */
+            level?: "token" | "sequence";
+            /**
+             * Std
+             * @description `sample` divides the squares by their number - 1, `population` by their number.
+             * @default sample
+             * @enum {string}
+             */
+            std?: "sample" | "population";
+            /**
+             * Eps
+             * @description Added to the standard deviation at level `sequence`.
+             * @default 0.0001
+             */
+            eps?: number;
         };
         /** RenderRequest */
         RenderRequest: {
@@ -3865,6 +4647,17 @@ export interface components {
                 [key: string]: unknown;
             }[];
         };
+        /**
+         * RlooAdvantage
+         * @description A_i = R_i - mean of the group's other rewards = G / (G - 1) · (R_i - mean_g).
+         */
+        RlooAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "rloo";
+        };
         /** Rollout */
         Rollout: {
             /**
@@ -4048,6 +4841,29 @@ export interface components {
             stop?: string[];
         };
         /**
+         * Sapo
+         * @description -A·sigmoid(τ·(w - 1))·4/τ: a soft gate in place of the clip (SAPO).
+         */
+        Sapo: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "sapo";
+            /**
+             * Tau Pos
+             * @description Sharpness for good completions. Paper: 1.0.
+             * @default 1
+             */
+            tau_pos?: number;
+            /**
+             * Tau Neg
+             * @description Sharpness for bad ones; higher lets their gradient fade sooner. Paper: 1.05.
+             * @default 1.05
+             */
+            tau_neg?: number;
+        };
+        /**
          * SeqMean
          * @description Mean over tokens inside a completion, then over completions (GRPO).
          */
@@ -4057,6 +4873,17 @@ export interface components {
              * @enum {string}
              */
             type: "seq_mean";
+        };
+        /**
+         * SeqSumMean
+         * @description Sum over the tokens of a completion, then mean over completions (LUSPO).
+         */
+        SeqSumMean: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "seq_sum_mean";
         };
         /**
          * Series
@@ -4143,6 +4970,23 @@ export interface components {
             };
         };
         /**
+         * StaticEntropy
+         * @description - coefficient · mean entropy: keeps the policy from committing early.
+         */
+        StaticEntropy: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "static";
+            /**
+             * Coefficient
+             * @description η. Papers: 0.001 (GFPO).
+             * @default 0.001
+             */
+            coefficient?: number;
+        };
+        /**
          * StepMetrics
          * @description All metrics of one completed step, by the names in `reinforge.metrics`.
          */
@@ -4198,6 +5042,58 @@ export interface components {
             /** Context Length */
             context_length?: number | null;
         };
+        /**
+         * TokenMean
+         * @description Mean over all tokens of the optimizer batch, so that a long completion weighs more (DAPO).
+         */
+        TokenMean: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "token_mean";
+            /**
+             * Denominator
+             * @description Divide by the tokens trained on, or by all that were sampled, left-out completions included (GFPO as printed).
+             * @default kept
+             * @enum {string}
+             */
+            denominator?: "kept" | "all";
+        };
+        /**
+         * TopEntropy
+         * @description Only the tokens where the policy is least certain, over the whole optimizer batch (the 80/20 rule).
+         */
+        TopEntropy: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "top_entropy";
+            /**
+             * Share
+             * @description Of the batch's tokens that keep their policy term. Paper: 0.2.
+             * @default 0.2
+             */
+            share?: number;
+        };
+        /**
+         * UpperOnly
+         * @description -min(w·A, min(w, ratio_cap)·A): good completions are bounded, bad ones never (TIC-GRPO). Add a KL penalty.
+         */
+        UpperOnly: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "upper_only";
+            /**
+             * Ratio Cap
+             * @description Above this ratio a good completion is pushed no further: 1 + eps_high of a clip.
+             * @default 1.28
+             */
+            ratio_cap?: number;
+        };
         /** ValidationError */
         ValidationError: {
             /** Location */
@@ -4210,6 +5106,41 @@ export interface components {
             input?: unknown;
             /** Context */
             ctx?: Record<string, never>;
+        };
+        /**
+         * Vespo
+         * @description -φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) of the whole completion's ratio W, without gradient (VESPO).
+         */
+        Vespo: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vespo";
+            /**
+             * K Pos
+             * @description Power k for A ≥ 0. TRL: 2.
+             * @default 2
+             */
+            k_pos?: number;
+            /**
+             * Lambda Pos
+             * @description Decay λ for A ≥ 0. TRL: 3.
+             * @default 3
+             */
+            lambda_pos?: number;
+            /**
+             * K Neg
+             * @description Power k for A < 0. TRL: 3.
+             * @default 3
+             */
+            k_neg?: number;
+            /**
+             * Lambda Neg
+             * @description Decay λ for A < 0. TRL: 2.
+             * @default 2
+             */
+            lambda_neg?: number;
         };
         /**
          * WeightedSum

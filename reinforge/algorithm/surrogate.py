@@ -1,0 +1,169 @@
+"""Objectives of slot 4 in a specification: from a ratio w and an advantage A to a loss per token."""
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from reinforge.algorithm.base import SpecModel, fault_at
+
+
+class SurrogateModel(SpecModel):
+    """What rules between parts of the loss need to know about an objective."""
+
+    reads_sampler: ClassVar[bool] = False
+    """It compares with the sampler itself: no correction for a mismatch goes on top."""
+    per_completion: ClassVar[bool] = False
+    """One value for a whole completion: averages that weigh tokens would weigh completions by length."""
+
+    @property
+    def reads_ratio(self) -> bool:
+        """It looks at the ratio at `ratio_level`."""
+        return True
+
+
+class PpoClip(SurrogateModel):
+    """-min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A) per token."""
+
+    type: Literal["ppo_clip"] = "ppo_clip"
+    eps_low: float = Field(default=0.2, gt=0, le=1)
+    """Below ratio 1 - eps_low a bad completion's tokens are pushed no further. Papers: 0.2; GSPO 3e-4."""
+    eps_high: float = Field(default=0.2, gt=0, le=100)
+    """Above ratio 1 + eps_high a good completion's tokens are pushed no further. Papers: 0.2; clip-higher 0.28
+    (DAPO) to 0.4; GSPO 4e-4; R1-Zero 10."""
+    delta: float | None = Field(default=None, gt=1, le=1000)
+    """Two-sided clip: above this ratio a bad completion's tokens are pushed no further either. INTELLECT-2: 4."""
+    dual_clip: float | None = Field(default=None, gt=1, le=1000)
+    """Dual clip: bounds the loss of a bad completion's token at dual_clip · |A|, the same as `delta`. verl: 3."""
+
+    @model_validator(mode="after")
+    def bounds_agree(self) -> Self:
+        if self.delta is not None and self.dual_clip is not None:
+            raise fault_at(
+                "algorithm.loss.surrogate.dual_clip",
+                "delta and dual_clip are two names of one bound: give one of them",
+            )
+        for name, bound in (("delta", self.delta), ("dual_clip", self.dual_clip)):
+            if bound is not None and bound <= 1 + self.eps_high:
+                raise fault_at(
+                    f"algorithm.loss.surrogate.{name}",
+                    f"{name} {bound:g} bounds what eps_high does not: set it above 1 + eps_high = "
+                    f"{1 + self.eps_high:g}",
+                )
+        return self
+
+
+class UpperOnly(SurrogateModel):
+    """-min(w·A, min(w, ratio_cap)·A): good completions are bounded, bad ones never (TIC-GRPO). Add a KL penalty."""
+
+    type: Literal["upper_only"] = "upper_only"
+    ratio_cap: float = Field(default=1.28, gt=1, le=1000)
+    """Above this ratio a good completion is pushed no further: 1 + eps_high of a clip."""
+
+
+class Cispo(SurrogateModel):
+    """-min(w, ratio_cap)·A·log policy, the weight without gradient: capped tokens still learn (MiniMax-M1, ScaleRL)."""
+
+    type: Literal["cispo"] = "cispo"
+    ratio_cap: float = Field(default=5.0, gt=0, le=1000)
+    """The weight's upper bound itself, not a distance from 1; there is no lower one. ScaleRL: 5."""
+
+
+class CispoTwoSided(SurrogateModel):
+    """-clip(w, 1 - eps_low, 1 + eps_high)·A·log policy, the weight without gradient (CISPO as in verl)."""
+
+    type: Literal["cispo_two_sided"] = "cispo_two_sided"
+    eps_low: float = Field(default=0.2, gt=0, le=1)
+    """The weight is at least 1 - eps_low; 1 for no lower bound."""
+    eps_high: float = Field(default=0.28, gt=0, le=100)
+    """The weight is at most 1 + eps_high."""
+
+
+class Sapo(SurrogateModel):
+    """-A·sigmoid(τ·(w - 1))·4/τ: a soft gate in place of the clip (SAPO)."""
+
+    type: Literal["sapo"] = "sapo"
+    tau_pos: float = Field(default=1.0, gt=0, le=100)
+    """Sharpness for good completions. Paper: 1.0."""
+    tau_neg: float = Field(default=1.05, gt=0, le=100)
+    """Sharpness for bad ones; higher lets their gradient fade sooner. Paper: 1.05."""
+
+
+class Drpo(SurrogateModel):
+    """-A·r + |A|·μ·(r - 1)² / (2·delta), r = policy ÷ sampler μ: a quadratic pull back in place of a clip (DRPO)."""
+
+    type: Literal["drpo"] = "drpo"
+    reads_sampler: ClassVar[bool] = True
+    delta: float = Field(default=12.5, gt=0, le=1000)
+    """Smaller pulls harder. Paper: 12.5, which moves the gradient by 8 % at most; below 1 the pull can turn it."""
+    mu_weighted: bool = True
+    """Weigh the pull by the sampler's probability μ; without it (SPO) rare tokens are pulled as hard as common ones."""
+
+    @property
+    def reads_ratio(self) -> bool:
+        return False
+
+
+class Dppo(SurrogateModel):
+    """-A·min(r, ratio_cap)·log policy, left out where policy and sampler are too far apart already (DPPO)."""
+
+    type: Literal["dppo"] = "dppo"
+    reads_sampler: ClassVar[bool] = True
+    divergence: Literal["binary_tv", "binary_kl"] = "binary_tv"
+    """Distance per token, of "this token or another": |policy - sampler|, or KL(sampler ‖ policy)."""
+    delta: float = Field(default=0.15, gt=0, le=100)
+    """Beyond this a token that would move further away is left out. Paper: 0.15 for TV, 0.05 for KL."""
+    ratio_cap: float = Field(default=20.0, gt=0, le=1000)
+    """Upper bound of the weight r. Paper: 20."""
+
+    @property
+    def reads_ratio(self) -> bool:
+        return False
+
+
+class Reinforce(SurrogateModel):
+    """-A·log policy: the plain policy gradient."""
+
+    type: Literal["reinforce"] = "reinforce"
+    weighted: bool = False
+    """Multiply by the ratio to the old policy, without gradient, when there is more than one update per step."""
+
+    @property
+    def reads_ratio(self) -> bool:
+        return self.weighted
+
+
+class Gmpo(SurrogateModel):
+    """-A·geometric mean of the ratios, each clipped within exp(± log_clip), per completion (GMPO)."""
+
+    type: Literal["gmpo"] = "gmpo"
+    per_completion: ClassVar[bool] = True
+    log_clip: float = Field(default=0.4, gt=0, le=20)
+    """Bound of a token's log-ratio. Paper: 0.4."""
+
+    @property
+    def reads_ratio(self) -> bool:
+        return False
+
+
+class Vespo(SurrogateModel):
+    """-φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) of the whole completion's ratio W, without gradient (VESPO)."""
+
+    type: Literal["vespo"] = "vespo"
+    k_pos: float = Field(default=2.0, ge=0, le=100)
+    """Power k for A ≥ 0. TRL: 2."""
+    lambda_pos: float = Field(default=3.0, gt=0, le=100)
+    """Decay λ for A ≥ 0. TRL: 3."""
+    k_neg: float = Field(default=3.0, ge=0, le=100)
+    """Power k for A < 0. TRL: 3."""
+    lambda_neg: float = Field(default=2.0, gt=0, le=100)
+    """Decay λ for A < 0. TRL: 2."""
+
+    @property
+    def reads_ratio(self) -> bool:
+        return False
+
+
+Surrogate = Annotated[
+    PpoClip | UpperOnly | Cispo | CispoTwoSided | Sapo | Drpo | Dppo | Reinforce | Gmpo | Vespo,
+    Field(discriminator="type"),
+]
