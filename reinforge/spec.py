@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from reinforge.algorithm.base import Probability, SpecModel, fault_at
+from reinforge.algorithm.rules import check as check_rules
 from reinforge.algorithm.slots import Algorithm
 from reinforge.presets import apply_preset
 
@@ -216,6 +217,7 @@ class JobSpec(SpecModel):
 
     @model_validator(mode="after")
     def parts_agree(self) -> Self:
+        check_rules(self.algorithm, self.environment.type)
         names = [reward.name for reward in self.rewards]
         if len(set(names)) != len(names):
             raise fault_at("rewards", f"two rewards share a name: {', '.join(sorted(names))}")

@@ -1,24 +1,267 @@
-"""Slot 3 in a specification: how much better a completion is than the others of its group."""
+"""Slot 3 in a specification: how much better a completion, or a token of it, is than the others of its group."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from reinforge.algorithm.base import SpecModel
+from reinforge.algorithm.base import SpecModel, fault_at
+
+Eps = Annotated[float, Field(ge=0, le=1)]
+Std = Literal["sample", "population"]
+CorrectAbove = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
-class GrpoAdvantage(SpecModel):
-    """A_i = (R_i - mean_g) / (std_g + eps), sample standard deviation; a uniform group gets exactly 0."""
+class AdvantageModel(SpecModel):
+    """What rules between slots need to know about an estimator."""
+
+    needs_turns: ClassVar[bool] = False
+    """It compares the turns of agents: a job with one completion per prompt has none."""
+
+    @property
+    def per_token(self) -> bool:
+        """Tokens of a completion differ in advantage, so that losses per completion do not go with it."""
+        return False
+
+
+def _changed(model: SpecModel, name: str) -> bool:
+    """A default is no fault where it is not used: resolved specifications hold all of them."""
+    return bool(getattr(model, name) != type(model).model_fields[name].default)
+
+
+class GrpoAdvantage(AdvantageModel):
+    """A_i = (R_i - mean_g) / (std_g + eps); a group whose rewards are all the same gets exactly 0."""
 
     type: Literal["grpo"] = "grpo"
-    eps: float = Field(default=1e-4, gt=0, le=1)
-    """Added to the standard deviation, against division by nearly 0."""
+    std: Std = "sample"
+    """`sample` divides the squares by G - 1 (TRL, verl), `population` by G; for 2 completions they differ by √2."""
+    eps: Eps = 1e-4
+    """Added to the standard deviation, against division by nearly 0. TRL has 1e-4, verl 1e-6."""
 
 
-class DrGrpoAdvantage(SpecModel):
+class DrGrpoAdvantage(AdvantageModel):
     """A_i = R_i - mean_g: no division by the standard deviation."""
 
     type: Literal["dr_grpo"] = "dr_grpo"
 
 
-Advantage = Annotated[GrpoAdvantage | DrGrpoAdvantage, Field(discriminator="type")]
+class GrpoBatchStdAdvantage(AdvantageModel):
+    """A_i = (R_i - mean_g) / (std of the raw rewards over the whole batch + eps)."""
+
+    type: Literal["grpo_batch_std"] = "grpo_batch_std"
+    eps: Eps = 1e-4
+    """Added to the standard deviation."""
+
+
+class RlooAdvantage(AdvantageModel):
+    """A_i = R_i - mean of the group's other rewards = G / (G - 1) · (R_i - mean_g)."""
+
+    type: Literal["rloo"] = "rloo"
+
+
+class ReinforcePpAdvantage(AdvantageModel):
+    """Return-to-go of token rewards, whitened over all tokens of the batch: the batch is the baseline.
+
+    Long completions weigh more in the whitening, and groups play no part.
+    """
+
+    type: Literal["reinforce_pp"] = "reinforce_pp"
+    gamma: float = Field(default=1.0, gt=0, le=1)
+    """Discount per token; the literature has 1."""
+    std: Std = "sample"
+    """Variance over all tokens: `sample` as verl, `population` as OpenRLHF."""
+
+    @property
+    def per_token(self) -> bool:
+        return True
+
+
+class ReinforcePpBaselineAdvantage(AdvantageModel):
+    """R_i - mean_g, then in units of the batch's spread."""
+
+    type: Literal["reinforce_pp_baseline"] = "reinforce_pp_baseline"
+    level: Literal["token", "sequence"] = "token"
+    """`token`: whitened over all tokens of the batch, so that long completions weigh more and a group without a
+    difference is moved too; `sequence`: divided by the deviation over completions."""
+    std: Std = "sample"
+    """`sample` divides the squares by their number - 1, `population` by their number."""
+    eps: Eps = 1e-4
+    """Added to the standard deviation at level `sequence`."""
+
+    @model_validator(mode="after")
+    def eps_is_used(self) -> Self:
+        if self.level == "token" and _changed(self, "eps"):
+            raise fault_at(
+                "algorithm.advantage.eps",
+                "`eps` is not used at level `token`: leave it out, or set `level: sequence`",
+            )
+        return self
+
+    @property
+    def per_token(self) -> bool:
+        return self.level == "token"
+
+
+class ProcessAdvantage(AdvantageModel):
+    """Process supervision: rewards of steps, normalised over the group's steps; a token gets the sum of those that
+    end at or after it. A reward has to return `steps`; the outcome plays no part."""
+
+    type: Literal["process"] = "process"
+    std: Std = "sample"
+    """Over all steps of all completions of the group."""
+    eps: Eps = 1e-4
+    """Added to the standard deviation."""
+
+    @property
+    def per_token(self) -> bool:
+        return True
+
+
+class LengthCorrectedAdvantage(AdvantageModel):
+    """R_i / L_i, L_i in tokens, normalised in the group (TIC-GRPO).
+
+    Equal rewards are told apart by length: short completions gain while rewards are positive.
+    """
+
+    type: Literal["length_corrected"] = "length_corrected"
+    std: Std = "sample"
+    """`sample` divides the squares by G - 1, `population` by G."""
+    eps: Eps = 1e-8
+    """Added to the standard deviation, which is small here: rewards are divided by hundreds of tokens."""
+
+
+class GagpoAdvantage(AdvantageModel):
+    """Credit per turn of an agent: values of states that several completions met, and generalised advantages."""
+
+    type: Literal["gagpo"] = "gagpo"
+    gamma: float = Field(default=0.95, ge=0, le=1)
+    """Discount per turn."""
+    lam: float = Field(default=0.9, ge=0, le=1)
+    """How far credit reaches back: 0 one turn, 1 all turns."""
+    state_scope: Literal["group", "batch"] = "group"
+    """Whether a state is the same in completions of one prompt only, or of all."""
+    eps: Eps = 1e-4
+    """Added to the standard deviation over the group's turns."""
+
+    needs_turns: ClassVar[bool] = True
+
+    @property
+    def per_token(self) -> bool:
+        return True
+
+
+class LampoAdvantage(AdvantageModel):
+    """1 / (G - 1) · Σ_j w_ij (R_i - R_j) over the pairs of a group, weighted by how likely each completion was."""
+
+    type: Literal["lampo"] = "lampo"
+    weight: Literal["lambda", "confidence", "uniform"] = "lambda"
+    """`lambda`: more for pairs that the policy has in the wrong order; `confidence`: more for pairs that it tells
+    apart; `uniform`: all the same, which is RLOO."""
+    tau: float = Field(default=1.0, gt=0, le=100)
+    """Temperature of the weights, in nats per token."""
+
+    @model_validator(mode="after")
+    def tau_is_used(self) -> Self:
+        if self.weight == "uniform" and _changed(self, "tau"):
+            raise fault_at(
+                "algorithm.advantage.tau",
+                "`tau` is not used with `weight: uniform`: leave it out, or take another weight",
+            )
+        return self
+
+
+class GtpoAdvantage(AdvantageModel):
+    """Tokens that were uncertain get more of the credit in right completions, and less of the blame in wrong ones."""
+
+    type: Literal["gtpo"] = "gtpo"
+    base: float = Field(default=1.0, ge=0, le=100)
+    """Reward of every token of a right completion, before normalisation."""
+    entropy_weight: float = Field(default=0.1, ge=0, le=100)
+    """Weight of the token's share of its position's entropy. Published: 0.1 beside a base of 1."""
+    norm_scope: Literal["separate", "joint"] = "separate"
+    """`separate` (published) normalises right and wrong tokens by themselves, so that both have mean 0 and what
+    tells them apart is lost; `joint` normalises them together."""
+    correct_above: CorrectAbove = 0.5
+    """A completion is right when its reward is larger than this."""
+    eps: Eps = 1e-8
+    """Added to the variance."""
+
+    @property
+    def per_token(self) -> bool:
+        return True
+
+
+class GrpoSAdvantage(AdvantageModel):
+    """As `gtpo`, with the mean entropy of a completion: one advantage for all its tokens."""
+
+    type: Literal["grpo_s"] = "grpo_s"
+    base: float = Field(default=1.0, ge=0, le=100)
+    """Reward of every right completion, before normalisation."""
+    entropy_weight: float = Field(default=0.1, ge=0, le=100)
+    """Weight of the completion's share of its side's entropy. Published: 0.1 beside a base of 1."""
+    norm_scope: Literal["separate", "joint"] = "separate"
+    """`separate` (published) normalises right and wrong completions by themselves; `joint` together."""
+    correct_above: CorrectAbove = 0.5
+    """A completion is right when its reward is larger than this."""
+    eps: Eps = 1e-8
+    """Added to the variance."""
+
+
+class EdaAdvantage(AdvantageModel):
+    """GRPO's advantage divided by the completion's entropy relative to its group's: larger for confident ones."""
+
+    type: Literal["eda"] = "eda"
+    eps: Eps = 1e-4
+    """Added to the standard deviation."""
+    max_scale: float = Field(default=10.0, ge=1, le=1e6)
+    """The relative entropy is kept within 1 / max_scale and max_scale."""
+
+
+class PasskMaxAdvantage(AdvantageModel):
+    """The best completion of a group gets how far it is ahead of the second; the others 0."""
+
+    type: Literal["passk_max"] = "passk_max"
+    normalise: bool = True
+    """Divide by the group's standard deviation + eps."""
+    eps: Eps = 1e-6
+    """Added to the standard deviation."""
+
+    @model_validator(mode="after")
+    def eps_is_used(self) -> Self:
+        if not self.normalise and _changed(self, "eps"):
+            raise fault_at(
+                "algorithm.advantage.eps", "`eps` is not used with `normalise: false`: leave it out"
+            )
+        return self
+
+
+class OpoAdvantage(AdvantageModel):
+    """A_i = R_i - Σ_j L_j R_j / Σ_j L_j: the baseline weighs completions by their length in tokens."""
+
+    type: Literal["opo"] = "opo"
+
+
+class IdentityAdvantage(AdvantageModel):
+    """Slot 1 has compared the completions already (MO-GRPO, GDPO)."""
+
+    type: Literal["identity"] = "identity"
+
+
+Advantage = Annotated[
+    GrpoAdvantage
+    | DrGrpoAdvantage
+    | GrpoBatchStdAdvantage
+    | RlooAdvantage
+    | ReinforcePpAdvantage
+    | ReinforcePpBaselineAdvantage
+    | ProcessAdvantage
+    | LengthCorrectedAdvantage
+    | GagpoAdvantage
+    | LampoAdvantage
+    | GtpoAdvantage
+    | GrpoSAdvantage
+    | EdaAdvantage
+    | PasskMaxAdvantage
+    | OpoAdvantage
+    | IdentityAdvantage,
+    Field(discriminator="type"),
+]

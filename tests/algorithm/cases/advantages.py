@@ -25,6 +25,7 @@ from worker.algorithm.advantages.process import normalised_steps
 from worker.algorithm.advantages.turns import turn_credit
 from worker.algorithm.aggregation import token_weights
 from worker.algorithm.losses import LossInputs, policy_loss
+from worker.algorithm.ratios import RATIOS
 from worker.algorithm.rows import Rows, Steps, Turns
 
 
@@ -169,6 +170,10 @@ def _grpo_s(case: Case) -> Found:
     }
     for scope in ("separate", "joint"):
         found[f"advantages_{scope}"] = _found("grpo_s", rows, flat, norm_scope=scope, **slot).tolist()
+    loss = {key: tensor(value) for key, value in case["loss_tensors"].items()}
+    inside = loss["mask"].bool()
+    ratio = RATIOS["arithmetic"](torch.where(inside, loss["logp"] - loss["old_logp"], 0.0), inside, None)
+    found["arithmetic_mean_ratio_for_loss_tensors"] = ratio[:, 0].tolist()
     return found
 
 

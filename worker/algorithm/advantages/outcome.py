@@ -82,11 +82,12 @@ def passk_max(
     Pass@k training (2503.19595); verl `compute_grpo_passk_outcome_advantage`. Without `normalise` no division.
     """
     stats = group_statistics(rewards, rows.group, keep)
+    scale = stats.std + eps if normalise else torch.ones_like(stats.std)
     found = torch.zeros(len(rewards), dtype=torch.float64)
     for members in group_members(rows.group, keep & ~stats.uniform):
         (best, second), order = rewards[members].topk(2)
         row = members[order[0]]
-        found[row] = (best - second) / (stats.std[row] + eps if normalise else 1.0)
+        found[row] = (best - second) / scale[row]
     return found
 
 

@@ -40,16 +40,16 @@ def reinforce_pp_baseline(
     *,
     level: Literal["token", "sequence"] = "token",
     std: StdKind = "sample",
-    eps: float | None = None,
+    eps: float = 1e-4,
 ) -> Tensor:
     """R_i - group mean, then: `token`, (N, T): broadcast and whitened over all tokens of the batch (verl
     `compute_reinforce_plus_plus_baseline_outcome_advantage`, OpenRLHF `reinforce_baseline`); `sequence`, (N,):
-    divided by their deviation over the rows of the batch + eps, default 1e-4 (ms-swift).
+    divided by their deviation over the rows of the batch + eps (ms-swift).
     """
     centred = dr_grpo(rows, rewards, keep)
     if level == "sequence":
         batch = group_statistics(centred, torch.zeros_like(rows.group), keep)
-        return centred / (batch.deviation(std) + (1e-4 if eps is None else eps))
+        return centred / (batch.deviation(std) + eps)
     return whiten(centred[:, None].expand(rows.mask.shape), rows.mask & keep[:, None], std)
 
 
