@@ -99,6 +99,10 @@ class Rows:
     tool_spans: Tensor | None = None
     """(N, 2) int64: columns of the first tool call, from behind its opening marker to behind its last token; (-1, -1)
     for a row without one."""
+    source: Tensor | None = None
+    """(N,) int64: the row that this one continues from its tool call, -1 for rows sampled from the prompt."""
+    injected: Tensor | None = None
+    """(N, T) bool: text put in by the algorithm; outside the mask."""
     wanted: int | None = None
     """Groups that the step is to train on; None: those there are."""
     rounds: int = 1

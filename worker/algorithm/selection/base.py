@@ -51,6 +51,8 @@ class Selected:
     """For the next step."""
     counted: Tensor | None = None
     """(N,) bool: rows whose tokens count in the loss's denominators, where these are more than those kept."""
+    injected: Tensor | None = None
+    """(N, T) bool: tokens that the policy did not write and that are trained on all the same."""
     again: tuple[Resample, ...] = ()
     """What to sample before this step's update; then shape and select once more, with `rows.rounds` one higher and
     the states of the last completed step."""

@@ -1,0 +1,115 @@
+"""Prompts on which every tool call went wrong are sampled again from behind the call's opening marker.
+
+AXPO (2605.28774) as two public notes describe it. The first half plans; `split_credit` is its slot 3.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.advantages.groups import StdKind, standardised
+from worker.algorithm.rows import Rows, State
+from worker.algorithm.selection.base import Branch, Selected
+
+
+def axpo(
+    rows: Rows,
+    rewards: Tensor,
+    state: State,
+    *,
+    extra: float = 0.25,
+    branches: int = 4,
+    correct_above: float = 0.5,
+) -> Selected:
+    """Continue `branches` times each of the least confident tool calls, for at most `extra` · N continuations.
+
+    A prompt is triggered when some row used a tool and no such row is right. Its rows are taken least confident
+    first (mean probability of the call's tokens under the policy that sampled), one of each prompt before a second
+    of any. Once sampled (`rows.rounds` > 1) every row with a reward is kept.
+    """
+    scored = ~rewards.isnan()
+    if rows.rounds > 1:
+        return Selected(keep=scored, state=state)
+    spans = rows.needed("tool_spans")
+    used = scored & (spans[:, 0] >= 0)
+    confidence = call_confidence(rows)
+    queues: list[list[int]] = []
+    for number in torch.unique(rows.group[used]).tolist():
+        members = torch.nonzero(used & (rows.group == number)).squeeze(1).tolist()
+        if all(rewards[row] <= correct_above for row in members):
+            queues.append(sorted(members, key=lambda row: (float(confidence[row]), row)))
+    depth = max((len(queue) for queue in queues), default=0)
+    waiting = [queue[rank] for rank in range(depth) for queue in queues if rank < len(queue)]
+    # A share such as 0.1 has no exact float: 0.1 · 120 / 4 must be 3 rows and not 2.
+    chosen = waiting[: int(extra * len(rewards) / branches + 1e-9)]
+    again = tuple(Branch(row=row, cut=int(spans[row, 0]), count=branches) for row in chosen)
+    groups = len(torch.unique(rows.group))
+    return Selected(
+        keep=scored,
+        state=state,
+        again=again,
+        metrics={"select/triggered_share": len(queues) / max(groups, 1)},
+    )
+
+
+def call_confidence(rows: Rows) -> Tensor:
+    """(N,) float64: mean probability of the tokens of a row's first tool call; NaN without one."""
+    spans = rows.needed("tool_spans")
+    columns = torch.arange(rows.mask.shape[1])
+    inside = (columns >= spans[:, :1]) & (columns < spans[:, 1:])
+    likely = torch.where(inside, rows.needed("old_logprobs").double(), -torch.inf).exp()
+    size = inside.sum(1)
+    return torch.where(size > 0, likely.sum(1) / size.clamp(min=1), torch.nan)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitCredit:
+    advantages: Tensor
+    """(N, T) float64."""
+    trained: Tensor
+    """(N, T) bool: the source's failed continuation and the branches' copies of its prefix are left out."""
+    weights: Tensor
+    """(N,) float64: of a row's loss beside the others, 1 for rows sampled from the prompt and G / K for branches; only
+    the former count in the denominator. The factor is our reading of eq. 5."""
+    recovery: Tensor
+    """(N,) float64: for a source 1 when any of its branches is right, else 0; NaN for other rows."""
+
+
+def split_credit(
+    rows: Rows,
+    rewards: Tensor,
+    keep: Tensor,
+    *,
+    correct_above: float = 0.5,
+    std: StdKind = "sample",
+    eps: float = 1e-4,
+) -> SplitCredit:
+    """Credit for prefixes by whether they can be saved, and for continuations beside each other (eq. 2 to 5).
+
+    `rows.source` tells branches from the rows they continue. A source's prefix has GRPO's advantage in its group with
+    its own reward replaced by the recovery, each source by itself; the K branches of a source are compared among
+    themselves; all other rows keep the advantages of the group as it was sampled.
+    """
+    source = rows.needed("source")
+    branch = source >= 0
+    original = keep & ~branch
+    starts = rows.needed("tool_spans")[:, 0]
+    cut = torch.where(branch, starts[source.clamp(min=0)], 0)
+    plain = standardised(rewards, rows.group, original, std=std, eps=eps)
+    among = standardised(rewards, source, keep & branch, std=std, eps=eps)
+    values = torch.where(branch, among, plain)
+    columns = torch.arange(rows.mask.shape[1])
+    trained = rows.mask & keep[:, None] & (columns >= cut[:, None])
+    weights = torch.ones(len(rewards), dtype=torch.float64)
+    recovery = torch.full((len(rewards),), torch.nan, dtype=torch.float64)
+    for row in torch.unique(source[keep & branch]).tolist():
+        mine = keep & (source == row)
+        recovery[row] = float((rewards[mine] > correct_above).any())
+        replaced = rewards.clone()
+        replaced[row] = recovery[row]
+        values[row] = standardised(replaced, rows.group, original, std=std, eps=eps)[row]
+        trained[row] &= columns < starts[row]
+        weights[mine] = float((original & (rows.group == rows.group[row])).sum()) / float(mine.sum())
+    advantages = torch.where(trained, values[:, None], 0.0)
+    return SplitCredit(advantages=advantages, trained=trained, weights=weights, recovery=recovery)

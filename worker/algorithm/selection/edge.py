@@ -1,0 +1,50 @@
+"""Wrong completions are repaired before they are compared: told so, shown the answer, or replaced by the solution."""
+
+from random import Random
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.rows import Rows, State
+from worker.algorithm.selection.base import Repair, Selected
+
+CUE = "\nWait, that looks wrong. Let me go through it again.\n"
+
+
+def guided_correction(
+    rows: Rows,
+    rewards: Tensor,
+    state: State,
+    *,
+    full_reward: float = 1.0,
+    cue: str = CUE,
+    cue_share: float = 0.5,
+    answer_share: float = 0.25,
+    max_tokens: int = 256,
+    max_prompt_tokens: int = 256,
+    train_injected: bool = False,
+    seed: int = 0,
+) -> Selected:
+    """Each row below `full_reward` is repaired: by the cue, by cue and answer, else by the solution, drawn at random.
+
+    EDGE-GRPO (2507.21848), guided error correction; prompts of `max_prompt_tokens` or more are left alone, as in the
+    authors' code. Tokens that the policy did not write (`rows.injected`) are trained on with `train_injected` only,
+    a departure from it. Once repaired (`rows.rounds` > 1) every row with a reward is kept. State: `steps` counted, so
+    that each step draws anew.
+    """
+    scored = ~rewards.isnan()
+    step = int(state.get("steps", 0))
+    if rows.rounds > 1:
+        injected = rows.needed("injected") if train_injected else None
+        return Selected(keep=scored, state={"steps": step + 1}, injected=injected)
+    short = rows.needed("prompt_lengths") < max_prompt_tokens
+    wrong = torch.nonzero(scored & (rewards < full_reward) & short).squeeze(1).tolist()
+    repairs = []
+    for row in wrong:
+        draw = Random(f"{seed}/{step}/{row}").random()
+        answer = cue_share <= draw < cue_share + answer_share
+        solution = draw >= cue_share + answer_share
+        repairs.append(Repair(row=row, cue=cue, answer=answer, solution=solution, max_tokens=max_tokens))
+    share = len(wrong) / max(int(scored.sum()), 1)
+    metrics = {"select/repaired_share": share}
+    return Selected(keep=scored, state={"steps": step + 1}, again=tuple(repairs), metrics=metrics)

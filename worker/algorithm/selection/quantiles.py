@@ -1,0 +1,60 @@
+"""Quantiles of a stream in little memory: a t-digest (Dunning and Ertl 2019), exact while it is short.
+
+A sketch is a sorted list of [mean, weight], JSON values. Far from the ends centroids may merge many values, near them
+few, so that rare easy and hard prompts stay apart.
+"""
+
+from collections.abc import Iterable, Sequence
+
+Sketch = list[list[float]]
+
+EXACT_UNTIL = 512
+"""Centroids; more are merged."""
+COMPRESSION = 100
+"""A centroid at quantile q holds at most 4·n·q·(1 - q) / COMPRESSION values."""
+
+
+def added(sketch: Sequence[Sequence[float]], values: Iterable[float]) -> Sketch:
+    """The sketch with more values in it; their order does not matter."""
+    centroids = sorted(
+        [[float(mean), float(weight)] for mean, weight in sketch] + [[float(v), 1.0] for v in values]
+    )
+    return centroids if len(centroids) <= EXACT_UNTIL else _compressed(centroids)
+
+
+def count(sketch: Sequence[Sequence[float]]) -> int:
+    """Values seen."""
+    return round(sum(weight for _, weight in sketch))
+
+
+def quantile(sketch: Sequence[Sequence[float]], q: float) -> float:
+    """The value at quantile `q`, between neighbours by straight lines. Raises ValueError when nothing was added."""
+    if not sketch:
+        raise ValueError("a quantile of no values")
+    target = q * (count(sketch) - 1)
+    before, left, at = 0.0, None, 0.0
+    for mean, weight in sketch:
+        centre = before + (weight - 1) / 2
+        if centre >= target:
+            if left is None or centre == at:
+                return mean
+            return left + (mean - left) * (target - at) / (centre - at)
+        before, left, at = before + weight, mean, centre
+    return float(sketch[-1][0])
+
+
+def _compressed(centroids: Sketch) -> Sketch:
+    total = sum(weight for _, weight in centroids)
+    merged = [list(centroids[0])]
+    before = 0.0
+    for mean, weight in centroids[1:]:
+        last = merged[-1]
+        together = last[1] + weight
+        q = (before + together / 2) / total
+        if together <= max(1.0, 4 * total * q * (1 - q) / COMPRESSION):
+            last[0] += (mean - last[0]) * weight / together
+            last[1] = together
+        else:
+            before += last[1]
+            merged.append([mean, weight])
+    return merged
