@@ -1,28 +1,40 @@
 """Chromium for tests: the one from npm, else one on PATH."""
 
+import base64
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, StorageState, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Locator,
+    Page,
+    StorageState,
+    expect,
+    sync_playwright,
+)
 
-from tests.e2e.conftest import ROOT
-
+FRONTEND = Path(__file__).resolve().parents[2] / "frontend"
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
+# What is waited for may need a worker, on a machine that does more than these tests.
+expect.set_options(timeout=30_000)
 
 
 def chromium() -> str:
     """Path of an executable. Raises when there is none: the browser tests never skip."""
     script = "import('@sparticuz/chromium').then(async m => console.log(await m.default.executablePath()))"
-    node = shutil.which("node") or str(ROOT / ".venv" / "bin" / "node")
+    node = shutil.which("node") or str(FRONTEND.parent / ".venv" / "bin" / "node")
     done = subprocess.run(
         [node, "--input-type=module", "-e", script],
-        cwd=ROOT / "frontend",
+        cwd=FRONTEND,
         capture_output=True,
         text=True,
         timeout=120,
@@ -52,12 +64,20 @@ def started_browser() -> Iterator[Browser]:
 
 @contextmanager
 def visit(
-    browser: Browser, *, width: int = 1440, height: int = 1200, state: StorageState | None = None
+    browser: Browser,
+    *,
+    width: int = 1440,
+    height: int = 1200,
+    base_url: str | None = None,
+    state: StorageState | None = None,
 ) -> Iterator[Page]:
     """A page in a fresh profile that begins with `state`; fails at the end if the page logged an error."""
     errors: list[str] = []
     context = browser.new_context(
-        viewport={"width": width, "height": height}, locale="en-US", storage_state=state
+        viewport={"width": width, "height": height},
+        locale="en-US",
+        base_url=base_url,
+        storage_state=state,
     )
     page = context.new_page()
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -72,3 +92,24 @@ def browser_page(width: int = 1440, height: int = 1200) -> Iterator[Page]:
     """A page in a browser of its own."""
     with started_browser() as browser, visit(browser, width=width, height=height) as page:
         yield page
+
+
+def sign_in(page: Page, link: str) -> None:
+    page.goto(link)
+    expect(page).to_have_url(re.compile(r":\d+/$"))
+
+
+def drop(target: Locator, file: Path) -> None:
+    """Drop a file on an element, as a hand does that comes over the window with it."""
+    content = base64.b64encode(file.read_bytes()).decode()
+    carried = target.page.evaluate_handle(
+        """([name, content]) => {
+            const bytes = Uint8Array.from(atob(content), c => c.charCodeAt(0));
+            const carried = new DataTransfer();
+            carried.items.add(new File([bytes], name));
+            return carried;
+        }""",
+        [file.name, content],
+    )
+    for event in ("dragenter", "dragover", "drop"):
+        target.dispatch_event(event, {"dataTransfer": carried})

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from playwright.sync_api import Browser, Page, StorageState
 
 from reinforge.client import Reinforge
 from reinforge.platform.up import Platform
+from tests.e2e.browser import sign_in, started_browser, visit
 from tests.support.processes import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,4 +106,33 @@ def platform(demo: Demo) -> Iterator[Platform]:
 @pytest.fixture(scope="session")
 def client(platform: Platform) -> Iterator[Reinforge]:
     with Reinforge(platform.url, KEY) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def api(platform: Platform) -> Iterator[httpx.Client]:
+    """The API as it is, for what the SDK does not wrap."""
+    headers = {"authorization": f"Bearer {KEY}"}
+    with httpx.Client(base_url=f"{platform.url}/api/v1/", headers=headers, timeout=120) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started_browser() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def owner(browser: Browser, client: Reinforge) -> StorageState:
+    """What a browser keeps in which an owner has signed in."""
+    with visit(browser) as page:
+        sign_in(page, client.sign_in_link())
+        return page.context.storage_state()
+
+
+@pytest.fixture
+def page(browser: Browser, owner: StorageState, platform: Platform) -> Iterator[Page]:
+    """An owner's page in a profile of its own; addresses are paths of the platform."""
+    with visit(browser, base_url=platform.url, state=owner) as one:
         yield one
