@@ -70,7 +70,7 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
         <>
           <StepScrubber
             steps={steps}
-            shown={shown}
+            shown={view.at ?? shown}
             following={view.following}
             live={live}
             onStep={(step) => go({ step, sample: undefined })}

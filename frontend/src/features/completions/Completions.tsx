@@ -31,7 +31,7 @@ type Props = { job: string; status: JobStatus; place: Place; go: Go };
 export function Completions({ job, status, place, go }: Props) {
   const live = !isFinal(status);
   const view = useStep(job, live, place);
-  const { groups, steps, shown, missing, query } = view;
+  const { groups, steps, shown, at, missing, query } = view;
   const field = useRef<HTMLInputElement>(null);
   const searching = place.view === "results";
   const hits = useHits(job, place.find, searching || chips(place.find).length > 0);
@@ -48,7 +48,7 @@ export function Completions({ job, status, place, go }: Props) {
   const onFind = (find: Find) => go({ find, view: "results" }, !searching);
   const endSearch = () => go({ find: NO_FIND, view: "group" }, true);
   const by = (way: 1 | -1) => {
-    const next = shown === undefined ? undefined : neighbour(steps, shown, way);
+    const next = at === undefined ? undefined : neighbour(steps, at, way);
     return next === undefined ? undefined : () => onStep(next);
   };
   const toggleSteps = () => go({ view: place.view === "steps" ? "group" : "steps" }, true);
@@ -103,14 +103,8 @@ export function Completions({ job, status, place, go }: Props) {
             </div>
           )}
           {hits.isNarrowed && <HitBar place={place} here={here} hits={hits} go={go} />}
-          {shown !== undefined && steps.length > 0 && (
-            <StepScrubber
-              steps={steps}
-              shown={shown}
-              following={view.following}
-              live={live}
-              onStep={onStep}
-            />
+          {at !== undefined && steps.length > 0 && (
+            <StepScrubber steps={steps} shown={at} following={view.following} live={live} onStep={onStep} />
           )}
           {shown !== undefined && group && (
             <div className={styles.room} aria-busy={view.isStale}>

@@ -19,11 +19,14 @@ export function useStep(job: string, live: boolean, { split, step }: Pick<Place,
   const list = useQuery(groupsQuery(job, split, instead ?? step));
   const page = list.data;
   const groups = useMemo(() => (page?.data ?? []).map(judge), [page]);
+  const shown = page?.step ?? undefined;
   return {
     groups,
     steps,
     /** The step whose groups these are. */
-    shown: page?.step ?? undefined,
+    shown,
+    /** The step that was asked for; it is shown once its groups are there. From here the next one is counted. */
+    at: step !== undefined && indexOfStep(steps, step) >= 0 ? step : shown,
     following: step === undefined,
     /** The step that was asked for does not exist (any more); `shown` is the nearest. */
     missing: instead === undefined ? undefined : step,
