@@ -1,10 +1,13 @@
 import { setDiagnostics } from "@codemirror/lint";
-import { Compartment, EditorState } from "@codemirror/state";
+import { Annotation, Compartment, EditorState } from "@codemirror/state";
 import { EditorView, placeholder as placeholderText } from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import type { CodeEditorProps } from "./CodeEditor";
 import { rangeOf } from "./problems";
 import { extensionsFor } from "./setup";
+
+/** Marks a change that `value` made: telling it on as typed would answer an old value with a new one. */
+const fromOutside = Annotation.define<boolean>();
 
 /** The editor itself; import it through CodeEditor, which loads it when it is needed. */
 export default function CodeMirror({
@@ -39,7 +42,8 @@ export default function CodeMirror({
         placeholder ? placeholderText(placeholder) : [],
         locks.current.of([]),
         EditorView.updateListener.of((update) => {
-          if (update.docChanged) latest.current.onChange?.(update.state.doc.toString());
+          const typed = !update.transactions.some((one) => one.annotation(fromOutside));
+          if (update.docChanged && typed) latest.current.onChange?.(update.state.doc.toString());
         }),
       ],
     });
@@ -60,7 +64,10 @@ export default function CodeMirror({
     const editor = view.current;
     const now = editor?.state.doc.toString();
     if (editor && now !== value)
-      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+      editor.dispatch({
+        changes: { from: 0, to: editor.state.doc.length, insert: value },
+        annotations: fromOutside.of(true),
+      });
   }, [value]);
 
   useEffect(() => {

@@ -55,12 +55,13 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
   const { refusal } = useAccess();
   const jobs = useQuery(jobsUsingQuery({ reward: id }));
   const changed = draft.source !== stored.source || draft.entry !== stored.entry;
+  // Only once what was stored has come back: before, the old source would stand in the editor again.
+  if (edited && !changed) setEdited(null);
   const nothing = changed ? null : "Nothing has changed since the newest revision.";
 
   const store = (next: typeof stored, done: string) =>
     revise.mutate(next, {
       onSuccess: (answer) => {
-        setEdited(null);
         toastDone(`${done} as revision ${answer.revision}. Jobs keep the revision they started with.`);
       },
     });
