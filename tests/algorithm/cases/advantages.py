@@ -37,9 +37,19 @@ def _groups(rewards: list[Any]) -> list[list[float]]:
 def _rows(case: Case, **more: Any) -> tuple[Rows, Tensor]:
     inputs = case["inputs"]
     if "lengths" in inputs and "lengths" not in more:
-        lengths = inputs["lengths"]
-        more["lengths"] = [part for group in _groups(lengths) for part in group]
+        more["lengths"] = [int(length) for length in _flat(inputs["lengths"])]
     return group_rows(_groups(inputs["rewards"]), **more)
+
+
+def _flat(values: list[Any]) -> list[float]:
+    return [float(part) for group in _groups(values) for part in group]
+
+
+def _cut(found: Tensor, case: Case) -> list[Any]:
+    """(N,) values in the form of the case's rewards: groups, or one group without its own brackets."""
+    rewards = case["inputs"]["rewards"]
+    cut = in_groups(found, _groups(rewards))
+    return cut if isinstance(rewards[0], list) else cut[0]
 
 
 def _padded(rows: Rows, width: int) -> Rows:
@@ -56,11 +66,8 @@ def outcome(kind: str, params: Callable[[dict[str, Any]], dict[str, Any]] = lamb
     """Estimators of one number per completion; `params` picks their arguments from the case's params."""
 
     def check(case: Case) -> Found:
-        rewards = case["inputs"]["rewards"]
         rows, flat = _rows(case)
-        found = _found(kind, rows, flat, **params(case["params"]))
-        cut = in_groups(found, _groups(rewards))
-        return {"advantages": cut if isinstance(rewards[0], list) else cut[0]}
+        return {"advantages": _cut(_found(kind, rows, flat, **params(case["params"])), case)}
 
     return check
 
@@ -74,9 +81,7 @@ def _rloo(case: Case) -> Found:
     count = torch.tensor([float(len(group)) for group in _groups(case["inputs"]["rewards"]) for _ in group])
     centred = _found("dr_grpo", rows, flat) * count / (count - 1)
     found = outcome("rloo")(case)
-    return found | {
-        "identity_G_over_Gm1_times_centered": in_groups(centred, _groups(case["inputs"]["rewards"]))
-    }
+    return found | {"identity_G_over_Gm1_times_centered": _cut(centred, case)}
 
 
 def _reinforce_pp(case: Case) -> Found:
@@ -99,7 +104,7 @@ def _reinforce_pp_baseline(case: Case) -> Found:
     found = {"token_advantages": token.tolist()} if "lengths" in case["inputs"] else {}
     more = {"eps": params["eps"]} if "eps" in params else {}
     sequence = _found("reinforce_pp_baseline", rows, flat, level="sequence", std=std_of(params), **more)
-    return found | {"advantages": in_groups(sequence, _groups(case["inputs"]["rewards"]))}
+    return found | {"advantages": _cut(sequence, case)}
 
 
 def _process(case: Case) -> Found:
@@ -130,12 +135,12 @@ def _process(case: Case) -> Found:
 
 
 def _eda(case: Case) -> Found:
-    entropies = tensor(case["inputs"]["mean_token_entropy"]).reshape(-1, 1)
+    entropies = tensor(_flat(case["inputs"]["mean_token_entropy"])).reshape(-1, 1)
     rows, flat = _rows(case, entropies=entropies)
     eps = case["params"]["eps"]
     return {
-        "grpo_advantages": _found("grpo", rows, flat, eps=eps).tolist(),
-        "advantages": _found("eda", rows, flat, eps=eps).tolist(),
+        "grpo_advantages": _cut(_found("grpo", rows, flat, eps=eps), case),
+        "advantages": _cut(_found("eda", rows, flat, eps=eps), case),
     }
 
 
@@ -229,13 +234,13 @@ def _gagpo(case: Case) -> Found:
 
 
 def _lampo(case: Case) -> Found:
-    likely = tensor(case["inputs"]["old_seq_logp_per_token"]).reshape(-1, 1)
+    likely = tensor(_flat(case["inputs"]["old_seq_logp_per_token"])).reshape(-1, 1)
     rows, flat = _rows(case, old_logprobs=likely)
     found = {
-        f"{weight}_weight": _found("lampo", rows, flat, weight=weight, tau=case["params"]["tau"]).tolist()
+        f"{weight}_weight": _cut(_found("lampo", rows, flat, weight=weight, tau=case["params"]["tau"]), case)
         for weight in ("lambda", "confidence", "uniform")
     }
-    return found | {"rloo_identity": _found("rloo", rows, flat).tolist()}
+    return found | {"rloo_identity": _cut(_found("rloo", rows, flat), case)}
 
 
 def _two_is_dpo(case: Case) -> Found:

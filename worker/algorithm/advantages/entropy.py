@@ -11,7 +11,7 @@ from worker.algorithm.advantages.outcome import grpo
 from worker.algorithm.rows import Rows
 
 ENTROPY_FLOOR = 1e-8
-"""Added to entropies before they are compared: a certain token has 0, and its share stays finite."""
+"""Smallest entropy that is compared, and what is added to one before it is inverted: certain tokens have 0."""
 
 Scope = Literal["separate", "joint"]
 
@@ -23,7 +23,7 @@ def eda(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4, max_sca
     row's own tokens and not over padding, carries no gradient, and the relative entropy is kept within
     [1 / max_scale, max_scale].
     """
-    entropy = rows.row_mean(rows.needed("entropies")).clamp(min=0) + ENTROPY_FLOOR
+    entropy = rows.row_mean(rows.needed("entropies")).clamp(min=ENTROPY_FLOOR)
     relative = entropy / group_statistics(entropy, rows.group, keep).mean.clamp(min=ENTROPY_FLOOR)
     return grpo(rows, rewards, keep, eps=eps) / relative.clamp(1 / max_scale, max_scale)
 
@@ -76,8 +76,7 @@ def gtpo_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -
     """(N, T) float64. Right rows: base + weight · d_t · H_{i,t} / Σ_k H_{k,t}; wrong rows: -base - weight · h_t ·
     H_{j,t}⁻¹ / Σ_k H_{k,t}⁻¹; sums over rows of the side with a token t, d_t and h_t how many those are."""
     entropy = torch.where(rows.mask, rows.needed("entropies").to(torch.float64), 0.0).clamp(min=0)
-    entropy = entropy + ENTROPY_FLOOR
-    amount = torch.where(which.correct[:, None], entropy, 1 / entropy)
+    amount = _amount(entropy, which.correct[:, None])
     amount = torch.where(rows.mask & which.both[:, None], amount, 0.0)
     columns = torch.arange(amount.shape[1])
     cell = (which.number[:, None] * amount.shape[1] + columns).flatten()
@@ -111,8 +110,8 @@ def grpo_s(
 def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:
     """(N,) float64. Right rows: base + weight · n · H_i / Σ H; wrong rows: -base - weight · m · H_j⁻¹ / Σ H⁻¹; H a
     row's mean entropy, sums and counts (n, m) over its side."""
-    entropy = rows.row_mean(rows.needed("entropies")).clamp(min=0) + ENTROPY_FLOOR
-    amount = torch.where(which.both, torch.where(which.correct, entropy, 1 / entropy), 0.0)
+    entropy = rows.row_mean(rows.needed("entropies")).clamp(min=0)
+    amount = torch.where(which.both, _amount(entropy, which.correct), 0.0)
     count = group_sum(which.both, which.number)
     share = torch.where(which.both, amount * count / group_sum(amount, which.number), 0.0)
     sign = torch.where(which.correct, 1.0, -1.0).double()
@@ -126,6 +125,11 @@ def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float
     _, counts = torch.unique(numbers, return_counts=True)
     lonely = torch.unique(torch.unique(numbers)[counts < 2] // 2)
     return len(lonely), len(torch.unique(rows.group[which.both]))
+
+
+def _amount(entropy: Tensor, correct: Tensor) -> Tensor:
+    """What shares are made of: H where right, 1 / H where wrong; positive."""
+    return torch.where(correct, entropy.clamp(min=ENTROPY_FLOOR), 1 / (entropy + ENTROPY_FLOOR))
 
 
 def _normalised(values: Tensor, group: Tensor, eps: float) -> Tensor:
