@@ -6,6 +6,7 @@ import { type JobDetail, type JobSpec, useCreateJob } from "@/api/jobs";
 import { modelsQuery } from "@/api/models";
 import { Notice } from "@/components/Notice";
 import { setAt } from "@/lib/paths";
+import { useSingleFlight } from "@/lib/single-flight";
 import { assign } from "@/lib/spec-fields";
 import { Advanced } from "./Advanced";
 import { CopyAs } from "./CopyAs";
@@ -50,6 +51,7 @@ export function JobForm({ basis, draft, change, refusal, onCreated }: Props) {
   const { complete, placed, visible, insist, tell } = useProblems({ draft, spec, fields, byPath, checks });
   const thorough = useFullCheck();
   const create = useCreateJob();
+  const once = useSingleFlight();
 
   useEffect(() => {
     const ready = models?.filter((one) => one.status === "ready") ?? [];
@@ -78,18 +80,20 @@ export function JobForm({ basis, draft, change, refusal, onCreated }: Props) {
     return answer?.ok === true;
   };
 
-  const start = async (event: FormEvent) => {
+  const start = async () => {
+    if (refusal || thorough.isPending || !(await examine())) return;
+    try {
+      const job = await create.mutateAsync(spec as unknown as JobSpec);
+      saveDraft({});
+      onCreated(job);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status >= 400 && error.status < 500) show(refusalOf(error));
+    }
+  };
+  const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (refusal || create.isPending || thorough.isPending || !(await examine())) return;
-    create.mutate(spec as unknown as JobSpec, {
-      onSuccess: (job) => {
-        saveDraft({});
-        onCreated(job);
-      },
-      onError: (error) => {
-        if (error instanceof ApiError && error.status >= 400 && error.status < 500) show(refusalOf(error));
-      },
-    });
+    void once(start);
   };
 
   const value: Form = {
@@ -106,7 +110,7 @@ export function JobForm({ basis, draft, change, refusal, onCreated }: Props) {
   };
   return (
     <FormProvider value={value}>
-      <form className={styles.layout} onSubmit={(event) => void start(event)} noValidate>
+      <form className={styles.layout} onSubmit={submit} noValidate>
         <div className={styles.form}>
           <div ref={whole} tabIndex={-1}>
             {visible.elsewhere.length > 0 && (

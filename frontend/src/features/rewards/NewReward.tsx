@@ -6,6 +6,7 @@ import { type Granularity, useCreateReward } from "@/api/rewards";
 import { GatedButton } from "@/components/GatedButton";
 import { LeaveGuard } from "@/components/LeaveGuard";
 import { Page } from "@/components/Page";
+import { useSingleFlight } from "@/lib/single-flight";
 import type { OnPlace, RewardPlace } from "./place";
 import { Workbench } from "./Workbench";
 import styles from "./Workbench.module.css";
@@ -41,15 +42,20 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
   const [description, setDescription] = useState("");
   const [granularity, setGranularity] = useState<Granularity>("sample");
   const create = useCreateReward();
+  const once = useSingleFlight();
   const { refusal } = useAccess();
   const missing =
     name.trim() === "" ? "Give it a name first." : draft.source.trim() === "" ? "Write it first." : null;
   const unsaved = !create.isPending && !create.isSuccess && (draft.source !== FIRST || name !== "");
   const save = () => {
     if (refusal ?? missing) return;
-    create.mutate(
-      { ...draft, name: name.trim(), granularity, description: description.trim() || null },
-      { onSuccess: ({ id }) => onCreated(id) },
+    const reward = { ...draft, name: name.trim(), granularity, description: description.trim() || null };
+    // A refusal is told by `create.error`.
+    void once(() =>
+      create.mutateAsync(reward).then(
+        ({ id }) => onCreated(id),
+        () => undefined,
+      ),
     );
   };
   return (

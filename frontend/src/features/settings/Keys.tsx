@@ -27,7 +27,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
       action="Make the key"
       busy={create.isPending}
       error={create.error}
-      onSubmit={(entry) => create.mutate(entry)}
+      onSubmit={(entry) => create.mutateAsync(entry)}
       onClose={onClose}
       made={
         create.data && (

@@ -46,7 +46,7 @@ function Invite({ onClose }: { onClose: () => void }) {
       action="Make the link"
       busy={invite.isPending}
       error={invite.error}
-      onSubmit={(entry) => invite.mutate(entry)}
+      onSubmit={(entry) => invite.mutateAsync(entry)}
       onClose={onClose}
       made={invite.data && <Link of={invite.data} />}
     />

@@ -2,6 +2,7 @@ import { Button, Group, Modal, TextInput } from "@mantine/core";
 import { type FormEvent, type ReactNode, useState } from "react";
 import type { Role } from "@/api/keys";
 import { Failure } from "@/components/Failure";
+import { useSingleFlight } from "@/lib/single-flight";
 import { RoleSelect } from "./RoleSelect";
 import styles from "./Settings.module.css";
 
@@ -13,7 +14,8 @@ type Props = {
   action: string;
   busy: boolean;
   error: Error | null;
-  onSubmit: (entry: { name: string; role: Role }) => void;
+  /** Fails with what `error` tells. */
+  onSubmit: (entry: { name: string; role: Role }) => Promise<unknown>;
   onClose: () => void;
   /** What is shown once after it was made, in place of the form. */
   made?: ReactNode;
@@ -23,10 +25,11 @@ type Props = {
 export function NewEntry(props: Props) {
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("member");
+  const once = useSingleFlight();
   const { made, onClose } = props;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    props.onSubmit({ name: name.trim(), role });
+    void once(() => props.onSubmit({ name: name.trim(), role }).catch(() => undefined));
   };
   return (
     <Modal opened onClose={onClose} title={props.title} closeOnClickOutside={!made}>
