@@ -9,6 +9,8 @@ export type Column<Row> = {
   align?: "right";
   /** Takes the room that is left and cuts what does not fit. */
   grow?: boolean;
+  /** A name of any length beside a column that grows: cut where it would push the others away. */
+  cut?: boolean;
   /** Takes the room that is left, as wide as its content at least. */
   last?: boolean;
   /** Left out where the table is narrower than 620, 1080 or 1240 px. */
@@ -64,6 +66,7 @@ export function DataTable<Row>({ label, columns, rows, rowKey, expected = 5, key
                   key={column.head}
                   data-align={column.align}
                   data-grow={column.grow || undefined}
+                  data-cut={column.cut || undefined}
                   data-last={column.last || undefined}
                   data-hide={column.hide}
                 >

@@ -18,17 +18,17 @@ export function JobsUsing({ label, jobs, extra }: Props) {
       head: "Job",
       grow: true,
       cell: (job) => (
-        <Link to="/jobs/$id" params={{ id: job.id }} data-row>
+        <Link to="/jobs/$id" params={{ id: job.id }} data-row title={job.name}>
           {job.name}
         </Link>
       ),
     },
     { head: "State", cell: (job) => <StatePill state={job.status} /> },
     ...(extra ? [extra] : []),
-    { head: "Base model", cell: (job) => job.model },
+    { head: "Base model", hide: "narrow", cell: (job) => job.model },
     { head: "Held-out reward", align: "right", cell: (job) => reward(job.held_out_reward) },
-    { head: "Started by", cell: (job) => job.created_by },
-    { head: "Created", align: "right", cell: (job) => ago(job.created_at) },
+    { head: "Started by", hide: "medium", cell: (job) => job.created_by },
+    { head: "Created", hide: "narrow", align: "right", cell: (job) => ago(job.created_at) },
   ];
   return <DataTable label={label} columns={columns} rows={jobs} rowKey={(job) => job.id} />;
 }

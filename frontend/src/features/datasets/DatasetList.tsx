@@ -13,18 +13,19 @@ import { UploadPanel } from "./UploadPanel";
 const COLUMNS: Column<Dataset>[] = [
   {
     head: "Dataset",
+    cut: true,
     cell: (one) => (
-      <Link to="/datasets/$id" params={{ id: one.id }} data-row>
+      <Link to="/datasets/$id" params={{ id: one.id }} data-row title={one.name}>
         {one.name}
       </Link>
     ),
   },
   { head: "Rows", align: "right", cell: (one) => number(one.rows, 6) },
   { head: "Columns", grow: true, cell: (one) => one.columns.map((column) => column.name).join(", ") },
-  { head: "Format", cell: (one) => one.format.toUpperCase() },
-  { head: "Size", align: "right", cell: (one) => bytes(one.bytes) },
-  { head: "Jobs", align: "right", cell: (one) => one.jobs ?? 0 },
-  { head: "Uploaded", align: "right", cell: (one) => ago(one.created_at) },
+  { head: "Format", hide: "narrow", cell: (one) => one.format.toUpperCase() },
+  { head: "Size", hide: "narrow", align: "right", cell: (one) => bytes(one.bytes) },
+  { head: "Jobs", hide: "narrow", align: "right", cell: (one) => one.jobs ?? 0 },
+  { head: "Uploaded", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
 ];
 
 const EXAMPLE = '{"messages": [{"role": "user", "content": "68+52="}], "answer": "120"}';

@@ -42,13 +42,13 @@ const columns = (nameOf: (dataset: string) => string | undefined): Column<Job>[]
   { head: "Reward", hide: "narrow", cell: (job) => <JobSpark job={job} /> },
   { head: "State", cell: (job) => <State job={job} /> },
   { head: "Held-out reward", align: "right", cell: (job) => <HeldOut job={job} /> },
-  { head: "Model", hide: "narrow", cell: (job) => job.model },
+  { head: "Model", hide: "medium", cell: (job) => job.model },
   {
     head: "Dataset",
     hide: "medium",
     cell: (job) => <span className={styles.cut}>{nameOf(job.dataset) ?? NOTHING}</span>,
   },
-  { head: "By", hide: "medium", cell: (job) => job.created_by ?? NOTHING },
+  { head: "By", hide: "wide", cell: (job) => job.created_by ?? NOTHING },
   { head: "Created", hide: "narrow", align: "right", cell: (job) => ago(job.created_at) },
   { head: "Took", hide: "wide", align: "right", cell: took },
 ];

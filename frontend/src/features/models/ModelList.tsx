@@ -16,8 +16,9 @@ import styles from "./Models.module.css";
 const columns = (onShow: (id: string) => void): Column<BaseModel>[] => [
   {
     head: "Model",
+    cut: true,
     cell: (one) => (
-      <button type="button" data-row aria-haspopup="dialog" onClick={() => onShow(one.id)}>
+      <button type="button" data-row title={one.id} aria-haspopup="dialog" onClick={() => onShow(one.id)}>
         {one.id}
       </button>
     ),

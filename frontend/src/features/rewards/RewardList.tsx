@@ -17,18 +17,19 @@ import { atOnce } from "./status";
 const COLUMNS: Column<RewardSummary>[] = [
   {
     head: "Reward",
+    cut: true,
     cell: (one) => (
-      <Link to="/rewards/$id" params={{ id: one.id }} data-row>
+      <Link to="/rewards/$id" params={{ id: one.id }} data-row title={one.name}>
         {one.name}
       </Link>
     ),
   },
   { head: "What it pays for", grow: true, cell: (one) => one.description ?? NOTHING },
   { head: "Revision", align: "right", cell: (one) => one.revision },
-  { head: "Function", cell: (one) => (one.entry ? <code>{one.entry}</code> : <code>grade</code>) },
-  { head: "Scores", cell: (one) => atOnce(one.granularity) },
-  { head: "Jobs", align: "right", cell: (one) => one.jobs ?? 0 },
-  { head: "Saved", align: "right", cell: (one) => ago(one.updated_at) },
+  { head: "Function", hide: "medium", cell: (one) => <code>{one.entry ?? "grade"}</code> },
+  { head: "Scores", hide: "medium", cell: (one) => atOnce(one.granularity) },
+  { head: "Jobs", hide: "narrow", align: "right", cell: (one) => one.jobs ?? 0 },
+  { head: "Saved", hide: "narrow", align: "right", cell: (one) => ago(one.updated_at) },
 ];
 
 /** All rewards; a `.py` file dropped anywhere opens in the editor. */
