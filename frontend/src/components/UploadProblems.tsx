@@ -42,7 +42,7 @@ export function UploadProblems({ title, error }: Props) {
     <ul className={styles.list}>
       {problems.map((problem) => (
         <li key={`${problem.line} ${problem.column} ${problem.message}`}>
-          {place(problem)}
+          {problem.excerpt && place(problem)}
           {problem.message !== error.message && ` ${problem.message}`}
           {problem.excerpt && <Excerpt problem={problem} />}
         </li>
