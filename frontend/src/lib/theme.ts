@@ -49,6 +49,8 @@ export const theme = createTheme({
         transitionProps: { duration: 120 },
       },
     },
+    // What is chosen stays chosen when it is pressed again; a field that may be empty has a cross.
+    Select: { defaultProps: { allowDeselect: false } },
     Tooltip: { defaultProps: { openDelay: 300, transitionProps: { duration: 100 } } },
   },
 });

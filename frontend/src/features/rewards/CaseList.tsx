@@ -1,4 +1,5 @@
 import { Button, CloseButton, Textarea } from "@mantine/core";
+import { useRef } from "react";
 import { number } from "@/lib/format";
 import { valueText } from "@/lib/prompt";
 import styles from "./Bench.module.css";
@@ -15,6 +16,7 @@ type Change = (key: string, edit: (old: Given[]) => Given[]) => void;
 function Completions({ one, change }: { one: Case; change: Change }) {
   const set = (at: number, text: string) =>
     change(one.key, (old) => old.map((given, i) => (i === at ? { text, from: "typed", done: true } : given)));
+  const added = useRef(false);
   const name = one.row === null ? "the row" : `row ${one.row + 1}`;
   return (
     <>
@@ -25,6 +27,12 @@ function Completions({ one, change }: { one: Case; change: Change }) {
             aria-label={`Completion ${i + 1} of ${name}`}
             autosize
             minRows={1}
+            // What was asked for is written at once.
+            ref={(field) => {
+              if (!field || !added.current || i !== one.completions.length - 1) return;
+              added.current = false;
+              field.focus();
+            }}
             maxRows={8}
             dir="auto"
             placeholder="Empty. Write what a model could answer."
@@ -46,7 +54,10 @@ function Completions({ one, change }: { one: Case; change: Change }) {
         variant="subtle"
         size="compact-sm"
         className={styles.add}
-        onClick={() => change(one.key, (old) => [...old, { text: "", from: "typed", done: true }])}
+        onClick={() => {
+          added.current = true;
+          change(one.key, (old) => [...old, { text: "", from: "typed", done: true }]);
+        }}
       >
         Add a completion
       </Button>
