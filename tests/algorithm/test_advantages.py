@@ -121,6 +121,28 @@ def test_states_that_never_repeat_fall_back_to_outcomes() -> None:
     assert found[2, 1] != grpo[2]
 
 
+def test_tokens_between_turns_have_no_credit() -> None:
+    step = build([1.0, 0.0], [0, 0], [True] * 2, [3, 3], 3, 0)
+    turns = Turns(
+        row=torch.tensor([0, 1]),
+        start=torch.tensor([0, 1]),
+        end=torch.tensor([2, 3]),
+        rewards=torch.tensor([1.0, 0.0]).double(),
+        states=torch.tensor([7, 7]),
+    )
+    found = advantages({"type": "gagpo"}, replace(step.rows, turns=turns), step.rewards, step.keep)
+    assert found.sign().tolist() == [[1.0, 1.0, 0.0], [0.0, -1.0, -1.0]]
+
+
+def test_a_pair_in_the_wrong_order_counts_more() -> None:
+    """The right row likelier by 1 nat than the wrong one, or the other way round: weights sigmoid(-1), sigmoid(1)."""
+    step = build([1.0, 0.0], [0, 0], [True] * 2, [1, 1], 1, 0)
+    for right, weight in ((-1.0, 1 / (1 + math.e)), (-3.0, 1 / (1 + math.exp(-1)))):
+        rows = replace(step.rows, old_logprobs=torch.tensor([[right], [-2.0]]))
+        found = advantages({"type": "lampo"}, rows, step.rewards, step.keep)
+        assert found.tolist() == pytest.approx([weight, -weight])
+
+
 def test_turns_number_the_tokens_of_their_actions() -> None:
     turns = Turns(
         row=torch.tensor([0, 0, 1]),
@@ -186,7 +208,7 @@ SPEC = {"model": "m", "data": {"dataset": "d"}, "rewards": [{"source": "def grad
 @pytest.mark.parametrize(
     ("advantage", "says"),
     [
-        ({"type": "gagpo"}, "environment `single_turn` a rollout is one completion: take `grpo`"),
+        ({"type": "gagpo"}, "compares the turns of agents and the states they act in"),
         ({"type": "lampo", "weight": "uniform", "tau": 2.0}, "`tau` is not used with `weight: uniform`"),
         ({"type": "passk_max", "normalise": False, "eps": 0.1}, "`eps` is not used with `normalise: false`"),
         ({"type": "reinforce_pp_baseline", "eps": 0.1}, "set `level: sequence`"),
