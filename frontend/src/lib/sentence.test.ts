@@ -52,6 +52,36 @@ group("describe", () => {
     expect(describe(points(noise), WORDS)).toBe("Between −4 and 4, without a trend.");
   });
 
+  it("does not call a curve steady that swings around its level", () => {
+    expect(
+      describe(
+        ramp(40, (i) => 300 + (i % 2 ? 1 : -1) * 150),
+        WORDS,
+      ),
+    ).toBe("Between 150 and 450, without a trend.");
+  });
+
+  it("does not call a curve steady that swings after its rise", () => {
+    const sentence = describe(
+      ramp(60, (i) => Math.min(1, i / 20) + (i % 2 ? 0.3 : -0.3)),
+      WORDS,
+    );
+    expect(sentence).toMatch(/^Up from .*; since step \d+ between 0\.7 and 1\.3\.$/);
+  });
+
+  it("tells a level with few steps out of line", () => {
+    const spikes = Array.from({ length: 60 }, (_, i) => (i === 20 || i === 40 ? 0.03 : 0));
+    expect(describe(points(spikes), WORDS)).toBe("Nearly always 0, at most 0.03.");
+    expect(describe(points(spikes.map((value) => 1 - value)), WORDS)).toBe("Nearly always 1, at least 0.97.");
+  });
+
+  it("spares the digits of values that are as good as 0", () => {
+    const calm = { ...WORDS, calm: { below: 1e-3, text: "Nothing to see." } };
+    const tiny = [3e-8, 1e-9, -4e-8, 2e-8, 7e-9, 1e-8];
+    expect(describe(points(tiny), calm)).toBe("Nothing to see.");
+    expect(describe(points([...tiny, 0.2]), calm)).not.toBe("Nothing to see.");
+  });
+
   it("ignores holes", () => {
     expect(describe(points([null, 1, null, 1, null]), WORDS)).toBe("1 throughout.");
   });

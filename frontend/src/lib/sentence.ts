@@ -2,10 +2,30 @@ import { number, percent } from "./format";
 
 export type Points = { steps: readonly number[]; values: readonly (number | null)[] };
 
-type Words = { up: string; down: string; format?: (value: number) => string; relative?: boolean };
+type Words = {
+  up: string;
+  down: string;
+  format?: (value: number) => string;
+  relative?: boolean;
+  /** What is said instead of numbers while all of them are closer to 0 than `below`: their digits mean nothing. */
+  calm?: { below: number; text: string };
+};
+
+/** The ends of the middle nine tenths: a few steps out of line do not count. */
+function middle(values: readonly number[]) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const out = Math.floor(sorted.length / 20);
+  const kept = sorted.slice(out, sorted.length - out);
+  return { low: kept[0] as number, high: kept.at(-1) as number, mean: mean(kept) };
+}
 
 const min = (values: readonly number[]) => values.reduce((a, b) => Math.min(a, b));
 const max = (values: readonly number[]) => values.reduce((a, b) => Math.max(a, b));
+/** A curve within this share of its size is steady. */
+const STEADY = 0.2;
+/** A curve that still moves up and down by more than this share of its whole way is not. */
+const WAVERS = 0.35;
+
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** The last value that was measured, and its step. */
@@ -50,19 +70,37 @@ export function describe(points: Points | undefined, words: Words): string {
   const rise = end - start;
   const scale = Math.max(Math.abs(start), Math.abs(end));
   if (values.every((value) => value === values[0])) return `${format(only.value)} throughout.`;
-  if (Math.abs(rise) < 0.05 * scale || format(start) === format(end)) {
-    return `Steady around ${format(mean(values))}.`;
-  }
-  if (Math.abs(rise) < 3 * noise(values) * Math.sqrt(2 / width)) {
-    return `Between ${format(min(values))} and ${format(max(values))}, without a trend.`;
-  }
+  const { calm } = words;
+  if (calm && values.every((value) => Math.abs(value) < calm.below)) return calm.text;
+  const chance = Math.abs(rise) < 3 * noise(values) * Math.sqrt(2 / width);
+  if (Math.abs(rise) < 0.05 * scale || format(start) === format(end) || chance) return level(values, format);
 
   const flatSince = settled(measured, end, Math.abs(rise) * 0.15, width);
   const share = start !== 0 && words.relative ? percent(Math.abs(rise / start)) : null;
   const head = share
     ? `${rise > 0 ? words.up : words.down} ${share}, from ${format(start)} to ${format(end)}`
     : `${rise > 0 ? words.up : words.down} from ${format(start)} to ${format(end)}`;
-  return flatSince === null ? `${head}.` : `${head}; steady since step ${flatSince}.`;
+  if (flatSince === null) return `${head}.`;
+  const tail = middle(measured.filter(({ step }) => step >= flatSince).map(({ value }) => value));
+  return tail.high - tail.low <= WAVERS * Math.abs(rise)
+    ? `${head}; steady since step ${flatSince}.`
+    : `${head}; since step ${flatSince} between ${format(tail.low)} and ${format(tail.high)}.`;
+}
+
+/** A curve that goes nowhere: on one level, on one level but for a few steps, or up and down. */
+function level(values: readonly number[], format: (value: number) => string): string {
+  const [least, most] = [min(values), max(values)];
+  const kept = middle(values);
+  if (kept.low === kept.high && least === kept.low) {
+    return `Nearly always ${format(least)}, at most ${format(most)}.`;
+  }
+  if (kept.low === kept.high && most === kept.high) {
+    return `Nearly always ${format(most)}, at least ${format(least)}.`;
+  }
+  const close = kept.high - kept.low <= STEADY * Math.max(Math.abs(kept.low), Math.abs(kept.high));
+  return close || format(kept.low) === format(kept.high)
+    ? `Steady around ${format(kept.mean)}.`
+    : `Between ${format(least)} and ${format(most)}, without a trend.`;
 }
 
 /** How far single points scatter around a smooth curve: the deviation of one step to the next, over √2. */

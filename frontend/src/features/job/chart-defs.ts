@@ -19,6 +19,8 @@ export type ChartDef = {
   up: string;
   down: string;
   relative?: boolean;
+  /** The sentence while all values are this close to 0. */
+  calm?: { below: number; text: string };
   /** Metric key whose meaning the title explains; the first line's by default. */
   about?: string;
   /** Added to the sentence. */
@@ -125,11 +127,12 @@ const POLICY: ChartDef[] = [
     ...plain,
     id: "gap",
     title: "Trainer–sampler gap",
-    unit: "nat per token",
+    unit: "nat",
     lines: [
       { key: "sampler/gap_mean", label: "mean", color: "c1" },
       { key: "sampler/gap_max", label: "largest", color: "c4", dash: true },
     ],
+    calm: { below: 1e-3, text: "Nothing to see: the mean is below 0.001." },
   },
   {
     ...plain,
@@ -180,6 +183,7 @@ const OPTIMIZER: ChartDef[] = [
     unit: "near 0 is normal",
     min: undefined,
     lines: one("loss/policy", "loss", "c4"),
+    calm: { below: 1e-3, text: "Within 0.001 of 0, as it should be." },
   },
   {
     ...plain,
