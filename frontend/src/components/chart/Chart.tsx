@@ -133,7 +133,9 @@ export function Chart(props: Props) {
     <figure className={styles.figure} ref={figure}>
       <figcaption className={styles.caption}>
         <h3 title={props.meaning}>{title}</h3>
-        <span className={styles.unit}>{head ?? (log ? `${unit}, log` : unit)}</span>
+        <span className={styles.unit} title={unit}>
+          {head ?? (log ? `${unit}, log` : unit)}
+        </span>
         <Tools
           title={title}
           asTable={asTable}
