@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from reinforge.algorithm.base import Probability, SpecModel, fault_at
+from reinforge.algorithm.rules import Job
 from reinforge.algorithm.rules import check as check_rules
-from reinforge.algorithm.slots import Algorithm
+from reinforge.algorithm.slots import Algorithm, fill_lengths
 from reinforge.presets import apply_preset
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
@@ -217,10 +218,16 @@ class JobSpec(SpecModel):
 
     @model_validator(mode="after")
     def parts_agree(self) -> Self:
-        check_rules(self.algorithm, self.environment.type)
-        names = [reward.name for reward in self.rewards]
+        names = tuple(reward.name for reward in self.rewards)
         if len(set(names)) != len(names):
             raise fault_at("rewards", f"two rewards share a name: {', '.join(sorted(names))}")
+        job = Job(
+            environment=self.environment.type,
+            rewards=names,
+            completions_per_prompt=self.rollout.completions_per_prompt,
+            max_completion_tokens=self.rollout.max_completion_tokens,
+        )
+        check_rules(self.algorithm, job)
         if self.algorithm.updates_per_step > self.rollout.prompts_per_step:
             raise fault_at(
                 "algorithm.updates_per_step",
@@ -235,7 +242,5 @@ class JobSpec(SpecModel):
         spec["rollout"]["engine"] = engine if self.rollout.engine == "auto" else self.rollout.engine
         if self.adapter.alpha is None:
             spec["adapter"]["alpha"] = 2.0 * self.adapter.rank
-        aggregation = spec["algorithm"]["loss"]["aggregation"]
-        if aggregation["type"] == "constant" and aggregation["length"] is None:
-            aggregation["length"] = self.rollout.max_completion_tokens
+        fill_lengths(spec["algorithm"], self.rollout.max_completion_tokens)
         return JobSpec.model_validate(spec)

@@ -17,6 +17,11 @@ class AdvantageModel(SpecModel):
     needs_turns: ClassVar[bool] = False
     """It compares the turns of agents: a job with one completion per prompt has none."""
 
+    reads_outcome: ClassVar[bool] = True
+    """It reads the completion's reward; else only what it earned on the way."""
+    reads_token_rewards: ClassVar[bool] = False
+    """It reads rewards of single tokens, where slot 1 makes them."""
+
     @property
     def per_token(self) -> bool:
         """Tokens of a completion differ in advantage, so that losses per completion do not go with it."""
@@ -65,6 +70,7 @@ class ReinforcePpAdvantage(AdvantageModel):
     """
 
     type: Literal["reinforce_pp"] = "reinforce_pp"
+    reads_token_rewards: ClassVar[bool] = True
     gamma: float = Field(default=1.0, gt=0, le=1)
     """Discount per token; the literature has 1."""
     std: Std = "sample"
@@ -106,6 +112,7 @@ class ProcessAdvantage(AdvantageModel):
     end at or after it. A reward has to return `steps`; the outcome plays no part."""
 
     type: Literal["process"] = "process"
+    reads_outcome: ClassVar[bool] = False
     std: Std = "sample"
     """Over all steps of all completions of the group."""
     eps: Eps = 1e-4
@@ -133,6 +140,7 @@ class GagpoAdvantage(AdvantageModel):
     """Credit per turn of an agent: values of states that several completions met, and generalised advantages."""
 
     type: Literal["gagpo"] = "gagpo"
+    reads_outcome: ClassVar[bool] = False
     gamma: float = Field(default=0.95, ge=0, le=1)
     """Discount per turn."""
     lam: float = Field(default=0.9, ge=0, le=1)

@@ -1,28 +1,238 @@
-"""How the slots go together, and with the rest of a job: each rule names the field at fault and what to change."""
+"""How the slots go together, and with the rest of a job: each rule names the field at fault and what to change.
+
+Rules read what the parts say about themselves (`per_token`, `compares`, …) and not their names, so that a part of
+one's own is held to them too.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from reinforge.algorithm.base import fault_at
+from reinforge.algorithm.selection import DynamicSampling
+from reinforge.algorithm.shaping import OutcomeShaping, default_cache
 from reinforge.algorithm.slots import Algorithm
 
 SINGLE_TURN = "single_turn"
+BY_COMPLETION = frozenset({"sequence", "arithmetic", "trajectory"})
+"""Ratio levels with one value for a whole completion."""
 
 
-def credit_for_turns(algorithm: Algorithm, environment: str) -> None:
-    """An estimator that compares turns has nothing to compare where a rollout has one."""
-    kind = algorithm.advantage.type
-    if algorithm.advantage.needs_turns and environment == SINGLE_TURN:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What rules read of a job beside its algorithm."""
+
+    environment: str
+    """Its `type`."""
+    rewards: tuple[str, ...]
+    """Their names."""
+    completions_per_prompt: int
+    max_completion_tokens: int
+
+
+# ── Between slots ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def identity_follows_comparison(algorithm: Algorithm, job: Job) -> None:
+    shaping, kind = algorithm.shaping, algorithm.advantage.type
+    if shaping.compares and kind != "identity":
         raise fault_at(
             "algorithm.advantage.type",
-            f"advantage `{kind}` compares the turns of agents and the states they act in; with environment "
-            f"`{SINGLE_TURN}` a rollout is one completion: take `grpo`, or an environment with turns",
+            f"shaping `{shaping.type}` compares the completions of a group itself: set advantage to `identity`",
+        )
+    if kind == "identity" and not shaping.compares:
+        raise fault_at(
+            "algorithm.advantage.type",
+            f"advantage `identity` takes what slot 1 compared, and shaping `{shaping.type}` compares nothing: take "
+            "`grpo`, or shaping `mo_grpo` or `gdpo`",
         )
 
 
-RULES: tuple[Callable[[Algorithm, str], None], ...] = (credit_for_turns,)
+def comparison_sees_all(algorithm: Algorithm, job: Job) -> None:
+    if algorithm.shaping.compares and algorithm.selection.keeps is not None:
+        raise fault_at(
+            "algorithm.selection.type",
+            f"shaping `{algorithm.shaping.type}` compares all completions of a group before selection "
+            f"`{algorithm.selection.type}` leaves some out: take shaping `weighted_sum`, or selection `keep_all`",
+        )
 
 
-def check(algorithm: Algorithm, environment: str) -> None:
-    """Raises PydanticCustomError for the first rule that is broken; `environment` is the `type` of the job's."""
+def one_value_per_completion(algorithm: Algorithm, job: Job) -> None:
+    """(N, T) advantages have no place in a loss with one value per completion."""
+    loss, kind = algorithm.loss, algorithm.advantage.type
+    if not algorithm.advantage.per_token:
+        return
+    if loss.ratio_level in BY_COMPLETION:
+        raise fault_at(
+            "algorithm.loss.ratio_level",
+            f"advantage `{kind}` differs from token to token, and ratio_level `{loss.ratio_level}` has one value for "
+            "a completion: use `token` or `gspo_token`",
+        )
+    if loss.surrogate.per_completion:
+        raise fault_at(
+            "algorithm.loss.surrogate.type",
+            f"advantage `{kind}` differs from token to token, and surrogate `{loss.surrogate.type}` has one value "
+            "for a completion: use `ppo_clip`",
+        )
+
+
+def one_kl(algorithm: Algorithm, job: Job) -> None:
+    shaping = algorithm.shaping
+    if isinstance(shaping, OutcomeShaping) and shaping.kl.beta > 0 and algorithm.loss.kl.beta > 0:
+        raise fault_at(
+            "algorithm.loss.kl.beta",
+            "the distance from the base model is punished twice, in the reward and in the loss: set either "
+            "`shaping.kl.beta` or `loss.kl.beta` to 0",
+        )
+
+
+def kl_values_are_used(algorithm: Algorithm, job: Job) -> None:
+    kl = algorithm.loss.kl
+    for name, default in (("estimator", "k3"), ("level", "token")):
+        if kl.beta == 0 and getattr(kl, name) != default:
+            raise fault_at(
+                f"algorithm.loss.kl.{name}",
+                f"`{name}` is not used while `beta` is 0: set `beta`, or leave it out",
+            )
+
+
+def kl_on_tokens_is_read(algorithm: Algorithm, job: Job) -> None:
+    shaping = algorithm.shaping
+    if not isinstance(shaping, OutcomeShaping) or shaping.kl.level != "token":
+        return
+    if not algorithm.advantage.reads_token_rewards:
+        raise fault_at(
+            "algorithm.shaping.kl.level",
+            f"advantage `{algorithm.advantage.type}` reads one reward per completion: use level `sequence`, or "
+            "advantage `reinforce_pp`",
+        )
+
+
+def outcome_is_read(algorithm: Algorithm, job: Job) -> None:
+    """What is added to an outcome that slot 3 does not read would be ignored."""
+    shaping, kind = algorithm.shaping, algorithm.advantage.type
+    if algorithm.advantage.reads_outcome or not isinstance(shaping, OutcomeShaping):
+        return
+    for name in ("soft_overlong.weight", "repetition.weight", "cosine_length.weight", "kl.beta"):
+        part, factor = name.split(".")
+        if getattr(getattr(shaping, part), factor) > 0:
+            raise fault_at(
+                f"algorithm.shaping.{name}",
+                f"advantage `{kind}` reads rewards on the way and not the completion's own, so that "
+                f"`shaping.{part}` would be ignored: leave it out, or take advantage `grpo`",
+            )
+
+
+def left_out_rows_exist(algorithm: Algorithm, job: Job) -> None:
+    aggregation = algorithm.loss.aggregation
+    if (
+        aggregation.type == "token_mean"
+        and aggregation.denominator == "all"
+        and algorithm.selection.keeps is None
+    ):
+        raise fault_at(
+            "algorithm.loss.aggregation.denominator",
+            f"selection `{algorithm.selection.type}` leaves no completion out, so that `all` says nothing: use "
+            "`kept`, or selection `gfpo`",
+        )
+
+
+# ── With the job ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def turns_and_tools(algorithm: Algorithm, job: Job) -> None:
+    """Parts that credit turns or tool calls have nothing to work on where a rollout is one completion."""
+    if job.environment != SINGLE_TURN:
+        return
+    parts = (
+        (
+            "advantage.type",
+            algorithm.advantage.needs_turns,
+            f"advantage `{algorithm.advantage.type}` compares the turns of agents and the states they act in",
+            "take `grpo`, or an environment with turns",
+        ),
+        (
+            "selection.type",
+            algorithm.selection.needs_tools,
+            f"selection `{algorithm.selection.type}` continues failed tool calls",
+            "take `keep_all`, or an environment with tools",
+        ),
+        (
+            "loss.ratio_level",
+            algorithm.loss.ratio_level == "action",
+            "ratio_level `action` has one ratio for each action of an agent",
+            "take `token`, or `sequence` for one over the completion",
+        ),
+        (
+            "loss.aux.type",
+            algorithm.loss.aux.type == "hierarchy",
+            "aux `hierarchy` credits the decision to execute code, which nothing here does",
+            "take `none`, or an environment with delayed execution",
+        ),
+    )
+    for param, found, what, remedy in parts:
+        if found:
+            raise fault_at(
+                f"algorithm.{param}",
+                f"{what}; with environment `{SINGLE_TURN}` a rollout is one completion: {remedy}",
+            )
+
+
+def fewer_are_kept(algorithm: Algorithm, job: Job) -> None:
+    keeps, sampled = algorithm.selection.keeps, job.completions_per_prompt
+    if keeps is not None and keeps >= sampled:
+        raise fault_at(
+            "rollout.completions_per_prompt",
+            f"selection `{algorithm.selection.type}` keeps {keeps} completions of each group and {sampled} are "
+            "sampled, so that it would choose nothing: sample more, or keep fewer",
+        )
+
+
+def deciding_reward_exists(algorithm: Algorithm, job: Job) -> None:
+    selection = algorithm.selection
+    first = getattr(selection, "first", selection)
+    if isinstance(first, DynamicSampling) and first.by is not None and first.by not in job.rewards:
+        raise fault_at(
+            f"algorithm.selection.{'by' if first is selection else 'first.by'}",
+            f"there is no reward `{first.by}`: name one of {', '.join(job.rewards)}",
+        )
+
+
+def punishment_can_act(algorithm: Algorithm, job: Job) -> None:
+    shaping, longest = algorithm.shaping, job.max_completion_tokens
+    if not isinstance(shaping, OutcomeShaping) or shaping.soft_overlong.weight == 0:
+        return
+    limit = shaping.soft_overlong.limit or longest
+    cache = shaping.soft_overlong.cache or default_cache(limit)
+    if cache > limit:
+        raise fault_at(
+            "algorithm.shaping.soft_overlong.cache",
+            f"the punishment would begin before the first token: set `cache` to at most the limit, {limit}",
+        )
+    if limit - cache >= longest:
+        raise fault_at(
+            "algorithm.shaping.soft_overlong.limit",
+            f"the punishment begins at {limit - cache} tokens and completions end at {longest}: set `limit` to "
+            "rollout.max_completion_tokens, or leave it out",
+        )
+
+
+RULES: tuple[Callable[[Algorithm, Job], None], ...] = (
+    identity_follows_comparison,
+    comparison_sees_all,
+    one_value_per_completion,
+    one_kl,
+    kl_values_are_used,
+    kl_on_tokens_is_read,
+    outcome_is_read,
+    left_out_rows_exist,
+    turns_and_tools,
+    fewer_are_kept,
+    deciding_reward_exists,
+    punishment_can_act,
+)
+
+
+def check(algorithm: Algorithm, job: Job) -> None:
+    """Raises PydanticCustomError for the first rule that is broken."""
     for rule in RULES:
-        rule(algorithm, environment)
+        rule(algorithm, job)

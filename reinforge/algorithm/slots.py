@@ -1,12 +1,14 @@
 """`Algorithm`: the four slots together. A variant is a way to fill them; rules between them are in `rules`."""
 
+from typing import Any
+
 from pydantic import Field, field_validator
 
 from reinforge.algorithm.advantage import Advantage, GrpoAdvantage
 from reinforge.algorithm.base import SpecModel
 from reinforge.algorithm.loss import Loss
 from reinforge.algorithm.selection import KeepAll, Selection
-from reinforge.algorithm.shaping import Shaping, WeightedSum
+from reinforge.algorithm.shaping import Shaping, WeightedSum, default_cache
 from reinforge.presets import PRESETS
 
 
@@ -30,3 +32,15 @@ class Algorithm(SpecModel):
         if name is not None and name not in PRESETS:
             raise ValueError(f"unknown preset {name!r}; known: {', '.join(sorted(PRESETS))}")
         return name
+
+
+def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
+    """Put the longest completion wherever a dumped `Algorithm` leaves a number of tokens to it, in place."""
+    aggregation = algorithm["loss"]["aggregation"]
+    if aggregation["type"] == "constant" and aggregation["length"] is None:
+        aggregation["length"] = max_completion_tokens
+    for term in (algorithm["shaping"].get(name) for name in ("soft_overlong", "cosine_length")):
+        if term and term["weight"] > 0 and term["limit"] is None:
+            term["limit"] = max_completion_tokens
+        if term and term["weight"] > 0 and term.get("cache", 0) is None:
+            term["cache"] = default_cache(term["limit"])

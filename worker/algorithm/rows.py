@@ -103,6 +103,8 @@ class Rows:
     """(N,) int64: the row that this one continues from its tool call, -1 for rows sampled from the prompt."""
     injected: Tensor | None = None
     """(N, T) bool: text put in by the algorithm; outside the mask."""
+    seed: int = 0
+    """The job's, for slots that draw at random."""
     wanted: int | None = None
     """Groups that the step is to train on; None: those there are."""
     rounds: int = 1

@@ -1341,10 +1341,35 @@ export interface components {
              * Shaping
              * @description Slot 1: from the rewards of a completion to one number.
              * @default {
+             *       "mask_truncated": false,
+             *       "soft_overlong": {
+             *         "weight": 0
+             *       },
+             *       "repetition": {
+             *         "n": 5,
+             *         "weight": 0
+             *       },
+             *       "cosine_length": {
+             *         "correct": [
+             *           0.5,
+             *           1
+             *         ],
+             *         "correct_above": 0.5,
+             *         "longer_is_better": false,
+             *         "weight": 0,
+             *         "wrong": [
+             *           -0.5,
+             *           -1
+             *         ]
+             *       },
+             *       "kl": {
+             *         "beta": 0,
+             *         "level": "sequence"
+             *       },
              *       "type": "weighted_sum"
              *     }
              */
-            shaping?: components["schemas"]["WeightedSum"];
+            shaping?: components["schemas"]["WeightedSum"] | components["schemas"]["MoGrpo"] | components["schemas"]["Gdpo"] | components["schemas"]["Pow3r"] | components["schemas"]["Vpo"];
             /**
              * Selection
              * @description Slot 2: which groups and completions are trained on.
@@ -1352,7 +1377,7 @@ export interface components {
              *       "type": "keep_all"
              *     }
              */
-            selection?: components["schemas"]["KeepAll"];
+            selection?: components["schemas"]["KeepAll"] | components["schemas"]["DynamicSampling"] | components["schemas"]["Gfpo"] | components["schemas"]["GfpoAdaptive"] | components["schemas"]["GuidedCorrection"] | components["schemas"]["Axpo"];
             /**
              * Advantage
              * @description Slot 3: how much better a completion is than the others of its group.
@@ -1482,6 +1507,35 @@ export interface components {
             last_used_at?: string | null;
             /** Key */
             key: string;
+        };
+        /**
+         * Axpo
+         * @description Prompts on which every tool call went wrong are sampled again from behind the call's opening marker (AXPO).
+         */
+        Axpo: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "axpo";
+            /**
+             * Extra
+             * @description Continuations of a step, as a share of its completions.
+             * @default 0.25
+             */
+            extra?: number;
+            /**
+             * Branches
+             * @description K continuations of each call chosen.
+             * @default 4
+             */
+            branches?: number;
+            /**
+             * Correct Above
+             * @description A completion is right when its reward is larger than this.
+             * @default 0.5
+             */
+            correct_above?: number;
         };
         /** BaseModelInfo */
         BaseModelInfo: {
@@ -1996,6 +2050,60 @@ export interface components {
              */
             length?: number | null;
         };
+        /**
+         * CosineLength
+         * @description Adds `weight` · a value that falls with length along a cosine: short and right is best, short and wrong is
+         *     worst.
+         */
+        CosineLength: {
+            /**
+             * Weight
+             * @description Factor of the value; 0 for nothing.
+             * @default 0
+             */
+            weight?: number;
+            /**
+             * Limit
+             * @description Tokens at which the curve ends; default `rollout.max_completion_tokens`.
+             */
+            limit?: number | null;
+            /**
+             * Correct Above
+             * @description A completion is right when the combined reward, before anything is added, is larger than this.
+             * @default 0.5
+             */
+            correct_above?: number;
+            /**
+             * Correct
+             * @description Values of right completions at the limit and at no tokens. open-r1: 0.5 and 1.
+             * @default [
+             *       0.5,
+             *       1
+             *     ]
+             */
+            correct?: [
+                number,
+                number
+            ];
+            /**
+             * Wrong
+             * @description Values of wrong completions at the limit and at no tokens. open-r1: -0.5 and -1.
+             * @default [
+             *       -0.5,
+             *       -1
+             *     ]
+             */
+            wrong?: [
+                number,
+                number
+            ];
+            /**
+             * Longer Is Better
+             * @description Swap the two values of right completions.
+             * @default false
+             */
+            longer_is_better?: boolean;
+        };
         /** DataSpec */
         DataSpec: {
             /**
@@ -2205,6 +2313,35 @@ export interface components {
             mu_weighted?: boolean;
         };
         /**
+         * DynamicSampling
+         * @description Groups whose rewards are all the same are replaced by other prompts until the step has enough (DAPO).
+         */
+        DynamicSampling: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "dynamic_sampling";
+            /**
+             * By
+             * @description Name of the reward whose spread decides; default the combined one. Name the one for correctness where length
+             *     or format are rewarded too.
+             */
+            by?: string | null;
+            /**
+             * Tolerance
+             * @description A group is kept when its standard deviation is larger.
+             * @default 0.000001
+             */
+            tolerance?: number;
+            /**
+             * Max Rounds
+             * @description Times that prompts are sampled for a step, the first included; then it trains on what there is.
+             * @default 10
+             */
+            max_rounds?: number;
+        };
+        /**
          * EdaAdvantage
          * @description GRPO's advantage divided by the completion's entropy relative to its group's: larger for confident ones.
          */
@@ -2399,6 +2536,118 @@ export interface components {
              * @default 0.0001
              */
             eps?: number;
+        };
+        /**
+         * Gdpo
+         * @description MO-GRPO's sum, brought to mean 0 and deviation 1 over the whole batch. Needs `advantage: identity`.
+         */
+        Gdpo: {
+            /**
+             * Mask Truncated
+             * @description Completions that hit the token limit are compared with the others, but not trained on (overlong filtering).
+             * @default false
+             */
+            mask_truncated?: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gdpo";
+            /**
+             * Eps
+             * @description Added to each standard deviation.
+             * @default 0.0001
+             */
+            eps?: number;
+        };
+        /**
+         * Gfpo
+         * @description Of each group only the best by length are compared and trained on (GFPO): answers stay short.
+         */
+        Gfpo: {
+            /**
+             * Metric
+             * @description Keep the shortest, or those with most reward per token; the latter needs graded rewards.
+             * @default length
+             * @enum {string}
+             */
+            metric?: "length" | "token_efficiency";
+            /**
+             * First
+             * @description Runs before: which groups there are to keep completions of.
+             * @default {
+             *       "type": "keep_all"
+             *     }
+             */
+            first?: components["schemas"]["KeepAll"] | components["schemas"]["DynamicSampling"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gfpo";
+            /**
+             * Keep
+             * @description Completions kept of each group. Paper: 8 of 16 or 24, 4 of 8.
+             * @default 4
+             */
+            keep?: number;
+        };
+        /**
+         * GfpoAdaptive
+         * @description GFPO that keeps fewer completions of easier prompts: by the quarter of all prompts so far that its mean reward
+         *     is in.
+         */
+        GfpoAdaptive: {
+            /**
+             * Metric
+             * @description Keep the shortest, or those with most reward per token; the latter needs graded rewards.
+             * @default length
+             * @enum {string}
+             */
+            metric?: "length" | "token_efficiency";
+            /**
+             * First
+             * @description Runs before: which groups there are to keep completions of.
+             * @default {
+             *       "type": "keep_all"
+             *     }
+             */
+            first?: components["schemas"]["KeepAll"] | components["schemas"]["DynamicSampling"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gfpo_adaptive";
+            /**
+             * Keep Easy
+             * @description Of the quarter with most reward.
+             * @default 4
+             */
+            keep_easy?: number;
+            /**
+             * Keep Medium
+             * @description Of the next.
+             * @default 6
+             */
+            keep_medium?: number;
+            /**
+             * Keep Hard
+             * @description Of the next.
+             * @default 8
+             */
+            keep_hard?: number;
+            /**
+             * Keep Very Hard
+             * @description Of the quarter with least, and of all before the warm-up is over.
+             * @default 8
+             */
+            keep_very_hard?: number;
+            /**
+             * Warmup
+             * @description Groups seen before prompts are told apart.
+             * @default 64
+             */
+            warmup?: number;
         };
         /**
          * Gmpo
@@ -2597,6 +2846,60 @@ export interface components {
              * @default 1e-8
              */
             eps?: number;
+        };
+        /**
+         * GuidedCorrection
+         * @description Completions below full reward are repaired before they are compared (EDGE-GRPO): told that they look wrong,
+         *     shown the answer, or replaced by the dataset's solution.
+         */
+        GuidedCorrection: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "guided_correction";
+            /**
+             * Full Reward
+             * @description A completion with less is repaired. Paper: 2, accuracy and format.
+             * @default 1
+             */
+            full_reward?: number;
+            /**
+             * Cue
+             * @description Put behind a wrong completion, which the policy then continues.
+             * @default Wait, that looks wrong. Let me go through it again.
+             */
+            cue?: string;
+            /**
+             * Cue Share
+             * @description Of repairs: by the cue alone.
+             * @default 0.5
+             */
+            cue_share?: number;
+            /**
+             * Answer Share
+             * @description Of repairs: by the cue and the answer; the rest become the solution.
+             * @default 0.25
+             */
+            answer_share?: number;
+            /**
+             * Max Tokens
+             * @description Tokens sampled behind the cue.
+             * @default 256
+             */
+            max_tokens?: number;
+            /**
+             * Max Prompt Tokens
+             * @description Longer prompts are left alone; so is one of exactly this length.
+             * @default 256
+             */
+            max_prompt_tokens?: number;
+            /**
+             * Train Injected
+             * @description Train on the tokens that were put in as well, as the authors do.
+             * @default false
+             */
+            train_injected?: boolean;
         };
         /** HTTPValidationError */
         HTTPValidationError: {
@@ -2931,6 +3234,31 @@ export interface components {
              * @default {
              *       "preset": "grpo",
              *       "shaping": {
+             *         "cosine_length": {
+             *           "correct": [
+             *             0.5,
+             *             1
+             *           ],
+             *           "correct_above": 0.5,
+             *           "longer_is_better": false,
+             *           "weight": 0,
+             *           "wrong": [
+             *             -0.5,
+             *             -1
+             *           ]
+             *         },
+             *         "kl": {
+             *           "beta": 0,
+             *           "level": "sequence"
+             *         },
+             *         "mask_truncated": false,
+             *         "repetition": {
+             *           "n": 5,
+             *           "weight": 0
+             *         },
+             *         "soft_overlong": {
+             *           "weight": 0
+             *         },
              *         "type": "weighted_sum"
              *       },
              *       "selection": {
@@ -3486,6 +3814,38 @@ export interface components {
             /** Buckets */
             buckets?: number | null;
         };
+        /**
+         * MoGrpo
+         * @description A_i = Σ_k weight_k · (r_{i,k} - mean_g) / (std_g + eps): each reward counts by its weight whatever its scale.
+         *
+         *     Needs `advantage: identity`.
+         */
+        MoGrpo: {
+            /**
+             * Mask Truncated
+             * @description Completions that hit the token limit are compared with the others, but not trained on (overlong filtering).
+             * @default false
+             */
+            mask_truncated?: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "mo_grpo";
+            /**
+             * Std
+             * @description `sample` divides the squares by G - 1, `population` by G.
+             * @default sample
+             * @enum {string}
+             */
+            std?: "sample" | "population";
+            /**
+             * Eps
+             * @description Added to each standard deviation.
+             * @default 0.0001
+             */
+            eps?: number;
+        };
         /** ModelCreate */
         ModelCreate: {
             /** Id */
@@ -3919,6 +4279,105 @@ export interface components {
             total?: number | null;
         };
         /**
+         * Pow3r
+         * @description Rubrics whose weights move, prompt by prompt, to the criteria that still tell completions apart (POW3R).
+         *
+         *     A reward has to return `criteria`. Metrics show the reward with the weights given here.
+         */
+        Pow3r: {
+            /**
+             * Mask Truncated
+             * @description Completions that hit the token limit are compared with the others, but not trained on (overlong filtering).
+             * @default false
+             */
+            mask_truncated?: boolean;
+            /**
+             * @description Punishment for nearing the token limit.
+             * @default {
+             *       "weight": 0
+             *     }
+             */
+            soft_overlong?: components["schemas"]["SoftOverlong"];
+            /**
+             * @description Punishment for repeating oneself.
+             * @default {
+             *       "weight": 0,
+             *       "n": 5
+             *     }
+             */
+            repetition?: components["schemas"]["Repetition"];
+            /**
+             * @description Value of length, by whether the completion is right.
+             * @default {
+             *       "weight": 0,
+             *       "correct_above": 0.5,
+             *       "correct": [
+             *         0.5,
+             *         1
+             *       ],
+             *       "wrong": [
+             *         -0.5,
+             *         -1
+             *       ],
+             *       "longer_is_better": false
+             *     }
+             */
+            cosine_length?: components["schemas"]["CosineLength"];
+            /**
+             * @description Distance from the base model, taken off the reward. Not together with `loss.kl`.
+             * @default {
+             *       "beta": 0,
+             *       "level": "sequence"
+             *     }
+             */
+            kl?: components["schemas"]["RewardKl"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "pow3r";
+            /**
+             * Weights
+             * @description What each criterion is worth, by the names that the reward returns; negative for what should not happen; 1 for
+             *     one not listed.
+             */
+            weights?: {
+                [key: string]: number;
+            };
+            /**
+             * Categories
+             * @description Each criterion's category. Categories count the same, however many criteria they have; those not listed are one
+             *     category.
+             */
+            categories?: {
+                [key: string]: string;
+            };
+            /**
+             * Blend
+             * @description How far weights follow the spread of a criterion: 0 not at all.
+             * @default 0.5
+             */
+            blend?: number;
+            /**
+             * Smoothing
+             * @description How fast they move: 1 at once.
+             * @default 0.5
+             */
+            smoothing?: number;
+            /**
+             * Alpha Min
+             * @description Smallest factor of a criterion's weight.
+             * @default 0.25
+             */
+            alpha_min?: number;
+            /**
+             * Alpha Max
+             * @description Largest factor.
+             * @default 4
+             */
+            alpha_max?: number;
+        };
+        /**
          * PpoClip
          * @description -min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A) per token.
          */
@@ -4310,6 +4769,24 @@ export interface components {
             context_length?: number | null;
         };
         /**
+         * Repetition
+         * @description Takes off `weight` · the share of n-grams of tokens that a completion repeats.
+         */
+        Repetition: {
+            /**
+             * Weight
+             * @description Taken off a completion that only repeats itself; 0 for nothing.
+             * @default 0
+             */
+            weight?: number;
+            /**
+             * N
+             * @description Tokens of an n-gram. GFPO: 5.
+             * @default 5
+             */
+            n?: number;
+        };
+        /**
          * ResumeStateSaved
          * @description All that the next attempt needs to continue after `step`.
          */
@@ -4427,6 +4904,25 @@ export interface components {
             spelling: string;
             /** Line */
             line?: number | null;
+        };
+        /**
+         * RewardKl
+         * @description β · (log policy - log reference) of the sampled tokens, taken off the reward: a penalty without gradient.
+         */
+        RewardKl: {
+            /**
+             * Beta
+             * @description Weight; 0 for none. Papers: 0.03 (RLOO) to 0.05 (TRL's RLOO).
+             * @default 0
+             */
+            beta?: number;
+            /**
+             * Level
+             * @description Take the sum over tokens off the completion's reward (RLOO), or each token's off that token (REINFORCE++).
+             * @default sequence
+             * @enum {string}
+             */
+            level?: "sequence" | "token";
         };
         /** RewardProblem */
         RewardProblem: {
@@ -4925,6 +5421,29 @@ export interface components {
             type: "single_turn";
         };
         /**
+         * SoftOverlong
+         * @description Takes off more and more as a completion nears the limit: 0 until limit - cache tokens, then evenly to `weight`
+         *     (DAPO).
+         */
+        SoftOverlong: {
+            /**
+             * Weight
+             * @description Taken off at the limit; 0 for nothing. Papers: 1.
+             * @default 0
+             */
+            weight?: number;
+            /**
+             * Limit
+             * @description Tokens at which all is taken off; default `rollout.max_completion_tokens`. DAPO: 20480.
+             */
+            limit?: number | null;
+            /**
+             * Cache
+             * @description Tokens before the limit at which it begins; default a fifth of the limit, as in DAPO (4096 of 20480).
+             */
+            cache?: number | null;
+        };
+        /**
          * SplitView
          * @description What a job with this seed would hold out.
          */
@@ -5143,10 +5662,126 @@ export interface components {
             lambda_neg?: number;
         };
         /**
+         * Vpo
+         * @description A completion holds several candidate answers; its reward is that of the best, averaged over random weights of
+         *     the dimensions they are scored in (VPO). A reward has to return `candidates`.
+         */
+        Vpo: {
+            /**
+             * Mask Truncated
+             * @description Completions that hit the token limit are compared with the others, but not trained on (overlong filtering).
+             * @default false
+             */
+            mask_truncated?: boolean;
+            /**
+             * @description Punishment for nearing the token limit.
+             * @default {
+             *       "weight": 0
+             *     }
+             */
+            soft_overlong?: components["schemas"]["SoftOverlong"];
+            /**
+             * @description Punishment for repeating oneself.
+             * @default {
+             *       "weight": 0,
+             *       "n": 5
+             *     }
+             */
+            repetition?: components["schemas"]["Repetition"];
+            /**
+             * @description Value of length, by whether the completion is right.
+             * @default {
+             *       "weight": 0,
+             *       "correct_above": 0.5,
+             *       "correct": [
+             *         0.5,
+             *         1
+             *       ],
+             *       "wrong": [
+             *         -0.5,
+             *         -1
+             *       ],
+             *       "longer_is_better": false
+             *     }
+             */
+            cosine_length?: components["schemas"]["CosineLength"];
+            /**
+             * @description Distance from the base model, taken off the reward. Not together with `loss.kl`.
+             * @default {
+             *       "beta": 0,
+             *       "level": "sequence"
+             *     }
+             */
+            kl?: components["schemas"]["RewardKl"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vpo";
+            /**
+             * Alpha
+             * @description Of the Dirichlet distribution of weights: 1 is uniform, more is closer to equal weights. Paper: 1.
+             * @default 1
+             */
+            alpha?: number;
+            /**
+             * Draws
+             * @description Weights drawn for each prompt in each step.
+             * @default 64
+             */
+            draws?: number;
+        };
+        /**
          * WeightedSum
          * @description R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a row with none leaves its group.
          */
         WeightedSum: {
+            /**
+             * Mask Truncated
+             * @description Completions that hit the token limit are compared with the others, but not trained on (overlong filtering).
+             * @default false
+             */
+            mask_truncated?: boolean;
+            /**
+             * @description Punishment for nearing the token limit.
+             * @default {
+             *       "weight": 0
+             *     }
+             */
+            soft_overlong?: components["schemas"]["SoftOverlong"];
+            /**
+             * @description Punishment for repeating oneself.
+             * @default {
+             *       "weight": 0,
+             *       "n": 5
+             *     }
+             */
+            repetition?: components["schemas"]["Repetition"];
+            /**
+             * @description Value of length, by whether the completion is right.
+             * @default {
+             *       "weight": 0,
+             *       "correct_above": 0.5,
+             *       "correct": [
+             *         0.5,
+             *         1
+             *       ],
+             *       "wrong": [
+             *         -0.5,
+             *         -1
+             *       ],
+             *       "longer_is_better": false
+             *     }
+             */
+            cosine_length?: components["schemas"]["CosineLength"];
+            /**
+             * @description Distance from the base model, taken off the reward. Not together with `loss.kl`.
+             * @default {
+             *       "beta": 0,
+             *       "level": "sequence"
+             *     }
+             */
+            kl?: components["schemas"]["RewardKl"];
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}

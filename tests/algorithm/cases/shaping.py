@@ -55,8 +55,8 @@ def _gdpo(case: Case) -> Found:
 def _soft_overlong(case: Case) -> Found:
     lengths, params = case["inputs"]["lengths"], case["params"]
     rows = rows_of([[0.0]] * len(lengths), lengths=lengths)
-    term = {"type": "soft_overlong", "limit": params["L_max"], "cache": params["L_cache"]}
-    found = shape({"type": "weighted_sum", "terms": [term]}, rows, {}).rewards
+    term = {"weight": 1.0, "limit": params["L_max"], "cache": params["L_cache"]}
+    found = shape({"type": "weighted_sum", "soft_overlong": term}, rows, {}).rewards
     return {"penalty": found.tolist()}
 
 
@@ -65,8 +65,8 @@ def _repetition(case: Case) -> Found:
     width = max(len(row) for row in ids)
     padded = torch.tensor([[*row, *[-1] * (width - len(row))] for row in ids])
     rows = rows_of([[0.0]] * len(ids), lengths=[len(row) for row in ids], token_ids=padded)
-    term = {"type": "repetition", "n": params["n"], "weight": -params["max_penalty"]}
-    return {"penalty": shape({"type": "weighted_sum", "terms": [term]}, rows, {}).rewards.tolist()}
+    term = {"weight": -params["max_penalty"], "n": params["n"]}
+    return {"penalty": shape({"type": "weighted_sum", "repetition": term}, rows, {}).rewards.tolist()}
 
 
 def _kl_in_reward(case: Case) -> Found:
@@ -117,10 +117,8 @@ def _pow3r(case: Case) -> Found:
     )
     slot = {
         "type": "pow3r",
-        "criteria": {
-            name: {"weight": weight, "category": f"{number:04d}"}
-            for name, weight, number in zip(names, weights.tolist(), category.tolist(), strict=True)
-        },
+        "weights": dict(zip(names, weights.tolist(), strict=True)),
+        "categories": dict(zip(names, map(str, inputs["category"]), strict=True)),
         "blend": params["lambda_blend"],
         "smoothing": params["beta_ema"],
         "alpha_min": params["alpha_min"],

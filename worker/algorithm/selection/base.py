@@ -50,7 +50,7 @@ class Selected:
     state: State
     """For the next step."""
     counted: Tensor | None = None
-    """(N,) bool: rows whose tokens count in the loss's denominators, where these are more than those kept."""
+    """(N,) bool: rows that `keep` was chosen from, for losses that divide by all tokens sampled; None: those kept."""
     injected: Tensor | None = None
     """(N, T) bool: tokens that the policy did not write and that are trained on all the same."""
     again: tuple[Resample, ...] = ()

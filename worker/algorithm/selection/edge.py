@@ -23,7 +23,6 @@ def guided_correction(
     max_tokens: int = 256,
     max_prompt_tokens: int = 256,
     train_injected: bool = False,
-    seed: int = 0,
 ) -> Selected:
     """Each row below `full_reward` is repaired: by the cue, by cue and answer, else by the solution, drawn at random.
 
@@ -41,7 +40,7 @@ def guided_correction(
     wrong = torch.nonzero(scored & (rewards < full_reward) & short).squeeze(1).tolist()
     repairs = []
     for row in wrong:
-        draw = Random(f"{seed}/{step}/{row}").random()
+        draw = Random(f"{rows.seed}/{step}/{row}").random()
         answer = cue_share <= draw < cue_share + answer_share
         solution = draw >= cue_share + answer_share
         repairs.append(Repair(row=row, cue=cue, answer=answer, solution=solution, max_tokens=max_tokens))

@@ -1,7 +1,7 @@
 """Slot 1: from the values of several rewards to one outcome reward per completion.
 
-A combination (`type`) makes one number of the rewards; `terms` are added to it; `kl` takes off the distance from the
-reference; `mask_truncated` leaves truncated rows in the statistics and takes them out of the loss.
+A combination (`type`) makes one number of the rewards; terms are added to it, each by its weight; `kl` takes off the
+distance from the reference; `mask_truncated` leaves truncated rows in the statistics and takes them out of the loss.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ TERMS: dict[str, Callable[..., Tensor]] = {
     "cosine_length": cosine_length,
 }
 
-COMMON = frozenset({"terms", "mask_truncated", "kl"})
+COMMON = frozenset({*TERMS, "mask_truncated", "kl"})
 """What every combination may carry beside its own parameters."""
 
 
@@ -50,10 +50,10 @@ def shape(slot: Slot, rows: Rows, state: State) -> Shaped:
     function, params = lookup(COMBINATIONS, own, "shaping")
     combined = function(rows, state, **params)
     added = combined.rewards.new_zeros(len(combined.rewards))
-    for term in slot.get("terms", ()):
-        compute, chosen = lookup(TERMS, term, "shaping term")
-        weight = chosen.pop("weight", 1.0)
-        added = added + weight * compute(rows, combined.rewards, **chosen)
+    for name, compute in TERMS.items():
+        term = dict(slot.get(name) or {})
+        if weight := term.pop("weight", 0.0):
+            added = added + weight * compute(rows, combined.rewards, **term)
     rewards = combined.rewards + added
     reported = rewards if combined.reported is None else combined.reported + added
     token_rewards = None

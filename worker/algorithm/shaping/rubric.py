@@ -1,7 +1,6 @@
 """Rewards made of criteria, with weights that move towards the criteria that still tell completions apart."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,11 +8,6 @@ from torch import Tensor
 from worker.algorithm.rows import Rows, State
 from worker.algorithm.shaping.base import Combined
 from worker.algorithm.shaping.combine import sum_of
-
-Criterion = Mapping[str, Any]
-"""`weight`: what a person says it is worth, negative for what should not happen; `category`: its criteria share one
-weight."""
-UNNAMED: Criterion = {"weight": 1.0, "category": "rubric"}
 
 
 def category_sums(values: Tensor, category: Tensor) -> Tensor:
@@ -77,7 +71,8 @@ def pow3r(
     rows: Rows,
     state: State,
     *,
-    criteria: Mapping[str, Criterion] | None = None,
+    weights: Mapping[str, float] | None = None,
+    categories: Mapping[str, str] | None = None,
     blend: float = 0.5,
     smoothing: float = 0.5,
     alpha_min: float = 0.25,
@@ -107,7 +102,8 @@ def pow3r(
                 continue
             table = [[rows.criteria[row][column].get(name, torch.nan) for name in names] for row in named]
             scores = torch.tensor(table, dtype=torch.float64)
-            weights, category = _given(names, criteria or {})
+            given = torch.tensor([(weights or {}).get(name, 1.0) for name in names], dtype=torch.float64)
+            category = _numbered([(categories or {}).get(name) for name in names])
             keys = [f"{rows.names[column] if rows.names else column}/{name}" for name in names]
             alpha = torch.tensor([factors.get(key, 1.0) for key in keys], dtype=torch.float64)
             if len(named) > 1:
@@ -115,14 +111,12 @@ def pow3r(
                     scores, category, alpha, blend=blend, smoothing=smoothing, low=alpha_min, high=alpha_max
                 )
             factors |= dict(zip(keys, alpha.tolist(), strict=True))
-            moving[named, column] = rubric_reward(scores, weights * alpha, category)
-            still[named, column] = rubric_reward(scores, weights, category)
+            moving[named, column] = rubric_reward(scores, given * alpha, category)
+            still[named, column] = rubric_reward(scores, given, category)
     return Combined(rewards=sum_of(rows, moving), state={"alpha": alphas}, reported=sum_of(rows, still))
 
 
-def _given(names: list[str], criteria: Mapping[str, Criterion]) -> tuple[Tensor, Tensor]:
-    """Weights (J,) and category numbers (J,) of criteria; 1 and one category for those not described."""
-    described = [criteria.get(name, UNNAMED) for name in names]
-    categories = sorted({part["category"] for part in described})
-    weights = torch.tensor([float(part["weight"]) for part in described], dtype=torch.float64)
-    return weights, torch.tensor([categories.index(part["category"]) for part in described])
+def _numbered(categories: list[str | None]) -> Tensor:
+    """(J,) int64: equal numbers for equal categories; those without one are one category."""
+    known = sorted({name for name in categories if name is not None})
+    return torch.tensor([0 if name is None else 1 + known.index(name) for name in categories])

@@ -24,7 +24,7 @@ def dirichlet(seed: str, alpha: float, draws: int, dimensions: int) -> Tensor:
     return table / table.sum(1, keepdim=True)
 
 
-def vpo(rows: Rows, state: State, *, alpha: float = 1.0, draws: int = 64, seed: int = 0) -> Combined:
+def vpo(rows: Rows, state: State, *, alpha: float = 1.0, draws: int = 64) -> Combined:
     """A reward that returns `candidates` becomes E_w[max over them of w · scores], w ~ Dirichlet(alpha); then the sum.
 
     A set of specialists scores higher than copies of a compromise. VPO (2605.22817) eq. 1; the number of draws is
@@ -47,7 +47,9 @@ def vpo(rows: Rows, state: State, *, alpha: float = 1.0, draws: int = 64, seed: 
             key = (prompts[row], column)
             table = _table(found)
             if key not in drawn:
-                drawn[key] = dirichlet(f"{seed}/{step}/{column}/{prompts[row]}", alpha, draws, table.shape[1])
+                drawn[key] = dirichlet(
+                    f"{rows.seed}/{step}/{column}/{prompts[row]}", alpha, draws, table.shape[1]
+                )
             if drawn[key].shape[1] != table.shape[1]:
                 raise ValueError("candidates of one prompt have vectors of different lengths")
             values[row, column] = set_reward(table, drawn[key])
