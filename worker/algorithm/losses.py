@@ -90,7 +90,7 @@ def policy_loss(logprobs: Tensor, inputs: LossInputs, loss: Mapping[str, Any]) -
     """
     mask = inputs.mask
     logprobs = torch.where(mask, logprobs, 0.0)
-    old = logprobs.detach() if inputs.old_logprobs is None else torch.where(mask, inputs.old_logprobs, 0.0)
+    old = logprobs.detach() if inputs.old_logprobs is None else _constant(inputs.old_logprobs, mask)
     losses, metrics = _policy_term(logprobs, old, inputs, loss)
     metrics["loss/policy"] = (
         (losses.detach() * inputs.token_weights).sum().item(),
@@ -100,7 +100,7 @@ def policy_loss(logprobs: Tensor, inputs: LossInputs, loss: Mapping[str, Any]) -
     total = losses.new_zeros(())
     if loss["kl"]["beta"] > 0 or inputs.betas is not None:
         penalty = _kl_term(logprobs, old, inputs, loss["kl"], metrics)
-        if penalty.shape[1] == 1:
+        if loss["kl"].get("level", "token") == "sequence":
             total = total + (penalty[:, 0] * _needed(inputs.row_weights, "row_weights", "kl.level")).sum()
         else:
             losses = losses + penalty
@@ -123,15 +123,21 @@ def _needed(tensor: Tensor | None, name: str, asked_by: str) -> Tensor:
     return tensor
 
 
+def _constant(tensor: Tensor, mask: Tensor) -> Tensor:
+    """Without gradient, and 0 outside the mask."""
+    return torch.where(mask, tensor.detach(), 0.0)
+
+
 def _policy_term(
     logprobs: Tensor, old: Tensor, inputs: LossInputs, loss: Mapping[str, Any]
 ) -> tuple[Tensor, dict[str, SumCount]]:
     """Losses per token (N, T) with gradient, corrected and masked, and what there is to tell about them."""
-    mask, sampler = inputs.mask, inputs.sampler_logprobs
+    mask = inputs.mask
+    sampler = None if inputs.sampler_logprobs is None else _constant(inputs.sampler_logprobs, mask)
     log_ratio = logprobs - old
     ratio = RATIOS[loss["ratio_level"]](log_ratio, mask, inputs.actions)
-    advantages = inputs.advantages if inputs.advantages.dim() == 2 else inputs.advantages[:, None]
-    advantages = advantages.to(ratio.dtype)
+    advantages = inputs.advantages.detach().to(ratio.dtype)
+    advantages = advantages if advantages.dim() == 2 else advantages[:, None]
     correction, weights = loss.get("mismatch", NONE), None
     if correction["type"] != "none":
         weights = mismatch_weights(
@@ -143,7 +149,7 @@ def _policy_term(
         logprobs=logprobs,
         log_ratio=log_ratio,
         mask=mask,
-        sampler_logprobs=None if sampler is None else torch.where(mask & ~sampler.isnan(), sampler, old),
+        sampler_logprobs=None if sampler is None else torch.where(sampler.isnan(), old, sampler),
         mismatch=weights,
     )
     function, params = lookup(SURROGATES, loss["surrogate"], "surrogate")
@@ -182,7 +188,7 @@ def _kl_term(
 ) -> Tensor:
     """β · kl, (N, T) or (N, 1) with gradient; adds the k3 estimate per token to `metrics`."""
     mask = inputs.mask
-    reference = torch.where(mask, _needed(inputs.reference_logprobs, "reference_logprobs", "beta > 0"), 0.0)
+    reference = _constant(_needed(inputs.reference_logprobs, "reference_logprobs", "beta > 0"), mask)
     token_ratio = bounded_exp(logprobs - old)
     metrics["kl/mean"] = _share(k3((logprobs - reference).detach(), token_ratio), mask)
     beta = kl["beta"] if inputs.betas is None else inputs.betas.to(logprobs.dtype)[:, None]
