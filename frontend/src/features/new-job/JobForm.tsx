@@ -71,7 +71,8 @@ export function JobForm({ basis, draft, change, refusal, onCreated }: Props) {
   /** The whole check, of what the form says now; false when something stands in the way. */
   const examine = async (): Promise<boolean> => {
     insist();
-    if (countOf(placed) > 0) {
+    // Until the next answer is there, the server's last one is about what the form said before.
+    if (check.pending ? !complete : countOf(placed) > 0) {
       goToFirst(placed);
       return false;
     }

@@ -29,6 +29,17 @@ describe("place", () => {
     expect(where(null, "limits.steps is smaller than limits.checkpoint_every")).toBe("limits.steps");
   });
 
+  it("names the field that is none of the form's", () => {
+    const wrong = ["bogus", "optimiser"].map((param) => ({ param, message: "Unknown." }));
+    expect(place(wrong, KNOWN).elsewhere.map(({ message }) => message)).toEqual([
+      "bogus: Unknown.",
+      "optimiser: Unknown.",
+    ]);
+    const inside = place([{ param: "rewards[0].colour", message: "Unknown." }], KNOWN);
+    expect(inside.at.get("rewards[0]")?.[0]?.message).toBe("rewards[0].colour: Unknown.");
+    expect(place([{ param: "model", message: "Gone." }], KNOWN).at.get("model")?.[0]?.message).toBe("Gone.");
+  });
+
   it("says the same thing once", () => {
     const twice = place(
       [0, 1].map(() => ({ param: "model", message: "no" })),

@@ -20,9 +20,17 @@ export function place(problems: readonly JobProblem[], known: ReadonlySet<string
     const field = home(problem, known);
     const list = field === null ? elsewhere : (at.get(field) ?? []);
     if (field !== null) at.set(field, list);
-    if (!list.some((one) => one.message === problem.message)) list.push(problem);
+    const told = named(problem, field);
+    if (!list.some((one) => one.message === told.message)) list.push(told);
   }
   return { at, elsewhere };
+}
+
+/** A problem that stands elsewhere than its field says which one it is about. */
+function named(problem: JobProblem, field: string | null): JobProblem {
+  const { param, message } = problem;
+  if (!param || field === (STAND_INS[param] ?? param) || message.includes(param)) return problem;
+  return { ...problem, message: `${param}: ${message}` };
 }
 
 function home({ param, message }: JobProblem, known: ReadonlySet<string>): string | null {
