@@ -47,9 +47,6 @@ export function JobActions({ job, step, mayWrite }: Props) {
   const cancel = useCancelJob(job.id);
   const resume = useResumeJob(job.id);
   const refusal = mayWrite ? null : NO_RIGHT;
-  const early = isFinal(job.status)
-    ? "The job ended without an adapter; its checkpoints can be downloaded."
-    : "The adapter is there when the job has succeeded.";
   return (
     <>
       {resume.error && <Failure title="Not resumed" error={resume.error} />}
@@ -74,7 +71,11 @@ export function JobActions({ job, step, mayWrite }: Props) {
           Download adapter
         </Button>
       ) : (
-        <GatedButton refusal={early}>Download adapter</GatedButton>
+        !isFinal(job.status) && (
+          <GatedButton refusal="The adapter is there when the job has succeeded.">
+            Download adapter
+          </GatedButton>
+        )
       )}
       <Confirm
         opened={asking}

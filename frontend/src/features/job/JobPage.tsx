@@ -15,6 +15,7 @@ import { Connection } from "./Connection";
 import { JobActions } from "./JobActions";
 import { JobNotices } from "./JobNotices";
 import { ProgressLine } from "./ProgressLine";
+import { isStopped } from "./reasons";
 import { lastStep, type SeriesMap, seriesMap } from "./series";
 
 const TABS = [
@@ -113,6 +114,9 @@ export function JobPage({ id, tab, children }: Props) {
     );
   }
   const step = Math.max(lastStep(series), job.data.progress.step);
+  // Why a job stopped comes before its numbers; what else there is to know after them.
+  const stopped = isStopped(job.data.status);
+  const notices = <JobNotices job={job.data} />;
   const meta = (
     <>
       <StatePill state={job.data.status} />
@@ -138,8 +142,9 @@ export function JobPage({ id, tab, children }: Props) {
           retry={() => void metrics.refetch()}
         />
       )}
+      {stopped && notices}
       {tab === undefined && <AnswerRow series={series} />}
-      <JobNotices job={job.data} />
+      {!stopped && notices}
       {children(job.data, series)}
     </Page>
   );

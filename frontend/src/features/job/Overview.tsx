@@ -2,7 +2,7 @@ import { Modal } from "@mantine/core";
 import { useViewportSize } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { JobDetail } from "@/api/jobs";
+import { isFinal, type JobDetail } from "@/api/jobs";
 import { metaQuery } from "@/api/platform";
 import { ChartSpaceProvider } from "@/components/chart/space";
 import { BIG, type ChartDef, chartGroups, KL, searchText } from "./chart-defs";
@@ -76,7 +76,11 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
 
   return (
     <>
-      <TrainingCheck series={series} onPick={onPick} />
+      <TrainingCheck
+        series={series}
+        stopped={isFinal(job.status) || job.status === "paused"}
+        onPick={onPick}
+      />
       <Toolbar view={view} onView={onView} onBack={zoom.onBack} onReset={zoom.onReset} />
       <ChartSpaceProvider value={space}>
         {big.length > 0 && <div className={styles.big}>{big.map((def) => draw(def, BIG_HEIGHT))}</div>}

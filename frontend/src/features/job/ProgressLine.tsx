@@ -28,7 +28,7 @@ export function ProgressLine({ job, series, phase }: Props) {
       >
         <i style={{ width: `${(100 * step) / Math.max(1, steps)}%` }} />
       </div>
-      <div className={styles.text}>
+      <div className={styles.text} data-moving={!isFinal(job.status) || undefined}>
         <span>{words}</span>
         <span>{timeLine(job, series)}</span>
       </div>

@@ -5,7 +5,12 @@ import { lastStep, type SeriesMap } from "./series";
 import styles from "./TrainingCheck.module.css";
 import { checkTraining, type Observation, type Tone, type Verdict } from "./training-check";
 
-type Props = { series: SeriesMap; onPick: (step: number) => void };
+type Props = {
+  series: SeriesMap;
+  /** No step comes by itself: the job ended or is paused. */
+  stopped: boolean;
+  onPick: (step: number) => void;
+};
 
 const WORD: Record<Tone, string> = { act: "Do something", watch: "Watch", good: "Good", note: "To know" };
 /** Observations that completions are the evidence of. */
@@ -47,19 +52,25 @@ const WAITING: Observation = {
   title: "Waiting for a step",
   evidence: "Each step adds a point to every curve; after the first ones this says what they mean.",
 };
+const NOTHING_DONE: Observation = {
+  ...WAITING,
+  title: "No step was finished",
+  evidence: "The job stopped before its first step, so there are no curves and no completions.",
+};
 const CALM: Partial<Record<Verdict, Observation>> = { nothing: WAITING, early: SOUND };
 
 /**
  * Is it training? The answer, the one thing that matters most, and the rest on demand. One place for each, so that
  * nothing moves while a job runs.
  */
-export function TrainingCheck({ series, onPick }: Props) {
+export function TrainingCheck({ series, stopped, onPick }: Props) {
   const check = useMemo(() => checkTraining(series), [series]);
   const step = lastStep(series);
   const onRead = step > 0 ? () => onPick(step) : undefined;
   const [top, ...others] = check.observations;
   const urgent = top && (top.tone === "act" || top.tone === "watch");
-  const first = urgent ? top : (CALM[check.verdict] ?? FINE);
+  const calm = stopped && check.verdict === "nothing" ? NOTHING_DONE : CALM[check.verdict];
+  const first = urgent ? top : (calm ?? FINE);
   const rest = urgent ? others : check.observations;
   return (
     <section className={styles.panel} aria-label="Is it training?">
