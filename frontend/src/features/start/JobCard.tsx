@@ -38,12 +38,32 @@ function Progress({ job }: { job: Job }) {
   );
 }
 
+/** `evaluations`: how many of the held-out rows there were so far. */
+function heldOutNote(job: Job, evaluations: number | undefined) {
+  const { held_out_reward: now, held_out_reward_before: before, status } = job;
+  if (now == null || before == null) return isFinal(status) ? "never evaluated" : "first evaluation to come";
+  if (evaluations === 1) return "the base model, before training";
+  return (
+    <>
+      <Change value={now - before} text={signed(now - before)} better="higher" /> over base {reward(before)}
+    </>
+  );
+}
+
+/** What stands under the curve: what it says, or why there is none. */
+function caption(job: Job, words: string | null): string {
+  if (words !== null) return words;
+  if (isFinal(job.status)) return job.progress.step > 0 ? "" : "It ended before its first step.";
+  return job.progress.step > 0 ? "" : "The reward curve appears with the first step.";
+}
+
 /** One job large: state, what it reached, its reward curve. The whole card opens the job. */
 export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; open: string }) {
   const spark = useQuery(sparkQuery(job)).data;
   const { ref, width, height } = useElementSize();
   const { held_out_reward: now, held_out_reward_before: before } = job;
   const words = describe(spark?.train, { up: "Reward up", down: "Reward down", format: reward });
+  const evaluations = spark?.heldOut?.values.filter((value) => value !== null).length;
   const train = latest(spark?.train)?.value;
   return (
     <article className={styles.card}>
@@ -62,19 +82,7 @@ export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; op
           ))}
         </div>
         <dl className={styles.figures}>
-          <Figure
-            name="Held-out reward"
-            note={
-              now != null && before != null ? (
-                <>
-                  <Change value={now - before} text={signed(now - before)} better="higher" /> over base{" "}
-                  {reward(before)}
-                </>
-              ) : (
-                "first evaluation to come"
-              )
-            }
-          >
+          <Figure name="Held-out reward" note={heldOutNote(job, evaluations)}>
             {reward(now ?? before)}
           </Figure>
           <Figure name="Train reward" note="newest step">
@@ -98,7 +106,7 @@ export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; op
             />
           )}
         </div>
-        <figcaption>{spark?.train ? words : "The reward curve appears with the first step."}</figcaption>
+        <figcaption>{caption(job, spark?.train ? words : null)}</figcaption>
         <Progress job={job} />
       </figure>
     </article>

@@ -23,12 +23,23 @@ const LARGE = 2;
 /** Nothing to look at yet: a row in the table says it all. */
 const WAITING: ReadonlySet<JobStatus> = new Set(["validating", "queued", "paused"]);
 
+function eyebrowOf({ status }: Job): string {
+  if (status === "succeeded") return "A finished job: this is what yours will look like";
+  if (status === "failed" || status === "paused") return "The demo job stopped: its page says why";
+  return isFinal(status)
+    ? "The demo job, cancelled"
+    : "The demo job at work: this is what yours will look like";
+}
+
 /** The first screen: the demo and three steps in a new project; what runs and what came last in a used one. */
 export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode }) {
   const { refusal } = useAccess();
   const counts = useQuery(countsQuery).data;
   const jobs = useInfiniteQuery(jobListQuery({}, NEWEST));
-  const demo = useQuery({ ...jobQuery(counts?.demo_job ?? ""), enabled: Boolean(counts?.demo_job) }).data;
+  const { data: demo, isError: demoLost } = useQuery({
+    ...jobQuery(counts?.demo_job ?? ""),
+    enabled: Boolean(counts?.demo_job),
+  });
   const datasets = useQuery(datasetsQuery).data?.data;
   const rewards = useQuery(rewardsQuery).data?.data;
 
@@ -36,7 +47,9 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
   const own = newest?.filter((job) => job.id !== counts?.demo_job);
   const demoJob = newest?.find((job) => job.id === counts?.demo_job) ?? demo;
   const moving = own?.filter(({ status }) => !isFinal(status) && !WAITING.has(status)).slice(0, LARGE) ?? [];
-  const ready = newest !== undefined && datasets !== undefined && rewards !== undefined;
+  // What the demo brought along is known from its specification, which only the job itself tells.
+  const told = counts !== undefined && (!counts.demo_job || demo !== undefined || demoLost);
+  const ready = newest !== undefined && datasets !== undefined && rewards !== undefined && told;
 
   const body = () => {
     if (jobs.isError && !newest)
@@ -65,11 +78,7 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
         {demoJob ? (
           <JobCard
             job={demoJob}
-            eyebrow={
-              isFinal(demoJob.status)
-                ? "A finished job: this is what yours will look like"
-                : "A job that runs now: this is what yours will look like"
-            }
+            eyebrow={eyebrowOf(demoJob)}
             open={isFinal(demoJob.status) ? "Read it" : "Watch it"}
           />
         ) : (
