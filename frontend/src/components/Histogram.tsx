@@ -17,11 +17,18 @@ type Props = {
   mark?: { value: number; label: string } | null;
 };
 
+/** Names that fit under the bars of a narrow drawing. */
+const MOST_NAMES = 12;
+
 /** Counts over a value as bars, with its sentence and its table. */
 export function Histogram({ title, unit, what, bins, name, summary, mark }: Props) {
   const [table, setTable] = useState(false);
   const { bars, low, high, mark: markAt } = layout(bins, mark?.value);
   const points = bins.every((bin) => bin.low === bin.high);
+  // Bins of one whole number each have a name of their own; between wider ones half a token is no place to name.
+  const whole = bins.every((bin) => Number.isInteger(bin.low) && Number.isInteger(bin.high));
+  const single = whole && bins.length <= MOST_NAMES && bins.every((bin) => bin.high - bin.low === 1);
+  const middle = (low + high) / 2;
   return (
     <figure className={styles.figure}>
       <div className={styles.head}>
@@ -75,7 +82,7 @@ export function Histogram({ title, unit, what, bins, name, summary, mark }: Prop
             )}
           </div>
           <div className={styles.axis}>
-            {points ? (
+            {points || (single && markAt === null) ? (
               bins.map((bin) => (
                 <span key={bin.low} className={styles.point}>
                   {name(bin)}
@@ -84,7 +91,7 @@ export function Histogram({ title, unit, what, bins, name, summary, mark }: Prop
             ) : (
               <>
                 <span>{number(low)}</span>
-                <span>{number((low + high) / 2)}</span>
+                {(!whole || Number.isInteger(middle)) && <span>{number(middle)}</span>}
                 <span>
                   {number(high)}
                   {mark && markAt === null && ` · ${mark.label} →`}
