@@ -1,4 +1,5 @@
 import { count, NOTHING, number } from "@/lib/format";
+import { jailName } from "@/lib/jail";
 import type { Json } from "@/lib/paths";
 
 /** `JobCheck.facts`: what the check counted. Everything may be missing. */
@@ -65,6 +66,6 @@ export function summaryLines({ facts, rows, steps, prompts, completions }: Given
       note: limit != null ? `limit ${number(limit)}` : undefined,
       bad: longest != null && limit != null && longest > limit,
     },
-    { name: "Rewards run in", text: facts.jail ? `jail ${facts.jail}` : NOTHING },
+    { name: "Rewards run in", text: facts.jail ? `jail: ${jailName(facts.jail)}` : NOTHING },
   ];
 }

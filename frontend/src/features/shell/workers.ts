@@ -1,10 +1,8 @@
 import type { Schemas } from "@/api/client";
 import { count } from "@/lib/format";
+import { jailName } from "@/lib/jail";
 
 type Worker = Schemas["WorkerInfo"];
-
-/** What holds reward code, by the letter that workers report. */
-const JAILS: Record<string, string> = { N: "namespaces", L: "Landlock" };
 
 /** "1 worker online · jail: Landlock", or what is missing. */
 export function workersLine(workers: readonly Worker[]): string {
@@ -12,7 +10,7 @@ export function workersLine(workers: readonly Worker[]): string {
   if (online.length === 0) return "No worker online: jobs wait.";
   const trainers = online.filter((worker) => worker.kind === "trainer");
   if (trainers.length === 0) return "No trainer online: jobs wait.";
-  const jails = [...new Set(online.flatMap(({ jail }) => (jail ? [JAILS[jail] ?? jail] : [])))];
+  const jails = [...new Set(online.flatMap(({ jail }) => (jail ? [jailName(jail)] : [])))];
   const jail = jails.length > 0 ? `jail: ${jails.join(", ")}` : "no jail: rewards are refused";
   return `${count(trainers.length, "worker")} online · ${jail}`;
 }
