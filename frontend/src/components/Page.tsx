@@ -10,6 +10,9 @@ type Props = {
   children: ReactNode;
 };
 
+/** A title of more letters is cut after three lines on a narrow screen. */
+const LONG = 60;
+
 /** The frame of every screen: crumbs, title, state line, actions, content. */
 export function Page({ title, crumbs = [], meta, actions, children }: Props) {
   return (
@@ -28,7 +31,7 @@ export function Page({ title, crumbs = [], meta, actions, children }: Props) {
       )}
       <div className={styles.head}>
         <div className={styles.title}>
-          <h1>{title}</h1>
+          <h1 title={title.length > LONG ? title : undefined}>{title}</h1>
           {meta && <div className={styles.meta}>{meta}</div>}
         </div>
         {actions && <div className={styles.actions}>{actions}</div>}
