@@ -71,7 +71,12 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
           {count(group.rewards?.length ?? 0, "completion")},{" "}
           <span aria-hidden="true">{KIND_SHAPE[group.kind]} </span>
           {group.kind}, mean reward {number(group.mean)}
-          {split === "train" && <span className={styles.meaning}> · {KIND_MEANING[group.kind]}</span>}
+          {split === "train" && (
+            <span className={styles.meaning} title={KIND_MEANING[group.kind]}>
+              {" "}
+              · {KIND_MEANING[group.kind]}
+            </span>
+          )}
         </p>
         {rows.some((row) => thinks(row.text)) && (
           <label className={styles.fold}>

@@ -23,8 +23,8 @@ export const KIND_SHAPE: Record<Kind, string> = {
 
 export const KIND_MEANING: Record<Kind, string> = {
   mixed: "rewards differ, so this group teaches",
-  "all right": "every completion got the same reward above 0, so this group teaches nothing",
-  "all wrong": "every completion got the same reward of 0 or less, so this group teaches nothing",
+  "all right": "equal rewards above 0, so this group teaches nothing",
+  "all wrong": "equal rewards of 0 or less, so this group teaches nothing",
   "no reward": "no completion has a reward",
 };
 
