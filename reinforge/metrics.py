@@ -96,6 +96,13 @@ _ALL = [
     Metric("policy/clip_low_share", "share", "Clipped low", "Tokens held back by the lower clip bound."),
     Metric("policy/clip_high_share", "share", "Clipped high", "Tokens held back by the upper clip bound."),
     Metric(
+        "policy/off_policy_share",
+        "share",
+        "Left out as off-policy",
+        "Tokens of bad completions whose policy term was left out because the policy has moved away from them.",
+        "Only measured with algorithm.loss.off_policy_mask. High: fewer updates per step.",
+    ),
+    Metric(
         "loss/policy",
         "loss",
         "Policy loss",
@@ -128,6 +135,13 @@ _ALL = [
         "Largest gap over the step's tokens.",
         "",
         "lower",
+    ),
+    Metric(
+        "sampler/weight_mean",
+        "ratio",
+        "Correction weight",
+        "Mean weight that corrects for the trainer-sampler gap, per token.",
+        "Only measured with algorithm.loss.mismatch. Far from 1: the two disagree, or the bounds cut much.",
     ),
     Metric("tokens/trained", "tokens", "Tokens trained", "Completion tokens trained on since the start."),
     Metric(
