@@ -65,7 +65,16 @@ def default_of(part: dict[str, Any]) -> str:
 
 def preset_text(name: str, preset: Preset) -> str:
     slots = f"`{json.dumps(preset.slots)}`" if preset.slots else "the defaults"
-    return f"### `{name}`: {preset.title}\n\n{preset.summary}\n\nSlots: {slots}. Source: {preset.source}."
+    lines = [
+        f"### `{name}`: {preset.title}\n\n{preset.summary}\n\n    {preset.formula}\n",
+        f"* Slots: {slots}",
+        f"* Source: {preset.source}; confidence {preset.confidence}",
+    ]
+    lines += [f"* Fills besides: `{json.dumps(preset.job)}`"] if preset.job else []
+    lines += [f"* Needs: {', '.join(preset.needs)}"] if preset.needs else []
+    lines += [f"* Differs: {text}" for text in preset.deviations]
+    lines += [f"* As published, for full fine-tuning: `{json.dumps(preset.recipe)}`"] if preset.recipe else []
+    return "\n".join(lines)
 
 
 def page() -> str:
