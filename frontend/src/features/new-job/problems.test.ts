@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ApiError } from "@/api/client";
-import { firstPath, place, refusal } from "./problems";
+import { firstPath, place, refusal, stillTrue } from "./problems";
 
 const KNOWN = new Set([
   "model",
@@ -78,4 +78,16 @@ it("the first problem is the first on the screen", () => {
   );
   expect(firstPath(placed, ["model", "limits.steps"])).toBe("model");
   expect(firstPath(place([], KNOWN), ["model"])).toBeNull();
+});
+
+describe("stillTrue", () => {
+  it("drops what an earlier draft missed and this one has", () => {
+    const missing = (param: string) => ({ param, message: "Field required", code: "missing" });
+    const wrong = { param: "limits.steps", message: "at least 1", code: "greater_than_equal" };
+    const spec = { model: "starter", limits: { steps: 0 } };
+    expect(stillTrue([missing("model"), missing("rewards"), wrong], spec)).toEqual([
+      missing("rewards"),
+      wrong,
+    ]);
+  });
 });

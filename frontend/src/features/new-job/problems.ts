@@ -1,6 +1,6 @@
 import type { ApiError } from "@/api/client";
 import type { JobProblem } from "@/api/job-form";
-import { parent } from "@/lib/paths";
+import { getAt, type JsonObject, parent } from "@/lib/paths";
 
 export type Placed = {
   /** Problems by the path of the field that they stand under. */
@@ -11,6 +11,16 @@ export type Placed = {
 
 /** Where a problem stands that names a whole part of the specification. */
 const STAND_INS: Record<string, string> = { data: "data.dataset" };
+
+/**
+ * Without what an answer about an earlier draft misses and the form has by now. The rest stays until the next answer
+ * is there, so that nothing flickers while somebody types.
+ */
+export function stillTrue(problems: readonly JobProblem[], spec: JsonObject): JobProblem[] {
+  return problems.filter(
+    ({ code, param }) => code !== "missing" || !param || getAt(spec, param) === undefined,
+  );
+}
 
 /** Puts each problem under the field it names, or the nearest part around it; one message once. */
 export function place(problems: readonly JobProblem[], known: ReadonlySet<string>): Placed {

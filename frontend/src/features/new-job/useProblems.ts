@@ -2,7 +2,7 @@ import { useMemo, useState } from "react";
 import type { JobCheck, JobProblem } from "@/api/job-form";
 import type { Field } from "@/lib/spec-fields";
 import { type Draft, ownProblems, rewardsOf } from "./draft";
-import { type Placed, place } from "./problems";
+import { type Placed, place, stillTrue } from "./problems";
 
 type Options = {
   draft: Draft;
@@ -26,10 +26,8 @@ export function useProblems({ draft, spec, fields, byPath, checks }: Options) {
       ...checks.flatMap((check) => check?.problems ?? []),
     ];
     // A field with a fault of its own is told once, in the form's words.
-    return [
-      ...own,
-      ...theirs.filter(({ param }) => !mine.has(param) && !(param === "data" && mine.size > 0)),
-    ];
+    const still = stillTrue(theirs, spec);
+    return [...own, ...still.filter(({ param }) => !mine.has(param) && !(param === "data" && mine.size > 0))];
   }, [own, told, spec, checks]);
 
   const known = useMemo(() => {
