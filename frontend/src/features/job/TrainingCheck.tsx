@@ -73,7 +73,7 @@ export function TrainingCheck({ series, stopped, onPick }: Props) {
   const first = urgent ? top : (calm ?? FINE);
   const rest = urgent ? others : check.observations;
   return (
-    <section className={styles.panel} aria-label="Is it training?">
+    <section className={styles.panel} data-live={!stopped || undefined} aria-label="Is it training?">
       <h2>
         <span>Is it training?</span> {check.headline}
       </h2>
