@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from worker.algorithm.rows import Rows, State
+from worker.algorithm.rows import UNIFORM_STD, Rows, State
 from worker.algorithm.shaping.base import Combined
-from worker.algorithm.shaping.combine import sum_of
+from worker.algorithm.shaping.combine import sum_of, weighted_sum
 
 
 def category_sums(values: Tensor, category: Tensor) -> Tensor:
@@ -53,11 +53,12 @@ def updated_alpha(
 
 
 def variance(scores: Tensor) -> Tensor:
-    """(J,): population variance over the rows that have a score."""
+    """(J,): population variance over the rows that have a score; exactly 0 where they differ by rounding only."""
     there = ~scores.isnan()
     count = there.sum(0).clamp(min=1)
     mean = torch.where(there, scores, 0.0).sum(0) / count
-    return torch.where(there, (scores - mean) ** 2, 0.0).sum(0) / count
+    spread = torch.where(there, (scores - mean) ** 2, 0.0).sum(0) / count
+    return torch.where(spread > UNIFORM_STD**2, spread, 0.0)
 
 
 def variance_ratio(scores: Tensor, category: Tensor) -> Tensor:
@@ -83,9 +84,13 @@ def pow3r(
     α is kept per prompt and criterion, starts at 1 and moves each time the prompt was sampled, before its rewards are
     computed. POW3R (2605.20164): the order of operations is the paper's; constants, normaliser and negative criteria
     are our reading. `reported` keeps the weights that a person gave. A row whose reward named no criteria keeps the
-    reward's own score. State: `alpha`, prompt → `reward/criterion` → α. Raises ValueError when no row has criteria.
+    reward's own score. State: `alpha`, prompt → `reward/criterion` → α. Raises ValueError
+    when no row has criteria and none ever had.
     """
-    if rows.criteria is None or not any(named for row in rows.criteria for named in row):
+    criteria = rows.criteria
+    if criteria is None or not any(named for row in criteria for named in row):
+        if state.get("alpha") or not bool(rows.scorable.any()):
+            return weighted_sum(rows, state)
         raise ValueError(
             "no reward returned `criteria`: pow3r needs one that returns a score for each criterion"
         )
@@ -94,13 +99,13 @@ def pow3r(
     moving, still = rows.values.clone(), rows.values.clone()
     for number in torch.unique(rows.group).tolist():
         members = torch.nonzero(rows.group == number).squeeze(1).tolist()
-        factors = alphas[prompts[members[0]]] = dict(alphas.get(prompts[members[0]], {}))
+        factors = dict(alphas.get(prompts[members[0]], {}))
         for column in range(rows.values.shape[1]):
-            named = [row for row in members if rows.criteria[row][column] and rows.scorable[row]]
-            names = sorted({name for row in named for name in rows.criteria[row][column]})
+            named = [row for row in members if criteria[row][column] and rows.scorable[row]]
+            names = sorted({name for row in named for name in criteria[row][column]})
             if not names:
                 continue
-            table = [[rows.criteria[row][column].get(name, torch.nan) for name in names] for row in named]
+            table = [[criteria[row][column].get(name, torch.nan) for name in names] for row in named]
             scores = torch.tensor(table, dtype=torch.float64)
             given = torch.tensor([(weights or {}).get(name, 1.0) for name in names], dtype=torch.float64)
             category = _numbered([(categories or {}).get(name) for name in names])
@@ -111,6 +116,7 @@ def pow3r(
                     scores, category, alpha, blend=blend, smoothing=smoothing, low=alpha_min, high=alpha_max
                 )
             factors |= dict(zip(keys, alpha.tolist(), strict=True))
+            alphas[prompts[members[0]]] = factors
             moving[named, column] = rubric_reward(scores, given * alpha, category)
             still[named, column] = rubric_reward(scores, given, category)
     return Combined(rewards=sum_of(rows, moving), state={"alpha": alphas}, reported=sum_of(rows, still))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from worker.algorithm.rows import Rows, State
 from worker.algorithm.shaping.base import Combined
-from worker.algorithm.shaping.combine import sum_of
+from worker.algorithm.shaping.combine import sum_of, weighted_sum
 
 
 def set_reward(candidates: Tensor, weights: Tensor) -> Tensor:
@@ -29,14 +29,16 @@ def vpo(rows: Rows, state: State, *, alpha: float = 1.0, draws: int = 64) -> Com
 
     A set of specialists scores higher than copies of a compromise. VPO (2605.22817) eq. 1; the number of draws is
     ours. The draws are the same for all rows of a prompt and new in every step. A row whose reward returned no
-    candidates keeps the reward's own score. State: `steps` counted. Raises ValueError when no row has candidates,
-    and when candidates of one prompt differ in width.
+    candidates keeps the reward's own score. State: `steps` with candidates. Raises ValueError when no row has
+    candidates and none ever had, and when candidates of one prompt differ in width.
     """
+    step = int(state.get("steps", 0))
     if rows.candidates is None or not any(found for row in rows.candidates for found in row):
+        if step or not bool(rows.scorable.any()):
+            return weighted_sum(rows, state)
         raise ValueError(
             "no reward returned `candidates`: vpo needs one that returns a vector for each candidate"
         )
-    step = int(state.get("steps", 0))
     values = rows.values.clone()
     prompts = rows.prompts or tuple(str(number) for number in rows.group.tolist())
     drawn: dict[tuple[str, int], Tensor] = {}
