@@ -27,6 +27,11 @@ function LastLines({ id }: { id: string }) {
   );
 }
 
+/** A traceback ends with what went wrong: that is what is in view. */
+function toEnd(block: HTMLPreElement | null): void {
+  if (block) block.scrollTop = block.scrollHeight;
+}
+
 /** Why the job stopped: what happened, what to do, what the code said. */
 function Ending({ job }: { job: JobDetail }) {
   const { error, reason, status } = job;
@@ -37,7 +42,9 @@ function Ending({ job }: { job: JobDetail }) {
       {error?.traceback && (
         <details className={styles.trace} open>
           <summary>What the code said</summary>
-          <pre tabIndex={0}>{error.traceback}</pre>
+          <pre tabIndex={0} ref={toEnd}>
+            {error.traceback}
+          </pre>
         </details>
       )}
       {stopped && <LastLines id={job.id} />}
