@@ -85,7 +85,16 @@ export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; op
           <Figure name="Held-out reward" note={heldOutNote(job, evaluations)}>
             {reward(now ?? before)}
           </Figure>
-          <Figure name="Train reward" note="newest step">
+          <Figure
+            name="Train reward"
+            note={
+              train === undefined
+                ? isFinal(job.status)
+                  ? "no step was finished"
+                  : "no step yet"
+                : "newest step"
+            }
+          >
             {train === undefined ? NOTHING : reward(train)}
           </Figure>
         </dl>
