@@ -315,6 +315,3 @@ CASES: dict[str, Adapter] = {
     "LamPO": _lampo,
     "2-GRPO = DPO direction": _two_is_dpo,
 }
-
-LATER: frozenset[str] = frozenset()
-"""Ids whose functions are still to come."""

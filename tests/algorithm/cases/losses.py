@@ -391,6 +391,3 @@ CASES: dict[str, Adapter] = {
     "80/20 entropy mask": _top_entropy,
     "IH-GRPO": _hierarchy,
 }
-
-LATER: frozenset[str] = frozenset()
-"""Ids whose functions are still to come."""

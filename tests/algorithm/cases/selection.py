@@ -73,7 +73,7 @@ def _axpo(case: Case) -> Found:
     eps = {"eps": params["eps"]}
     found["original_advantages"] = ADVANTAGES["grpo"](rows, flat, ~flat.isnan(), **eps).tolist()
     if not plan.again:
-        return found
+        return found | dict.fromkeys(_WHEN_TRIGGERED)
     branch = plan.again[0]
     assert isinstance(branch, Branch)
     grown, outcome = _with_branches(rows, spans, rewards, branch.row, case["inputs"]["resampled_rewards"])
@@ -84,6 +84,9 @@ def _axpo(case: Case) -> Found:
         "prefix_advantage": credit.advantages[branch.row, 0].item(),
         "continuation_advantages": credit.advantages[len(rewards) :, -1].tolist(),
     }
+
+
+_WHEN_TRIGGERED = ("selected_source", "recovery_reward", "prefix_advantage", "continuation_advantages")
 
 
 def _with_branches(
@@ -104,6 +107,3 @@ CASES: dict[str, Adapter] = {
     "GFPO adaptive difficulty": _gfpo_adaptive,
     "AXPO": _axpo,
 }
-
-LATER: frozenset[str] = frozenset()
-"""Ids whose functions are still to come."""

@@ -63,7 +63,7 @@ def _soft_overlong(case: Case) -> Found:
 def _repetition(case: Case) -> Found:
     ids, params = case["inputs"]["token_ids"], case["params"]
     width = max(len(row) for row in ids)
-    padded = torch.tensor([[*row, *[-1] * (width - len(row))] for row in ids])
+    padded = torch.tensor([[*row, *[-1] * (width - len(row))] for row in ids], dtype=torch.int64)
     rows = rows_of([[0.0]] * len(ids), lengths=[len(row) for row in ids], token_ids=padded)
     term = {"weight": -params["max_penalty"], "n": params["n"]}
     return {"penalty": shape({"type": "weighted_sum", "repetition": term}, rows, {}).rewards.tolist()}
@@ -162,6 +162,3 @@ CASES: dict[str, Adapter] = {
     "VPO": _vpo,
     "POW3R": _pow3r,
 }
-
-LATER: frozenset[str] = frozenset()
-"""Ids whose functions are still to come."""
