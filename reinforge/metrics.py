@@ -12,6 +12,8 @@ class Metric:
     meaning: str
     reading: str = ""
     better: Literal["higher", "lower", "neither"] = "neither"
+    when: str = ""
+    """Which setting has to be on for it to be measured; empty for always."""
 
 
 _ALL = [
@@ -56,6 +58,71 @@ _ALL = [
         "lower",
     ),
     Metric(
+        "select/rounds",
+        "count",
+        "Rounds of sampling",
+        "How often prompts were sampled for the step.",
+        "At the bound the step trains on the groups that it has.",
+        when="algorithm.selection: dynamic_sampling",
+    ),
+    Metric(
+        "select/uniform_share",
+        "share",
+        "Groups left out as uniform",
+        "Groups without a spread in reward, of all that were sampled for the step.",
+        "",
+        "lower",
+        when="algorithm.selection: dynamic_sampling",
+    ),
+    Metric(
+        "select/missing_groups",
+        "count",
+        "Groups missing",
+        "Groups that the step trains on fewer than it should, because the bound on sampling was reached.",
+        "",
+        "lower",
+        when="algorithm.selection: dynamic_sampling",
+    ),
+    Metric(
+        "select/kept_share",
+        "share",
+        "Completions kept",
+        "Completions trained on, of those that could have been.",
+        when="algorithm.selection: gfpo",
+    ),
+    Metric(
+        "select/repaired_share",
+        "share",
+        "Completions repaired",
+        "Completions with less than full reward that were told so, shown the answer or replaced by the solution.",
+        when="algorithm.selection: guided_correction",
+    ),
+    Metric(
+        "select/triggered_share",
+        "share",
+        "Prompts sampled again",
+        "Prompts on which every completion that used a tool was wrong.",
+        when="algorithm.selection: axpo",
+    ),
+    Metric(
+        "advantage/lone_side_share",
+        "share",
+        "Groups with a lone side",
+        "Groups with fewer than two right or two wrong completions, of those with both.",
+        "Above 0.3: with norm_scope separate their advantages are noise; take joint.",
+        "lower",
+        when="algorithm.advantage: gtpo or grpo_s",
+    ),
+    Metric(
+        "advantage/visits_per_state",
+        "count",
+        "Visits per state",
+        "How often the states of a step were met, on average.",
+        "Below 1.5 values of states say little.",
+        "higher",
+        when="algorithm.advantage: gagpo",
+    ),
+    Metric(
         "completions/length_mean",
         "tokens",
         "Completion length",
@@ -80,11 +147,27 @@ _ALL = [
         "Falls as the policy commits; near 0 early means it has stopped exploring.",
     ),
     Metric(
+        "entropy/coefficient",
+        "weight",
+        "Entropy bonus",
+        "Coefficient of the adaptive entropy bonus in the next update; 0 while the entropy is above its target.",
+        when="algorithm.loss.entropy: adaptive",
+    ),
+    Metric(
         "kl/mean",
         "nat",
         "KL to reference",
         "Mean k3 estimate per token between policy and reference.",
-        "Only measured when algorithm.loss.kl.beta > 0.",
+        "Only measured when something reads the reference, such as algorithm.loss.kl.beta > 0.",
+        when="something reads the reference",
+    ),
+    Metric(
+        "kl/coefficient",
+        "weight",
+        "KL coefficient",
+        "β of the KL penalty in the next step.",
+        "Rises while the KL is above its target.",
+        when="algorithm.loss.kl.adaptive",
     ),
     Metric(
         "policy/ratio_mean",
@@ -101,6 +184,15 @@ _ALL = [
         "Left out as off-policy",
         "Tokens of bad completions whose policy term was left out because the policy has moved away from them.",
         "Only measured with algorithm.loss.off_policy_mask. High: fewer updates per step.",
+        when="algorithm.loss.off_policy_mask",
+    ),
+    Metric(
+        "loss/lambda",
+        "exponent",
+        "λ of lengths",
+        "Trained exponent of λ-GRPO after the step's updates: above 0 favours long completions, below 0 short ones.",
+        "Drifts to the lengths that go with positive advantages.",
+        when="algorithm.loss.aggregation: lambda",
     ),
     Metric(
         "loss/policy",
@@ -142,6 +234,7 @@ _ALL = [
         "Correction weight",
         "Mean weight that corrects for the trainer-sampler gap, per token.",
         "Only measured with algorithm.loss.mismatch. Far from 1: the two disagree, or the bounds cut much.",
+        when="algorithm.loss.mismatch",
     ),
     Metric("tokens/trained", "tokens", "Tokens trained", "Completion tokens trained on since the start."),
     Metric(

@@ -56,6 +56,24 @@ Aggregation = Annotated[
 ]
 
 
+class AdaptiveKl(SpecModel):
+    """β follows the distance: up by as much as a fifth while the KL is above `target`, down while it is below."""
+
+    target: float = Field(default=0.05, gt=0, le=100)
+    """Mean nats per token to keep to; 0.01 to 0.1 is usual."""
+    horizon: int = Field(default=10_000, ge=1, le=1_000_000_000)
+    """Completions over which β moves by the whole of its error. verl: 10000."""
+
+
+class BetaBy(SpecModel):
+    """β by the value of a column, for rows that may drift more or less than others (DeepSeek-V3.2, by domain)."""
+
+    column: str = Field(min_length=1, max_length=200)
+    """Of the dataset, such as `domain`."""
+    values: dict[str, Annotated[float, Field(ge=0, le=10)]] = Field(min_length=1, max_length=64)
+    """β of each value; rows with another value have `beta`."""
+
+
 class KlPenalty(SpecModel):
     """β · KL(policy ‖ reference), added to the loss. The reference runs only when beta > 0."""
 
@@ -66,6 +84,27 @@ class KlPenalty(SpecModel):
     ratio (DeepSeek-V3.2)."""
     level: Literal["token", "sequence"] = "token"
     """Estimate per token, averaged like the loss; or from each completion's mean x, averaged over completions."""
+    adaptive: AdaptiveKl | None = None
+    """Let β follow the distance it causes; `beta` is where it starts."""
+    beta_by: BetaBy | None = None
+    """β by the value of a column; metrics tell those values apart when `data.columns.slice` names the column too."""
+
+    @model_validator(mode="after")
+    def one_way_to_beta(self) -> Self:
+        if self.adaptive is not None and self.beta_by is not None:
+            raise fault_at(
+                "algorithm.loss.kl.beta_by", "`adaptive` moves one β for all rows: leave out it or `beta_by`"
+            )
+        if self.adaptive is not None and self.beta == 0:
+            raise fault_at(
+                "algorithm.loss.kl.beta", "`adaptive` multiplies `beta`, and 0 stays 0: set where it starts"
+            )
+        return self
+
+    @property
+    def acts(self) -> bool:
+        """Some row is penalised."""
+        return self.beta > 0 or (self.beta_by is not None and any(self.beta_by.values.values()))
 
     @model_validator(mode="after")
     def unbiased_per_token(self) -> Self:

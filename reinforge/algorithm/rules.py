@@ -77,7 +77,7 @@ def one_value_per_completion(algorithm: Algorithm, job: Job) -> None:
 
 def one_kl(algorithm: Algorithm, job: Job) -> None:
     shaping = algorithm.shaping
-    if isinstance(shaping, OutcomeShaping) and shaping.kl.beta > 0 and algorithm.loss.kl.beta > 0:
+    if isinstance(shaping, OutcomeShaping) and shaping.kl.beta > 0 and algorithm.loss.kl.acts:
         raise fault_at(
             "algorithm.loss.kl.beta",
             "the distance from the base model is punished twice, in the reward and in the loss: set either "
@@ -88,7 +88,7 @@ def one_kl(algorithm: Algorithm, job: Job) -> None:
 def kl_values_are_used(algorithm: Algorithm, job: Job) -> None:
     kl = algorithm.loss.kl
     for name, default in (("estimator", "k3"), ("level", "token")):
-        if kl.beta == 0 and getattr(kl, name) != default:
+        if not kl.acts and getattr(kl, name) != default:
             raise fault_at(
                 f"algorithm.loss.kl.{name}",
                 f"`{name}` is not used while `beta` is 0: set `beta`, or leave it out",

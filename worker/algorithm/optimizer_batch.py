@@ -54,7 +54,7 @@ def loss_reads(loss: Mapping[str, Any]) -> frozenset[str]:
         "sampler_logprobs": loss.get("mismatch", NONE)["type"] != "none"
         or loss.get("off_policy_mask", NONE)["type"] != "none"
         or loss["surrogate"]["type"] in READS_SAMPLER,
-        "reference_logprobs": loss["kl"]["beta"] > 0 or aux == "dpo_pair",
+        "reference_logprobs": loss["kl"]["beta"] > 0 or bool(loss["kl"].get("beta_by")) or aux == "dpo_pair",
         "actions": loss["ratio_level"] == "action",
         "entropies": loss.get("policy_tokens", {"type": "all"})["type"] == "top_entropy",
         "logprobs": aux == "dpo_pair",

@@ -40,7 +40,7 @@ class TokenScores:
     logprobs: Tensor
     """(N, T) float32, 0 where a row has no token."""
     entropies: Tensor
-    """(N, T) float32, nats over the full vocabulary, 0 where a row has no token. No gradient."""
+    """(N, T) float32, nats over the full vocabulary, 0 where a row has no token. Gradient only where a batch asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,8 @@ class Batch:
     """(N,) bool. Rows that cannot move the policy (advantage 0, no KL) are only looked at: a third of the cost."""
     denominator: float
     """Σ count over the whole batch, by which the sum of losses is divided."""
+    entropy_gradient: bool = False
+    """The loss wants entropies that carry gradient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class LossValue:
     total: Tensor
     """Scalar with gradient, not yet divided."""
     metrics: dict[str, SumCount]
+    gradients: dict[str, float] = field(default_factory=dict)
+    """∂ total / ∂ each parameter of the loss's own, not yet divided."""
 
 
 LossFunction = Callable[[TokenScores, Mapping[str, Tensor]], LossValue]
@@ -72,6 +76,8 @@ class ForwardBackward:
     metrics: dict[str, SumCount]
     scores: TokenScores
     """Of all N rows under the weights before the update."""
+    gradients: dict[str, float] = field(default_factory=dict)
+    """∂ loss / ∂ each parameter of the loss's own: summed over the batch and divided by its denominator."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,30 +15,40 @@ LOGITS_PER_SLICE = 2**25
 
 
 def token_scores(
-    hidden: Tensor, targets: Tensor, head: Callable[[Tensor], Tensor], *, vocabulary: int, temperature: float
+    hidden: Tensor,
+    targets: Tensor,
+    head: Callable[[Tensor], Tensor],
+    *,
+    vocabulary: int,
+    temperature: float,
+    entropy_gradient: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Log-probabilities (M,) with gradient and entropies (M,) without, for hidden (M, H) and targets (M,) int64."""
+    """Log-probabilities (M,) with gradient and entropies (M,), with it where asked for, of hidden (M, H) and targets
+    (M,) int64."""
     size = max(1, LOGITS_PER_SLICE // vocabulary)
     if len(targets) <= size:
-        return _score(hidden, targets, head, temperature)
+        return _score(hidden, targets, head, temperature, entropy_gradient)
     logprobs, entropies = [], []
     for start in range(0, len(targets), size):
         part = slice(start, start + size)
-        if torch.is_grad_enabled():
-            scored = checkpoint(_score, hidden[part], targets[part], head, temperature, use_reentrant=False)
-        else:
-            scored = _score(hidden[part], targets[part], head, temperature)
-        logprobs.append(scored[0])
-        entropies.append(scored[1])
+        arguments = (hidden[part], targets[part], head, temperature, entropy_gradient)
+        grad = torch.is_grad_enabled()
+        found = checkpoint(_score, *arguments, use_reentrant=False) if grad else _score(*arguments)
+        logprobs.append(found[0])
+        entropies.append(found[1])
     return torch.cat(logprobs), torch.cat(entropies)
 
 
 def _score(
-    hidden: Tensor, targets: Tensor, head: Callable[[Tensor], Tensor], temperature: float
+    hidden: Tensor,
+    targets: Tensor,
+    head: Callable[[Tensor], Tensor],
+    temperature: float,
+    entropy_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     logits = head(hidden).float() / temperature
     distribution = torch.log_softmax(logits, dim=-1)
-    with torch.no_grad():
+    with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
         # A token of probability 0 adds 0, not 0 · -inf.
         entropies = -(distribution.exp() * distribution.clamp(min=torch.finfo(torch.float32).min)).sum(-1)
     return distribution.gather(-1, targets[:, None])[:, 0], entropies

@@ -64,6 +64,7 @@ class LoraPolicy:
     def forward_backward(self, batch: Batch, loss: LossFunction) -> ForwardBackward:
         scores = empty_scores(len(batch.sequences), batch.sequences.longest)
         metrics: dict[str, SumCount] = {}
+        gradients: dict[str, float] = {}
         with self._activate(self.name):
             for needs_gradient in (True, False):
                 chosen = [
@@ -77,7 +78,9 @@ class LoraPolicy:
                     for key, (total, count) in value.metrics.items():
                         old_total, old_count = metrics.get(key, (0.0, 0.0))
                         metrics[key] = (old_total + total, old_count + count)
-        return ForwardBackward(metrics, scores)
+                    for key, gradient in value.gradients.items():
+                        gradients[key] = gradients.get(key, 0.0) + gradient / batch.denominator
+        return ForwardBackward(metrics, scores, gradients)
 
     def optimizer_step(
         self,
@@ -144,7 +147,7 @@ class LoraPolicy:
         self, batch: Batch, rows: list[int], loss: LossFunction, scores: TokenScores
     ) -> LossValue:
         sequences = batch.sequences.take(rows)
-        found = score(self._model, sequences, self._split)
+        found = score(self._model, sequences, self._split, entropy_gradient=batch.entropy_gradient)
         _store(scores, rows, found)
         tensors = {key: _rows_of(tensor, rows, sequences.longest) for key, tensor in batch.tensors.items()}
         device = self._model.device

@@ -12,8 +12,10 @@ from worker.policy.logprobs import token_scores
 Head = Callable[[Tensor], Tensor]
 
 
-def score(model: PreTrainedModel, sequences: Sequences, head: Head | None) -> TokenScores:
-    """Scores (n, T) on the model's device, with gradient where it is enabled.
+def score(
+    model: PreTrainedModel, sequences: Sequences, head: Head | None, *, entropy_gradient: bool = False
+) -> TokenScores:
+    """Scores (n, T) on the model's device, with gradient where it is enabled; of entropies only when asked for.
 
     Padding stands on the right, so under the causal mask no real token sees it and no attention mask is needed.
     """
@@ -46,7 +48,12 @@ def score(model: PreTrainedModel, sequences: Sequences, head: Head | None) -> To
         ]
     vocabulary = model.config.get_text_config().vocab_size
     logprobs, entropies = token_scores(
-        picked, flat_targets, head, vocabulary=vocabulary, temperature=sequences.temperature
+        picked,
+        flat_targets,
+        head,
+        vocabulary=vocabulary,
+        temperature=sequences.temperature,
+        entropy_gradient=entropy_gradient,
     )
     empty = torch.zeros((rows, longest), device=device)
     return TokenScores(empty.index_put((line, column), logprobs), empty.index_put((line, column), entropies))

@@ -7,7 +7,15 @@ from itertools import chain
 
 from worker.environment.base import Environment, Prompt, Segment
 from worker.rewards.base import Group, Scorable, Score, Scorer
-from worker.rollout.engine import FinishReason, Generated, GenerateRequest, NoiseKey, RolloutEngine, Sampling
+from worker.rollout.engine import (
+    FinishReason,
+    Generated,
+    GenerateRequest,
+    NoiseKey,
+    RolloutEngine,
+    Sample,
+    Sampling,
+)
 from worker.rollout.noise import Stream
 
 
@@ -57,12 +65,24 @@ class Round:
     noise_step: int
     samples_per_prompt: int
     sampling: Sampling
+    first_prompt: int = 0
+    """Number of the first prompt, for prompts that come to others of the same step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A rollout whose completion becomes `segments`, which the policy then goes on from."""
+
+    rollout: Rollout
+    segments: tuple[Segment, ...]
+    max_tokens: int
+    """Sampled behind them; 0 for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
     groups: list[list[Rollout]]
-    """By prompt number; each has `samples_per_prompt` rollouts."""
+    """By prompt number; each has `samples_per_prompt` rollouts, but for those of `repair`."""
     generate_seconds: float
     score_seconds: float
     """Time spent waiting for rewards after the last completion was there."""
@@ -97,7 +117,7 @@ class Collector:
             done = 0
             async for answer in self._engine.generate(self._requests(prompts, round)):
                 number = answer.request.tag
-                groups[number] = self._rollouts(prompts[number], answer)
+                groups[number] = self._rollouts(prompts[number], round.first_prompt + number, answer)
                 done += 1
                 tell("generating", done, len(prompts))
                 yield Group(number, [_scorable(rollout) for rollout in groups[number]])
@@ -110,6 +130,60 @@ class Collector:
             tell("scoring", scored, len(prompts))
         return Collected(groups, generated - started, time.monotonic() - generated)
 
+    async def repair(
+        self, groups: Sequence[Sequence[Rollout]], repairs: Sequence[Repair], round: Round, tell: Tell
+    ) -> Collected:
+        """The groups with some rollouts replaced, and all of their rollouts scored again. Raises as `collect`."""
+        started = time.monotonic()
+        requests = [self._continued(number, repair, round) for number, repair in enumerate(repairs)]
+        ends: dict[int, Sample] = {}
+        async for answer in self._engine.generate([request for request in requests if request is not None]):
+            ends[answer.request.tag] = answer.samples[0]
+            tell("generating", len(ends), len(repairs))
+        generated = time.monotonic()
+        stop_ids = round.sampling.stop_ids
+        replaced = {
+            (repair.rollout.prompt_no, repair.rollout.sample_no): self._repaired(
+                repair, ends.get(number), stop_ids
+            )
+            for number, repair in enumerate(repairs)
+        }
+        mended = [[replaced.get((r.prompt_no, r.sample_no), r) for r in group] for group in groups]
+
+        async def again() -> AsyncGenerator[Group, None]:
+            for number, group in enumerate(mended):
+                yield Group(number, [_scorable(rollout) for rollout in group])
+
+        async for number, scores in self._scorer.score(again()):
+            mended[number] = [replace(r, score=s) for r, s in zip(mended[number], scores, strict=True)]
+        return Collected(mended, generated - started, time.monotonic() - generated)
+
+    def _continued(self, number: int, repair: Repair, round: Round) -> GenerateRequest | None:
+        if repair.max_tokens < 1:
+            return None
+        before = (*self._environment.start(repair.rollout.prompt), *repair.segments)
+        return GenerateRequest(
+            policy=round.policy,
+            version=round.version,
+            prompt_ids=tuple(chain.from_iterable(segment.token_ids for segment in before)),
+            n=1,
+            sampling=replace(round.sampling, max_tokens=repair.max_tokens),
+            noise=NoiseKey(round.seed, Stream.REPAIR, round.noise_step, number),
+            tag=number,
+        )
+
+    def _repaired(self, repair: Repair, sample: Sample | None, stop_ids: Sequence[int]) -> Rollout:
+        if sample is not None and sample.finish_reason == "cancelled":
+            raise Interrupted
+        end = () if sample is None else (Segment(sample.token_ids, "policy", sample.logprobs),)
+        rollout = replace(
+            repair.rollout,
+            completion=(*repair.segments, *end),
+            finish_reason="stop" if sample is None else sample.finish_reason,
+            score=None,
+        )
+        return replace(rollout, text=self._decode(without_end(rollout.token_ids, stop_ids)))
+
     def _requests(self, prompts: Sequence[Prompt], round: Round) -> list[GenerateRequest]:
         return [
             GenerateRequest(
@@ -118,13 +192,13 @@ class Collector:
                 prompt_ids=tuple(chain.from_iterable(s.token_ids for s in self._environment.start(prompt))),
                 n=round.samples_per_prompt,
                 sampling=round.sampling,
-                noise=NoiseKey(round.seed, round.stream, round.noise_step, number),
+                noise=NoiseKey(round.seed, round.stream, round.noise_step, round.first_prompt + number),
                 tag=number,
             )
             for number, prompt in enumerate(prompts)
         ]
 
-    def _rollouts(self, prompt: Prompt, answer: Generated) -> list[Rollout]:
+    def _rollouts(self, prompt: Prompt, prompt_no: int, answer: Generated) -> list[Rollout]:
         out = []
         for sample_no, sample in enumerate(answer.samples):
             if sample.finish_reason == "cancelled":
@@ -134,12 +208,13 @@ class Collector:
                 raise NotImplementedError(
                     "environments with several turns need a collector that goes on sampling"
                 )
-            text = self._decode(_without_end(sample.token_ids, answer.request.sampling.stop_ids))
-            out.append(Rollout(prompt, answer.request.tag, sample_no, (segment,), text, sample.finish_reason))
+            text = self._decode(without_end(sample.token_ids, answer.request.sampling.stop_ids))
+            out.append(Rollout(prompt, prompt_no, sample_no, (segment,), text, sample.finish_reason))
         return out
 
 
-def _without_end(token_ids: Sequence[int], stop_ids: Sequence[int]) -> Sequence[int]:
+def without_end(token_ids: Sequence[int], stop_ids: Sequence[int]) -> Sequence[int]:
+    """Without the end token, where there is one."""
     return token_ids[:-1] if token_ids and token_ids[-1] in stop_ids else token_ids
 
 

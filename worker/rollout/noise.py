@@ -18,6 +18,12 @@ class Stream(IntEnum):
     SHUFFLE = 3
     PLAY = 4
     """Sampling on demand."""
+    REPAIR = 5
+    """Completions that are continued behind a cue."""
+    REFILL = 6
+    """Order of the rows that a step takes beside its own."""
+    FRONTIER = 7
+    """Rows drawn by what they have to teach."""
 
 
 def uniform(seed: int, stream: Stream, *counters: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from worker.algorithm.rows import Rows
+from worker.algorithm.rows import Rows, Steps
 from worker.policy.base import Sequences
-from worker.rewards.base import Score
-from worker.rollout.collect import Rollout
+from worker.rewards.base import RewardResult, Score, Scorer
+from worker.rollout.collect import Decode, Rollout
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,29 +27,83 @@ class StepBatch:
         return [rollout.score for rollout in self.rollouts if rollout.score is not None]
 
 
-def assemble(groups: Sequence[Sequence[Rollout]], weights: Sequence[float], temperature: float) -> StepBatch:
+def assemble(
+    groups: Sequence[Sequence[Rollout]], scorer: Scorer, temperature: float, decode: Decode
+) -> StepBatch:
+    """Scored rollouts as rows, with everything in them that comes from sampling and scoring."""
     rollouts = [rollout for group in groups for rollout in group]
     completions = [rollout.token_ids for rollout in rollouts]
     longest = max(len(ids) for ids in completions)
-    mask = torch.zeros((len(rollouts), longest), dtype=torch.bool)
+    token_ids = torch.zeros((len(rollouts), longest), dtype=torch.int64)
+    there, mask = (torch.zeros((len(rollouts), longest), dtype=torch.bool) for _ in range(2))
     sampler = torch.zeros((len(rollouts), longest))
     for row, rollout in enumerate(rollouts):
-        mask[row, : len(completions[row])] = torch.tensor(rollout.action_mask)
-        sampler[row, : len(completions[row])] = torch.tensor(rollout.sampler_logprobs)
+        size = len(completions[row])
+        token_ids[row, :size] = torch.tensor(completions[row])
+        there[row, :size] = True
+        mask[row, :size] = torch.tensor(rollout.action_mask)
+        sampler[row, :size] = torch.tensor(rollout.sampler_logprobs)
+    results = [_results(rollout) for rollout in rollouts]
     rows = Rows(
         group=torch.tensor([rollout.prompt_no for rollout in rollouts]),
-        values=torch.tensor([_values(rollout) for rollout in rollouts], dtype=torch.float64),
-        weights=torch.tensor(weights, dtype=torch.float64),
+        values=torch.tensor(
+            [[torch.nan if r.value is None else r.value for r in row] for row in results], dtype=torch.float64
+        ).reshape(len(rollouts), -1),
+        weights=torch.tensor(scorer.weights, dtype=torch.float64),
         scorable=torch.tensor(
             [rollout.score is not None and not rollout.score.dropped for rollout in rollouts]
         ),
         mask=mask,
         truncated=torch.tensor([rollout.finish_reason == "length" for rollout in rollouts]),
+        steps=_steps(rollouts, scorer.weights, decode),
+        token_ids=token_ids,
+        names=scorer.names,
+        prompts=tuple(rollout.prompt.prompt_hash for rollout in rollouts),
+        prompt_lengths=torch.tensor([len(rollout.prompt.token_ids) for rollout in rollouts]),
+        criteria=tuple(tuple(result.criteria for result in row) for row in results),
+        candidates=tuple(tuple(result.candidates for result in row) for row in results),
+        injected=there & ~mask,
     )
     sequences = Sequences([rollout.prompt.token_ids for rollout in rollouts], completions, temperature)
     return StepBatch(rollouts, rows, sequences, torch.where(mask, sampler, 0.0))
 
 
-def _values(rollout: Rollout) -> list[float]:
-    results = rollout.score.results if rollout.score else ()
-    return [float("nan") if result.value is None else result.value for result in results]
+def _results(rollout: Rollout) -> tuple[RewardResult, ...]:
+    return rollout.score.results if rollout.score else ()
+
+
+def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode) -> Steps | None:
+    """The steps that rewards named, with ends in tokens; None where no reward named any."""
+    found = [
+        (row, end_token(rollout, end, decode), weight * value)
+        for row, rollout in enumerate(rollouts)
+        for result, weight in zip(_results(rollout), weights, strict=False)
+        for value, end in result.steps
+    ]
+    if not found:
+        return None
+    row, end, value = zip(*found, strict=True)
+    return Steps(
+        row=torch.tensor(row), end=torch.tensor(end), values=torch.tensor(value, dtype=torch.float64)
+    )
+
+
+def end_token(rollout: Rollout, end: int, decode: Decode) -> int:
+    """Tokens of the completion up to and including the one that completes character `end` (1-based) of its text.
+
+    A step that ends with the text ends with the completion: the end token belongs to it.
+    """
+    ids, text = rollout.token_ids, rollout.text
+    if end >= len(text):
+        return len(ids)
+    low, high = 0, len(ids)
+    while low < high:
+        middle = (low + high) // 2
+        if len(decode(ids[:middle])) >= end:
+            high = middle
+        else:
+            low = middle + 1
+    # Inside a character of several tokens the text so far ends in a replacement character.
+    while low < len(ids) and not text.startswith(decode(ids[:low])):
+        low += 1
+    return low

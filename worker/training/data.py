@@ -3,8 +3,9 @@
 Which prompts a step gets is a function of the seed and the step alone, so there is no position to save.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +21,9 @@ class Renderer(Protocol):
         """The prompt as the model reads it, up to where its own message begins. Raises ValueError."""
 
     def token_ids(self, text: str) -> tuple[int, ...]: ...
+
+    def plain_ids(self, text: str) -> tuple[int, ...]:
+        """Of text inside a completion: no special tokens."""
 
 
 class ChatRenderer:
@@ -43,6 +47,9 @@ class ChatRenderer:
     def token_ids(self, text: str) -> tuple[int, ...]:
         # A template writes its own special tokens; adding others would double the first.
         return tuple(self._tokenizer(text, add_special_tokens=not self.has_template)["input_ids"])
+
+    def plain_ids(self, text: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,15 @@ class Prompts:
                 )
             picked.append(self.prompt(self.train[orders[epoch][place]]))
         return picked
+
+    def further(self, step: int, count: int, dealt: Collection[int]) -> list[Prompt]:
+        """Up to `count` prompts of rows that a step has not had (`dealt`: their indices); fewer where none are left.
+
+        Which ones is a function of the seed, the step and `dealt`.
+        """
+        order = permutation(self.seed, Stream.REFILL, step, len(self.train))
+        others = (self.train[place] for place in order if self.train[place].index not in dealt)
+        return [self.prompt(row) for row in islice(others, count)]
 
     def for_evaluation(self, count: int) -> list[Prompt]:
         """`count` held-out prompts, evenly spread over the rows; all where there are fewer."""

@@ -11,13 +11,13 @@ import torch
 from reinforge.records import RowStatus
 from reinforge.spec import JobSpec
 from worker.environment.base import Prompt
-from worker.rewards.base import Score
-from worker.rollout.collect import Collected, Collector, Round, Tell
+from worker.rewards.base import Score, Scorer
+from worker.rollout.collect import Collected, Collector, Decode, Round, Tell
 from worker.rollout.engine import Sampling
 from worker.rollout.noise import Stream
 from worker.training.batch import assemble
+from worker.training.credit import held_out_rewards
 from worker.training.rollout_table import row_statuses
-from worker.training.update import assign_credit
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,13 @@ class Evaluation:
 async def evaluate(
     spec: JobSpec,
     collector: Collector,
-    weights: Sequence[float],
+    scorer: Scorer,
     prompts: Sequence[Prompt],
     *,
     policy: str | None,
     version: int,
     sampling: Sampling,
+    decode: Decode,
     tell: Tell,
 ) -> Evaluation:
     """Score `spec.evaluation.samples_per_row` completions of each prompt; `policy` None is the base model."""
@@ -58,8 +59,8 @@ async def evaluate(
         sampling=sampling,
     )
     collected = await collector.collect(prompts, round, tell)
-    batch = assemble(collected.groups, weights, sampling.temperature or 1.0)
-    rewards = assign_credit(spec, batch, {}, None).rewards
+    batch = assemble(collected.groups, scorer, sampling.temperature or 1.0, decode)
+    rewards = held_out_rewards(spec, batch)
     listed = [None if value != value else value for value in rewards.tolist()]
     return Evaluation(
         collected,

@@ -22,11 +22,12 @@ from worker.reporter import Reporter
 from worker.rollout.collect import Rollout, Tell
 from worker.training.archive import pack_folder
 from worker.training.batch import StepBatch
+from worker.training.credit import Credit
 from worker.training.evaluate import Evaluation
 from worker.training.metrics import Values
 from worker.training.position import Position, pack_resume_state
 from worker.training.rollout_table import Pieces, row_statuses, to_parquet
-from worker.training.update import Credit, Update
+from worker.training.update import Update
 
 PhaseName = Literal["loading", "evaluating", "generating", "scoring", "updating", "saving"]
 PHASE_SECONDS = 0.5
@@ -88,7 +89,8 @@ class Journal:
 
     def completions(self, step: int, batch: StepBatch, credit: Credit, scores: TokenScores | None) -> None:
         rewards = [None if value != value else value for value in credit.rewards.tolist()]
-        per_row = credit.advantages if credit.advantages.dim() == 1 else credit.advantages.mean(1)
+        per_token = credit.advantages
+        per_row = per_token if per_token.dim() == 1 else batch.rows.row_mean(per_token)
         advantages = [
             value if keep else None
             for value, keep in zip(per_row.tolist(), credit.keep.tolist(), strict=True)

@@ -1,7 +1,7 @@
 """The training loop, on one page, in the order it happens. It knows protocols; `worker.main` names what fills them.
 
-Departures from the papers: log-probabilities are those of logits / temperature; with one update per step the old
-policy is the policy itself and gets no forward pass of its own; a step whose groups are all uniform makes no update.
+Departures from the papers: log-probabilities are those of logits / temperature; in a step's first update the old
+policy is the policy itself; a step in which no term of the loss has a gradient makes no update.
 """
 
 import time
@@ -12,19 +12,21 @@ from reinforge.spec import JobSpec
 from worker.environment.base import Environment
 from worker.policy.base import Policy
 from worker.reporter import Reporter
-from worker.rewards.base import RewardsFailed, Scorer
+from worker.rewards.base import Scorer
 from worker.rewards.breaker import Breaker, refuse_if_all_failed
 from worker.rollout.collect import Collector, Decode, Interrupted, Round
 from worker.rollout.engine import RolloutEngine, Sampling
 from worker.rollout.noise import Stream
-from worker.training.batch import assemble
+from worker.training.credit import assign_credit
 from worker.training.data import Prompts
 from worker.training.evaluate import evaluate
 from worker.training.journal import Journal
 from worker.training.metrics import StepClock, running_values, step_values
+from worker.training.passes import update_passes
 from worker.training.position import Position, checkpoint_due, evaluation_due
+from worker.training.rounds import StepSampler
 from worker.training.schedule import learning_rate
-from worker.training.update import assign_credit, reads_old_policy, update
+from worker.training.update import update
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ async def train(
     )
     collector = Collector(engine, environment, scorer, decode)
     breaker = Breaker(limits.error_share, list(position.reward_errors))
+    sampler = StepSampler(spec, policy, collector, scorer, prompts, journal, breaker, decode)
     held_out = prompts.for_evaluation(spec.evaluation.rows)
     deadline = time.monotonic() + (limits.max_seconds or float("inf"))
     reporter.on_cancel(engine.cancel)
@@ -73,8 +76,9 @@ async def train(
                 found = await evaluate(
                     spec,
                     collector,
-                    scorer.weights,
+                    scorer,
                     held_out,
+                    decode=decode,
                     policy=policy.name,
                     version=position.step,
                     sampling=replace(sampling, temperature=spec.evaluation.temperature),
@@ -93,34 +97,29 @@ async def train(
                 journal.resume_state(position, policy)
                 return Outcome("paused", "pause_requested")
 
-            # ── One step: sample and score ──
+            # ── One step: sample, score, select; again where the selection asks for it ──
             step, started = position.step + 1, time.monotonic()
             group_size = rollout.completions_per_prompt
             round = Round(policy.name, position.step, spec.seed, Stream.TRAIN, step, group_size, sampling)
             chosen = prompts.for_step(step, rollout.prompts_per_step)
-            collected = await collector.collect(chosen, round, journal.sampling(step))
+            sampled = await sampler.sample(chosen, round, position.algorithm)
+            batch = sampled.batch
 
-            # ── Shape, select, give credit ──
+            # ── Give credit, update ──
             update_started = time.monotonic()
             journal.phase("updating", step)
-            batch = assemble(collected.groups, scorer.weights, rollout.temperature)
-            old = policy.log_probs(batch.sequences) if reads_old_policy(spec) else None
-            credit = assign_credit(spec, batch, position.algorithm, old)
-            try:
-                breaker.check(batch.scores)
-            except RewardsFailed:
-                journal.completions(step, batch, credit, old)
-                raise
-
-            # ── Update ──
+            passes = update_passes(spec, policy, batch.sequences, sampled.passes)
+            credit = assign_credit(spec, sampled.choice, passes, metrics=sampled.metrics)
             rate = learning_rate(spec.optimizer, step, limits.steps)
-            done = update(spec, policy, batch, credit, old, rate)
+            done = update(spec, policy, batch, credit, passes, position.algorithm.get("loss", {}), rate)
             await engine.publish(policy.name, step)
-            position.advance(step, done, algorithm=credit.state, reward_errors=breaker.window)
+            algorithm = credit.state | {"loss": done.state}
+            position.advance(step, done, algorithm=algorithm, reward_errors=breaker.window)
 
             # ── Tell ──
             clock = StepClock(started, update_started, time.monotonic())
-            values = step_values(batch, credit, done) | running_values(position, collected, clock, rate)
+            values = step_values(spec, batch, credit, done, passes)
+            values |= running_values(position, sampled.collected, clock, rate)
             journal.step(step, values, batch, credit, done)
     except Interrupted:
         return Outcome("cancelled", "cancel_requested")

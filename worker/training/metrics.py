@@ -4,21 +4,29 @@ import math
 import resource
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from reinforge.spec import JobSpec
 from worker.algorithm.advantages import group_statistics
+from worker.algorithm.entropy import coefficient
+from worker.algorithm.kl import k3
+from worker.algorithm.kl_control import current_beta
+from worker.algorithm.rows import State
 from worker.rewards.base import RewardResult
 from worker.rollout.collect import Collected, Rollout
 from worker.training.batch import StepBatch
+from worker.training.credit import Credit
+from worker.training.passes import Passes
 from worker.training.position import Position
-from worker.training.update import Credit, Update
+from worker.training.update import Update
 
 Values = dict[str, float | None]
 
 
-def step_values(batch: StepBatch, credit: Credit, update: Update) -> Values:
+def step_values(spec: JobSpec, batch: StepBatch, credit: Credit, update: Update, passes: Passes) -> Values:
     """Everything about a step's completions and update; times and totals are the loop's."""
     values: Values = {}
     values |= _rewards(credit.rewards)
@@ -30,7 +38,12 @@ def step_values(batch: StepBatch, credit: Credit, update: Update) -> Values:
     gap = (update.scores.logprobs - batch.sampler_logprobs).abs()[mask]
     values["sampler/gap_mean"] = _mean(gap)
     values["sampler/gap_max"] = _finite(gap.max()) if len(gap) else None
-    values |= {key: (total / count if count else None) for key, (total, count) in update.metrics.items()}
+    if passes.reference is not None:
+        distance = update.scores.logprobs - passes.reference
+        values["kl/mean"] = _mean(k3(distance, torch.ones_like(distance))[mask])
+    travelled = update.metrics | credit.metrics
+    values |= {key: (total / count if count else None) for key, (total, count) in travelled.items()}
+    values |= _coefficients(spec.algorithm.loss.model_dump(), update.state)
     norms = update.grad_norms
     values["optimizer/grad_norm"] = sum(norms) / len(norms) if norms else None
     return {key: _finite(value) for key, value in values.items()}
@@ -125,6 +138,16 @@ def _lengths(lengths: Tensor, truncated: Tensor) -> Values:
         "completions/length_p90": float(lengths.double().quantile(0.9)),
         "completions/truncated_share": float(truncated.double().mean()),
     }
+
+
+def _coefficients(loss: dict[str, Any], state: State) -> Values:
+    """What the loss is to use next, where it changes by itself."""
+    values: Values = {f"loss/{name}": value for name, value in state.get("parameters", {}).items()}
+    if loss["entropy"]["type"] == "adaptive":
+        values["entropy/coefficient"] = coefficient(loss["entropy"], state.get("entropy", {}))
+    if loss["kl"].get("adaptive"):
+        values["kl/coefficient"] = current_beta(loss["kl"], state.get("kl", {}))
+    return values
 
 
 def _mean(values: Tensor) -> float | None:

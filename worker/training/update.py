@@ -1,8 +1,8 @@
-"""From a scored batch to updated weights: the four slots of the algorithm, then the optimizer."""
+"""From credit to updated weights: optimizer batches of whole groups, the loss, the optimizer."""
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,36 +10,27 @@ import torch
 from torch import Tensor
 
 from reinforge.spec import JobSpec
-from worker.algorithm.advantages import READS_OLD_POLICY, advantages
-from worker.algorithm.aggregation import token_weights
-from worker.algorithm.losses import LossInputs, policy_loss
-from worker.algorithm.rows import Rows
-from worker.algorithm.selection import select
-from worker.algorithm.shaping import shape
+from worker.algorithm.kl_control import advance_kl, row_betas, with_current_beta
+from worker.algorithm.loss_state import advance_loss
+from worker.algorithm.losses import policy_loss
+from worker.algorithm.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs, loss_reads
+from worker.algorithm.rows import State
 from worker.policy.base import Batch, LossFunction, LossValue, Policy, SumCount, TokenScores, empty_scores
 from worker.training.batch import StepBatch
+from worker.training.credit import Credit
+from worker.training.passes import Passes, reads_policy_before_update
 
-
-@dataclass(frozen=True, slots=True)
-class Credit:
-    """What slots 1 to 3 decided about N rows."""
-
-    rewards: Tensor
-    """(N,) float64, NaN for rows without one."""
-    keep: Tensor
-    """(N,) bool: rows that are trained on."""
-    advantages: Tensor
-    """(N,) or (N, T) float64, 0 outside `keep`."""
-    state: dict[str, Any]
-    """Of the slots, by slot name, for the next step."""
+LossSlot = Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class Update:
-    """What the update of one step did."""
+    """What the updates of one step did."""
 
     scores: TokenScores
     """Of all rows, under the weights that sampled them."""
+    state: State
+    """Of the loss, for the next step."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
     grad_norms: list[float] = field(default_factory=list)
     """Before clipping, of each update made."""
@@ -48,29 +39,10 @@ class Update:
     tokens: int = 0
     """Completion tokens in the loss."""
 
-
-def assign_credit(spec: JobSpec, batch: StepBatch, state: dict[str, Any], old: TokenScores | None) -> Credit:
-    """Slots 1 to 3. `old` is there when `reads_old_policy`."""
-    algorithm = spec.algorithm
-    rows: Rows = batch.rows
-    if old is not None:
-        rows = replace(rows, old_logprobs=old.logprobs, entropies=old.entropies)
-    shaped = shape(algorithm.shaping.model_dump(), rows, state.get("shaping", {}))
-    rows = replace(rows, token_rewards=shaped.token_rewards)
-    selected = select(algorithm.selection.model_dump(), rows, shaped.rewards, state.get("selection", {}))
-    values = advantages(algorithm.advantage.model_dump(), rows, shaped.rewards, selected.keep)
-    return Credit(
-        shaped.reported,
-        selected.keep & shaped.trained,
-        values,
-        {"shaping": shaped.state, "selection": selected.state},
-    )
-
-
-def reads_old_policy(spec: JobSpec) -> bool:
-    """A forward pass is needed before the first update: because later updates compare with the weights that
-    sampled, or because slot 3 looks at them. With one update the policy *is* the old policy and none is needed."""
-    return spec.algorithm.updates_per_step > 1 or spec.algorithm.advantage.type in READS_OLD_POLICY
+    def add(self, metrics: Mapping[str, SumCount]) -> None:
+        for key, (total, count) in metrics.items():
+            before = self.metrics.get(key, (0.0, 0.0))
+            self.metrics[key] = (before[0] + total, before[1] + count)
 
 
 def update(
@@ -78,26 +50,32 @@ def update(
     policy: Policy,
     batch: StepBatch,
     credit: Credit,
-    old: TokenScores | None,
+    passes: Passes,
+    state: State,
     learning_rate: float,
 ) -> Update:
-    """One optimizer update per mini-batch of whole groups. A mini-batch without any signal makes none."""
-    beta = spec.algorithm.loss.kl.beta
-    reference = policy.reference_log_probs(batch.sequences) if beta > 0 else None
-    done = Update(scores=old or empty_scores(len(batch.sequences), batch.sequences.longest))
-    loss = loss_function(spec)
-    for rows in mini_batches(batch.rows.group, spec.algorithm.updates_per_step):
-        part = _optimizer_batch(spec, batch, credit, rows, old, reference)
-        if part.denominator == 0:
-            part = replace(part, denominator=1.0)
-        ran = policy.forward_backward(part, loss)
+    """One optimizer update per mini-batch of whole groups. A mini-batch without any signal makes none.
+
+    `state` is the loss's own, after the last completed step.
+    """
+    old = passes.old
+    done = Update(old or empty_scores(len(batch.sequences), batch.sequences.longest), dict(state))
+    slot = with_current_beta(spec.algorithm.loss.model_dump(), state.get("kl", {}))
+    groups, idle = mini_batches(batch.rows.group, credit.trained.any(1), spec.algorithm.updates_per_step)
+    if old is None:
+        # Rows that are not trained on are looked at all the same, for what is reported about them.
+        groups = [[*groups[0], *idle], *groups[1:]] if groups else [idle]
+    for number, rows in enumerate(groups):
+        before = _take(old, rows, batch.sequences.take(rows).longest) if old else None
+        if number and reads_policy_before_update(spec):
+            before = policy.log_probs(batch.sequences.take(rows))
+        part = _optimizer_batch(slot, batch, credit, rows, passes, before, done.state, first=number == 0)
+        ran = policy.forward_backward(part, loss_function(slot))
         if old is None:
             width = ran.scores.logprobs.shape[1]
             done.scores.logprobs[rows, :width] = ran.scores.logprobs
             done.scores.entropies[rows, :width] = ran.scores.entropies
-        for key, (total, count) in ran.metrics.items():
-            before = done.metrics.get(key, (0.0, 0.0))
-            done.metrics[key] = (before[0] + total, before[1] + count)
+        done.add(ran.metrics)
         if not bool(part.needs_gradient.any()):
             continue
         optimizer = spec.optimizer
@@ -108,67 +86,119 @@ def update(
             weight_decay=optimizer.weight_decay,
             clip_norm=optimizer.clip_norm,
         )
-        if math.isfinite(norm):
-            done.grad_norms.append(norm)
-            done.tokens += int(part.tensors["mask"].sum())
-        else:
+        if not math.isfinite(norm):
             done.skipped += 1
+            continue
+        done.grad_norms.append(norm)
+        done.tokens += int(part.tensors["mask"].sum())
+        chosen = part.tensors.get("policy_tokens", part.tensors["mask"])
+        entropy = float(ran.scores.entropies[chosen].double().mean()) if bool(chosen.any()) else None
+        done.state |= advance_loss(slot, done.state, gradients=ran.gradients, entropy=entropy)
+    distance, tokens = done.metrics.get("kl/mean", (0.0, 0.0))
+    kl = advance_kl(
+        slot["kl"],
+        state.get("kl", {}),
+        measured=distance / tokens if tokens else None,
+        rows=int(credit.keep.sum()),
+    )
+    if kl:
+        done.state["kl"] = kl
     return done
 
 
-def loss_function(spec: JobSpec) -> LossFunction:
-    """The specification's loss as the policy calls it on each micro-batch."""
-    slot = spec.algorithm.loss.model_dump()
+def loss_function(slot: LossSlot) -> LossFunction:
+    """The loss as the policy calls it on each micro-batch."""
+    with_entropy = "entropy_gradient" in loss_reads(slot)
 
     def loss(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
-        parts = policy_loss(
-            scores.logprobs,
-            LossInputs(
-                mask=tensors["mask"],
-                advantages=tensors["advantages"],
-                token_weights=tensors["token_weights"],
-                counts=tensors["counts"],
-                old_logprobs=tensors.get("old_logprobs"),
-                reference_logprobs=tensors.get("reference_logprobs"),
-            ),
-            slot,
-        )
-        return LossValue(parts.total, parts.metrics)
+        inputs = loss_inputs(tensors)
+        if with_entropy:
+            inputs = replace(inputs, entropies=scores.entropies)
+        parts = policy_loss(scores.logprobs, inputs, slot)
+        return LossValue(parts.total, parts.metrics, parts.gradients)
 
     return loss
 
 
-def mini_batches(group: Tensor, count: int) -> list[list[int]]:
-    """Row numbers of `count` mini-batches of whole groups, as even as can be, in order."""
-    numbers = torch.unique(group).tolist()
+def mini_batches(group: Tensor, trained: Tensor, count: int) -> tuple[list[list[int]], list[int]]:
+    """Row numbers of up to `count` mini-batches of whole groups, as even as can be, in order; and those of groups
+    without a trained row."""
+    numbers = torch.unique(group[trained]).tolist()
     edges = [part * len(numbers) // count for part in range(count + 1)]
     chosen = [set(numbers[start:stop]) for start, stop in itertools.pairwise(edges)]
-    return [[row for row, number in enumerate(group.tolist()) if number in part] for part in chosen if part]
+    listed = group.tolist()
+    parts = [[row for row, number in enumerate(listed) if number in part] for part in chosen if part]
+    idle = set(listed) - set(numbers)
+    return parts, [row for row, number in enumerate(listed) if number in idle]
 
 
 def _optimizer_batch(
-    spec: JobSpec,
+    slot: LossSlot,
     batch: StepBatch,
     credit: Credit,
     rows: list[int],
-    old: TokenScores | None,
-    reference: Tensor | None,
+    passes: Passes,
+    before: TokenScores | None,
+    state: State,
+    *,
+    first: bool,
 ) -> Batch:
-    sequences = batch.sequences.take(rows)
-    mask = (batch.rows.mask & credit.keep[:, None])[rows, : sequences.longest]
-    weights = token_weights(spec.algorithm.loss.aggregation.model_dump(), mask)
-    values = credit.advantages[rows].float()
-    tensors = {
-        "mask": mask,
-        "advantages": values if values.dim() == 1 else values[:, : sequences.longest],
-        "token_weights": weights.weights,
-        "counts": weights.counts,
-    }
-    if old is not None:
-        tensors["old_logprobs"] = old.logprobs[rows, : sequences.longest]
+    """`before`: scores of these rows under the weights that this update starts from, where something reads them.
+
+    In the `first` update of a step the policy is the old policy: the ratio is exactly 1, whatever another pass says.
+    """
+    sequences, reads = batch.sequences.take(rows), loss_reads(slot)
+
+    def cut(tensor: Tensor) -> Tensor:
+        return tensor[rows] if tensor.dim() == 1 else tensor[rows, : sequences.longest]
+
+    reference = None if passes.reference is None else cut(passes.reference)
+    whole = OptimizerBatch(
+        mask=cut(credit.trained),
+        sampled=cut(credit.counted),
+        group=cut(batch.rows.group),
+        rewards=cut(credit.outcomes),
+        entropies=before.entropies if before else None,
+        logprobs=before.logprobs if before else None,
+        reference_logprobs=reference,
+    )
+    tensors = {"mask": whole.mask, "advantages": cut(credit.advantages).float()}
+    tensors |= batch_constants(slot, whole, state)
+    if passes.old is not None and not first:
+        tensors["old_logprobs"] = cut(passes.old.logprobs)
     if reference is not None:
-        tensors["reference_logprobs"] = reference[rows, : sequences.longest]
-    signal = values != 0 if values.dim() == 1 else (values != 0).any(1)
-    if reference is not None:
-        signal = torch.ones_like(signal)
-    return Batch(sequences, tensors, signal & mask.any(1), float(weights.counts.sum()))
+        tensors["reference_logprobs"] = reference
+    if by := slot["kl"].get("beta_by"):
+        column = [batch.rollouts[row].prompt.item.get(by["column"]) for row in rows]
+        tensors["betas"] = row_betas(by["values"], column, otherwise=slot["kl"]["beta"])
+    if "sampler_logprobs" in reads:
+        tensors["sampler_logprobs"] = torch.where(
+            cut(batch.rows.mask), cut(batch.sampler_logprobs), torch.nan
+        )
+    return Batch(
+        sequences,
+        tensors,
+        _moves_policy(slot, tensors) & whole.mask.any(1),
+        float(tensors["counts"].sum()) or 1.0,
+        entropy_gradient="entropy_gradient" in reads,
+    )
+
+
+def _moves_policy(slot: LossSlot, tensors: Mapping[str, Tensor]) -> Tensor:
+    """(N,) bool: some term of the loss has a gradient on the row."""
+    advantages = tensors["advantages"]
+    moves = advantages != 0 if advantages.dim() == 1 else (advantages != 0).any(1)
+    if "betas" in tensors:
+        moves = moves | (tensors["betas"] > 0)
+    elif slot["kl"]["beta"] > 0:
+        moves = torch.ones_like(moves)
+    for name in ("entropy_weights", "pair_slopes"):
+        if name in tensors:
+            found = tensors[name] != 0
+            moves = moves | (found if found.dim() == 1 else found.any(1))
+    return moves
+
+
+def _take(scores: TokenScores, rows: Sequence[int], width: int) -> TokenScores:
+    chosen = list(rows)
+    return TokenScores(scores.logprobs[chosen, :width], scores.entropies[chosen, :width])

@@ -1329,6 +1329,24 @@ export interface components {
              */
             maximum?: number;
         };
+        /**
+         * AdaptiveKl
+         * @description β follows the distance: up by as much as a fifth while the KL is above `target`, down while it is below.
+         */
+        AdaptiveKl: {
+            /**
+             * Target
+             * @description Mean nats per token to keep to; 0.01 to 0.1 is usual.
+             * @default 0.05
+             */
+            target?: number;
+            /**
+             * Horizon
+             * @description Completions over which β moves by the whole of its error. verl: 10000.
+             * @default 10000
+             */
+            horizon?: number;
+        };
         /** Algorithm */
         Algorithm: {
             /**
@@ -1584,6 +1602,24 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+        };
+        /**
+         * BetaBy
+         * @description β by the value of a column, for rows that may drift more or less than others (DeepSeek-V3.2, by domain).
+         */
+        BetaBy: {
+            /**
+             * Column
+             * @description Of the dataset, such as `domain`.
+             */
+            column: string;
+            /**
+             * Values
+             * @description β of each value; rows with another value have `beta`.
+             */
+            values: {
+                [key: string]: number;
+            };
         };
         /**
          * Blob
@@ -3419,6 +3455,10 @@ export interface components {
              * @enum {string}
              */
             level?: "token" | "sequence";
+            /** @description Let β follow the distance it causes; `beta` is where it starts. */
+            adaptive?: components["schemas"]["AdaptiveKl"] | null;
+            /** @description β by the value of a column; metrics tell those values apart when `data.columns.slice` names the column too. */
+            beta_by?: components["schemas"]["BetaBy"] | null;
         };
         /**
          * LampoAdvantage

@@ -1,0 +1,128 @@
+"""Slots 1 to 3 on a step's scored rows: what they are worth, which are trained on, and what each token is to learn."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from reinforge.errors import JobFailure
+from reinforge.spec import JobSpec
+from worker.algorithm.advantages import advantages, observe
+from worker.algorithm.rows import Rows
+from worker.algorithm.selection import Selected, select
+from worker.algorithm.shaping import Shaped, shape
+from worker.algorithm.shaping.combine import weighted_sum
+from worker.policy.base import SumCount
+from worker.training.batch import StepBatch
+from worker.training.passes import Passes
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What slots 1 and 2 decided about N rows."""
+
+    rows: Rows
+    """With what slot 1 and forward passes have filled in."""
+    shaped: Shaped
+    selected: Selected
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """What slots 1 to 3 decided about N rows."""
+
+    rewards: Tensor
+    """(N,) float64, NaN for rows without one: what metrics call the reward."""
+    outcomes: Tensor
+    """(N,) float64, NaN for rows without one: what slots 2 and 3 compared."""
+    keep: Tensor
+    """(N,) bool: rows that are trained on."""
+    trained: Tensor
+    """(N, T) bool: their tokens in the loss."""
+    counted: Tensor
+    """(N, T) bool: tokens of the rows that `keep` was chosen from."""
+    advantages: Tensor
+    """(N,) or (N, T) float64, 0 outside `keep`."""
+    state: dict[str, Any] = field(default_factory=dict)
+    """Of the slots, by slot name, for the next step."""
+    metrics: dict[str, SumCount] = field(default_factory=dict)
+
+
+def choose(
+    spec: JobSpec, batch: StepBatch, passes: Passes, state: dict[str, Any], *, rounds: int = 1
+) -> Choice:
+    """Slots 1 and 2. Raises JobFailure `algorithm_input_missing`."""
+    algorithm, rows = spec.algorithm, batch.rows
+    old = passes.old
+    rows = replace(
+        rows,
+        seed=spec.seed,
+        wanted=spec.rollout.prompts_per_step,
+        rounds=rounds,
+        old_logprobs=old.logprobs if old else None,
+        entropies=old.entropies if old else None,
+        reference_logprobs=passes.reference,
+    )
+    try:
+        shaped = shape(algorithm.shaping.model_dump(), rows, state.get("shaping", {}))
+        rows = replace(rows, token_rewards=shaped.token_rewards)
+        selected = select(algorithm.selection.model_dump(), rows, shaped.rewards, state.get("selection", {}))
+    except ValueError as error:
+        raise _missing(error) from error
+    return Choice(rows, shaped, selected)
+
+
+def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dict[str, float]) -> Credit:
+    """Slot 3 on the rows that slot 2 left; `metrics` of slot 2. Raises JobFailure `algorithm_input_missing`."""
+    slot, shaped, selected = spec.algorithm.advantage.model_dump(), choice.shaped, choice.selected
+    rows = choice.rows
+    if passes.old is not None:
+        rows = replace(rows, old_logprobs=passes.old.logprobs, entropies=passes.old.entropies)
+    try:
+        values = advantages(slot, rows, shaped.rewards, selected.keep)
+        seen = observe(slot, rows, shaped.rewards, selected.keep)
+    except ValueError as error:
+        raise _missing(error) from error
+    keep = selected.keep & shaped.trained
+    tokens = rows.mask if selected.injected is None else rows.mask | selected.injected
+    counted = selected.keep if selected.counted is None else selected.counted
+    return Credit(
+        rewards=shaped.reported,
+        outcomes=shaped.rewards,
+        keep=keep,
+        trained=tokens & keep[:, None],
+        counted=tokens & (counted & shaped.trained)[:, None],
+        advantages=values,
+        state={"shaping": shaped.state, "selection": selected.state},
+        metrics={name: (value, 1.0) for name, value in metrics.items()} | seen,
+    )
+
+
+def no_credit(batch: StepBatch) -> Credit:
+    """Of a step that ends before its update: what the rewards said, and nothing to learn."""
+    nothing = torch.zeros_like(batch.rows.mask)
+    rewards = weighted_sum(batch.rows, {}).rewards
+    return Credit(rewards, rewards, nothing.any(1), nothing, nothing, torch.zeros_like(rewards))
+
+
+def held_out_rewards(spec: JobSpec, batch: StepBatch) -> Tensor:
+    """(N,) float64, NaN for rows without one: the reward as metrics report it, without what training itself moves.
+
+    Raises JobFailure `algorithm_input_missing`.
+    """
+    if not bool(batch.rows.scorable.any()):
+        return torch.full((len(batch.rollouts),), torch.nan, dtype=torch.float64)
+    slot = spec.algorithm.shaping.model_dump() | {"kl": None}
+    try:
+        return shape(slot, replace(batch.rows, seed=spec.seed), {}).reported
+    except ValueError as error:
+        raise _missing(error) from error
+
+
+def _missing(error: ValueError) -> JobFailure:
+    return JobFailure(
+        f"The algorithm cannot use what the rewards returned: {error}",
+        code="algorithm_input_missing",
+        hint="Let a reward return what the slot reads, or choose another value for the slot in `algorithm`.",
+    )

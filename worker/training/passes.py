@@ -1,0 +1,55 @@
+"""Forward passes beside the one that trains, and when there is need for them."""
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from reinforge.spec import JobSpec
+from worker.algorithm import advantages, selection, shaping
+from worker.algorithm.optimizer_batch import loss_reads
+from worker.policy.base import Policy, Sequences, TokenScores
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Scores of a step's N rows under the weights that sampled them; None where nothing reads them."""
+
+    old: TokenScores | None = None
+    reference: Tensor | None = None
+    """(N, T) float32."""
+
+
+def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes:
+    """What slots 1 and 2 read."""
+    algorithm = spec.algorithm
+    in_reward = shaping.reads_reference(algorithm.shaping.model_dump())
+    old = in_reward or algorithm.selection.type in selection.READS_OLD_POLICY
+    return Passes(
+        policy.log_probs(sequences) if old else None,
+        policy.reference_log_probs(sequences) if in_reward else None,
+    )
+
+
+def update_passes(spec: JobSpec, policy: Policy, sequences: Sequences, found: Passes) -> Passes:
+    """What slots 3 and 4 read beside `found`."""
+    if found.old is None and reads_old_policy(spec):
+        found = replace(found, old=policy.log_probs(sequences))
+    if found.reference is None and "reference_logprobs" in loss_reads(spec.algorithm.loss.model_dump()):
+        found = replace(found, reference=policy.reference_log_probs(sequences))
+    return found
+
+
+def reads_old_policy(spec: JobSpec) -> bool:
+    """A pass is needed before the first update: because later updates compare with the weights that sampled, or
+    because slot 3 or the loss's own constants look at them. Else the policy *is* the old policy and needs none."""
+    algorithm = spec.algorithm
+    return (
+        algorithm.updates_per_step > 1
+        or algorithm.advantage.type in advantages.READS_OLD_POLICY
+        or reads_policy_before_update(spec)
+    )
+
+
+def reads_policy_before_update(spec: JobSpec) -> bool:
+    """Constants of an optimizer batch are computed from scores under the weights that its update starts from."""
+    return not loss_reads(spec.algorithm.loss.model_dump()).isdisjoint({"entropies", "logprobs"})
