@@ -39,13 +39,16 @@ export function createConnection(ask: Ask, wait: Wait = setTimeout) {
   };
 }
 
-export const connection = createConnection(async () => {
+/** Whether the server answers now. */
+export async function answers(): Promise<boolean> {
   try {
     return (await fetch("/healthz", { cache: "no-store" })).ok;
   } catch {
     return false;
   }
-});
+}
+
+export const connection = createConnection(answers);
 
 export function useServerAway(): boolean {
   return useSyncExternalStore(connection.watch, connection.isAway);

@@ -8,8 +8,8 @@ type Props = ButtonProps &
   };
 
 /** A button that says why it cannot be used: it keeps the focus, and does nothing. */
-export function GatedButton({ refusal, onClick, ...rest }: Props) {
-  if (!refusal) return <Button onClick={onClick} {...rest} />;
+export function GatedButton({ refusal, onClick, disabled, ...rest }: Props) {
+  if (!refusal) return <Button onClick={onClick} disabled={disabled} {...rest} />;
   return (
     <Tooltip label={refusal} multiline maw={280} events={{ hover: true, focus: true, touch: true }}>
       <Button {...rest} data-disabled aria-disabled onClick={(event) => event.preventDefault()} />

@@ -3,7 +3,6 @@ import {
   createRootRouteWithContext,
   createRoute,
   createRouter,
-  lazyRouteComponent,
   Outlet,
   redirect,
 } from "@tanstack/react-router";
@@ -16,6 +15,7 @@ import type { DatasetPlace } from "@/features/datasets/place";
 import { type ViewSearch, validateView } from "@/features/job/view-state";
 import type { RewardPlace } from "@/features/rewards/place";
 import { Shell } from "@/features/shell/Shell";
+import { screen } from "./screen";
 import { NotFound, RouteFailure, Waiting } from "./states";
 
 const root = createRootRouteWithContext<{ client: QueryClient }>()({
@@ -35,7 +35,7 @@ const signIn = createRoute({
     next: text(search.next),
     ended: search.ended === true || undefined,
   }),
-  component: lazyRouteComponent(() => import("./sign-in"), "SignInRoute"),
+  component: screen(() => import("./sign-in"), "SignInRoute"),
 });
 
 /** Everything behind the session. */
@@ -60,7 +60,7 @@ const signedIn = createRoute({
 const home = createRoute({
   getParentRoute: () => signedIn,
   path: "/",
-  component: lazyRouteComponent(() => import("./start"), "StartRoute"),
+  component: screen(() => import("./start"), "StartRoute"),
 });
 
 const jobs = createRoute({
@@ -70,7 +70,7 @@ const jobs = createRoute({
     state: STATES.find((state) => state === search.state),
     q: text(search.q),
   }),
-  component: lazyRouteComponent(() => import("./jobs"), "JobsRoute"),
+  component: screen(() => import("./jobs"), "JobsRoute"),
 });
 
 const newJob = createRoute({
@@ -84,7 +84,7 @@ const newJob = createRoute({
     reward: text(search.reward),
     from: text(search.from),
   }),
-  component: lazyRouteComponent(() => import("./new-job"), "NewJobRoute"),
+  component: screen(() => import("./new-job"), "NewJobRoute"),
 });
 
 const TABS = ["overview", "completions", "checkpoints", "logs", "config"] as const;
@@ -106,13 +106,13 @@ const job = createRoute({
     void client.prefetchQuery(jobQuery(id));
     void client.prefetchQuery(metricsQuery(id));
   },
-  component: lazyRouteComponent(() => import("./job"), "JobRoute"),
+  component: screen(() => import("./job"), "JobRoute"),
 });
 
 const datasets = createRoute({
   getParentRoute: () => signedIn,
   path: "/datasets",
-  component: lazyRouteComponent(() => import("./datasets"), "DatasetsRoute"),
+  component: screen(() => import("./datasets"), "DatasetsRoute"),
 });
 
 const dataset = createRoute({
@@ -126,13 +126,13 @@ const dataset = createRoute({
     held: whole(search.held),
     model: text(search.model),
   }),
-  component: lazyRouteComponent(() => import("./dataset"), "DatasetRoute"),
+  component: screen(() => import("./dataset"), "DatasetRoute"),
 });
 
 const rewards = createRoute({
   getParentRoute: () => signedIn,
   path: "/rewards",
-  component: lazyRouteComponent(() => import("./rewards"), "RewardsRoute"),
+  component: screen(() => import("./rewards"), "RewardsRoute"),
 });
 
 const newReward = createRoute({
@@ -142,7 +142,7 @@ const newReward = createRoute({
     dataset: text(search.dataset),
     rows: text(search.rows),
   }),
-  component: lazyRouteComponent(() => import("./reward"), "NewRewardRoute"),
+  component: screen(() => import("./reward"), "NewRewardRoute"),
 });
 
 const reward = createRoute({
@@ -155,26 +155,26 @@ const reward = createRoute({
     dataset: text(search.dataset),
     rows: text(search.rows),
   }),
-  component: lazyRouteComponent(() => import("./reward"), "RewardRoute"),
+  component: screen(() => import("./reward"), "RewardRoute"),
 });
 
 const models = createRoute({
   getParentRoute: () => signedIn,
   path: "/models",
   validateSearch: (search: Record<string, unknown>): { show?: string } => ({ show: text(search.show) }),
-  component: lazyRouteComponent(() => import("./models"), "ModelsRoute"),
+  component: screen(() => import("./models"), "ModelsRoute"),
 });
 
 const adapters = createRoute({
   getParentRoute: () => signedIn,
   path: "/adapters",
-  component: lazyRouteComponent(() => import("./adapters"), "AdaptersRoute"),
+  component: screen(() => import("./adapters"), "AdaptersRoute"),
 });
 
 const settings = createRoute({
   getParentRoute: () => signedIn,
   path: "/settings",
-  component: lazyRouteComponent(() => import("./settings"), "SettingsRoute"),
+  component: screen(() => import("./settings"), "SettingsRoute"),
 });
 
 const playground = createRoute({
@@ -185,7 +185,7 @@ const playground = createRoute({
     job: text(search.job),
     step: whole(search.step),
   }),
-  component: lazyRouteComponent(() => import("./playground"), "PlaygroundRoute"),
+  component: screen(() => import("./playground"), "PlaygroundRoute"),
 });
 
 const tree = root.addChildren([

@@ -2,9 +2,11 @@ import { Anchor, Loader } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { type ErrorComponentProps, Link, useRouter } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
-import { useServerAway } from "@/api/connection";
+import { OFFLINE } from "@/api/client";
+import { answers, connection, useServerAway } from "@/api/connection";
 import { Failure } from "@/components/Failure";
 import { Page } from "@/components/Page";
+import { lacksCode } from "./screen";
 
 export function NotFound() {
   return (
@@ -32,21 +34,39 @@ function useReturn(act: () => void): void {
   });
 }
 
+const RELOADED = "reinforge-reloaded";
+
+/** Fetches the page anew, but not again and again: code that is missing after that is missing for good. */
+function reloadOnce(): void {
+  const last = Number(sessionStorage.getItem(RELOADED));
+  if (Date.now() - last < 60_000) return;
+  sessionStorage.setItem(RELOADED, String(Date.now()));
+  window.location.reload();
+}
+
 export function RouteFailure({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
   const client = useQueryClient();
+  const missing = lacksCode(error);
+  const away = useServerAway();
   const retry = () => {
+    // A browser keeps a module that did not come: only another page fetches it again.
+    if (missing) return window.location.reload();
     void client.invalidateQueries();
     reset();
     void router.invalidate();
   };
   useReturn(retry);
+  useEffect(() => {
+    if (missing) void answers().then((there) => (there ? reloadOnce() : connection.lost()));
+  }, [missing]);
+  const told = error instanceof Error ? error : new Error(String(error));
   return (
     <div style={{ padding: 24 }}>
       <Failure
         title="The page could not be shown"
-        error={error instanceof Error ? error : new Error(String(error))}
-        retry={retry}
+        error={missing && away ? OFFLINE : told}
+        retry={missing && away ? undefined : retry}
       />
     </div>
   );
