@@ -1,0 +1,358 @@
+"""A job that runs, in the browser: whatever happens on the way, what is drawn is what the database has."""
+
+import itertools
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, StorageState, expect
+
+from reinforge.client import Reinforge
+from reinforge.platform.up import Platform
+from tests.e2e.browser import sign_in, started_browser, visit
+from tests.e2e.conftest import DEMO_JOB
+from tests.e2e.test_3_jobs import pids_of
+from tests.support.processes import eventually
+from tests.support.relay import Relay
+
+ARITHMETIC = DEMO_JOB.parent
+COLUMNS = {
+    "train mean": "reward/mean",
+    "p10–p90 low": "reward/p10",
+    "p10–p90 high": "reward/p90",
+    "held-out": "held_out/reward_mean",
+}
+# A job that waits for the one before it, a worker that is started again, a machine that does other things too.
+SOON = 120_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started_browser() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def signed_in(browser: Browser, client: Reinforge) -> StorageState:
+    with visit(browser) as page:
+        sign_in(page, client.sign_in_link())
+        return page.context.storage_state()
+
+
+@pytest.fixture(scope="module")
+def dataset(client: Reinforge) -> str:
+    return client.datasets.push(ARITHMETIC / "additions.jsonl").id
+
+
+@pytest.fixture
+def start(client: Reinforge, dataset: str) -> Iterator[Callable[..., str]]:
+    """Starts a job that runs until it is stopped, unless `steps` says otherwise; what still runs is stopped."""
+    started: list[str] = []
+
+    def create(steps: int = 2000, reward: str | None = None, checkpoint_every: int = 5) -> str:
+        source = reward or (ARITHMETIC / "reward.py").read_text()
+        spec = {
+            "model": "starter-arith",
+            "data": {"dataset": dataset, "held_out_rows": 8},
+            "rewards": [{"type": "python", "name": "correct", "source": source}],
+            "rollout": {"prompts_per_step": 2, "completions_per_prompt": 4, "max_completion_tokens": 56},
+            "optimizer": {"learning_rate": 4e-4},
+            "evaluation": {"every_steps": 0, "rows": 8, "samples_per_row": 1},
+            "limits": {"steps": steps, "checkpoint_every": checkpoint_every},
+        }
+        started.append(client.jobs.create(spec).id)
+        return started[-1]
+
+    yield create
+    for job in started:
+        if client.jobs.get(job).status not in ("succeeded", "failed", "cancelled", "cancelling"):
+            client.jobs.cancel(job)
+        client.jobs.wait(job, timeout=60)
+
+
+@pytest.fixture
+def page(browser: Browser, signed_in: StorageState, platform: Platform) -> Iterator[Page]:
+    with visit(browser, height=900, base_url=platform.url, state=signed_in) as one:
+        one.emulate_media(reduced_motion="reduce")
+        yield one
+
+
+@pytest.fixture
+def relay(platform: Platform) -> Iterator[Relay]:
+    with Relay(int(platform.url.rsplit(":", 1)[1])) as one:
+        yield one
+
+
+@pytest.fixture
+def far_page(browser: Browser, signed_in: StorageState, relay: Relay) -> Iterator[Page]:
+    """A page that reaches the platform over a network which can be lost."""
+    with visit(browser, height=900, base_url=relay.url, state=signed_in) as one:
+        yield one
+
+
+def reward_chart(page: Page) -> Locator:
+    return page.get_by_role("figure").filter(has=page.get_by_role("heading", name="Reward", exact=True))
+
+
+def open_table(page: Page, job: str) -> Locator:
+    """The numbers of the job's reward, from a freshly loaded page; its rows."""
+    page.goto(f"/jobs/{job}")
+    reward_chart(page).get_by_role("button", name="Reward as a table").click()
+    return reward_chart(page).locator("tbody tr")
+
+
+def newest(page: Page) -> int:
+    """The newest step of the table; 0 while there is none."""
+    heads = reward_chart(page).locator("tbody th").all_inner_texts()
+    return int(heads[0]) if heads else 0
+
+
+def shown_step(page: Page) -> int:
+    """The step that the line under the progress bar tells."""
+    words = page.get_by_text(re.compile(r"^Step \d+ of 2000")).inner_text()
+    return int(words.split()[1])
+
+
+def reaches(page: Page, step: int) -> None:
+    eventually(lambda: newest(page) >= step, within=SOON / 1000, what=f"step {step} in the table")
+
+
+def step_of(client: Reinforge, job: str) -> int:
+    return next((s.steps[-1] for s in client.jobs.metrics(job).series if s.key == "reward/mean"), 0)
+
+
+def goes_on(client: Reinforge, job: str, by: int = 3) -> int:
+    """Wait until the job is `by` steps further, and tell where it is."""
+    before = step_of(client, job)
+    eventually(lambda: step_of(client, job) >= before + by, within=SOON / 1000, what=f"step {before + by}")
+    return step_of(client, job)
+
+
+def recorded(client: Reinforge, job: str) -> dict[int, dict[str, Any]]:
+    """What the database has: step → column → value."""
+    series = {one.key: one for one in client.jobs.metrics(job).series}
+    rows: dict[int, dict[str, Any]] = {}
+    for column, key in COLUMNS.items():
+        for step, value in zip(series[key].steps, series[key].values, strict=True):
+            if value is not None:
+                rows.setdefault(step, {})[column] = pytest.approx(value, abs=0.0051)
+    return rows
+
+
+def drawn(page: Page) -> list[tuple[int, dict[str, float]]]:
+    """What the table has, oldest first: a step that stands there twice is here twice."""
+    figure = reward_chart(page)
+    heads = figure.get_by_role("columnheader").all_inner_texts()
+    cells = figure.locator("tbody tr").evaluate_all(
+        "rows => rows.map(r => [...r.cells].map(c => c.innerText))"
+    )
+    rows = [dict(zip(heads, row, strict=True)) for row in cells]
+    return [
+        (int(row["step"]), {name: float(row[name]) for name in COLUMNS if row[name] != "–"})
+        for row in reversed(rows)
+    ]
+
+
+def assert_the_same(page: Page, client: Reinforge, job: str) -> None:
+    """No hole, no double, no other value than in the database; the job must rest."""
+    wanted = recorded(client, job)
+    # Frames come twice a second at most: the last step may be drawn a moment after the state.
+    eventually(lambda: newest(page) == max(wanted), what=f"step {max(wanted)} in the table")
+    assert drawn(page) == sorted(wanted.items())
+    assert sorted(step for step in wanted if step > 0) == list(range(1, max(wanted) + 1))
+
+
+def cancelled(client: Reinforge, job: str, *pages: Page) -> None:
+    client.jobs.cancel(job)
+    client.jobs.wait(job, timeout=60, poll=0.1)
+    for page in pages:
+        expect(page.get_by_text("Cancelled", exact=True).first).to_be_visible()
+
+
+def test_points_come_by_themselves_in_two_tabs_and_after_a_reload(
+    page: Page, client: Reinforge, start: Callable[..., str]
+) -> None:
+    job = start()
+    open_table(page, job)
+    page.evaluate("window.loaded = 'once'")
+    reaches(page, 3)
+    other = page.context.new_page()
+    open_table(other, job)
+    reaches(other, 6)
+    assert page.evaluate("window.loaded") == "once"
+    page.reload()
+    reward_chart(page).get_by_role("button", name="Reward as a table").click()
+    reaches(page, goes_on(client, job))
+    expect(page.get_by_text(re.compile(r"^Step \d+ of 2000"))).to_be_visible()
+    cancelled(client, job, page, other)
+    assert_the_same(page, client, job)
+    assert_the_same(other, client, job)
+
+
+def test_a_lost_network_leaves_no_hole_and_no_double(
+    far_page: Page, relay: Relay, client: Reinforge, start: Callable[..., str]
+) -> None:
+    job = start()
+    open_table(far_page, job)
+    reaches(far_page, 3)
+    relay.cut()
+    far_page.context.set_offline(True)
+    shown = newest(far_page)
+    expect(far_page.get_by_text(re.compile(rf"^Reconnecting… shown up to step {shown}"))).to_be_visible()
+    expect(far_page.get_by_text("The server does not answer")).to_be_visible()
+    there = goes_on(client, job)
+    assert newest(far_page) == shown
+    relay.mend()
+    far_page.context.set_offline(False)
+    reaches(far_page, there)
+    expect(far_page.get_by_role("status").filter(has_text=re.compile("^Live$"))).to_be_visible()
+    expect(far_page.get_by_text("The server does not answer")).to_have_count(0)
+    # The end comes while nobody listens.
+    relay.cut()
+    client.jobs.cancel(job)
+    client.jobs.wait(job, timeout=60, poll=0.1)
+    relay.mend()
+    expect(far_page.get_by_text("Cancelled", exact=True).first).to_be_visible()
+    assert_the_same(far_page, client, job)
+
+
+def test_a_laptop_that_slept_catches_up(
+    far_page: Page, relay: Relay, client: Reinforge, start: Callable[..., str]
+) -> None:
+    job = start()
+    far_page.clock.install()
+    open_table(far_page, job)
+    reaches(far_page, 3)
+    relay.silence()
+    there = goes_on(client, job)
+    assert newest(far_page) < there
+    far_page.clock.fast_forward("05:00")
+    reaches(far_page, there)
+    cancelled(client, job, far_page)
+    assert_the_same(far_page, client, job)
+
+
+def test_a_held_picture_stands_still_and_catches_up(
+    page: Page, client: Reinforge, start: Callable[..., str]
+) -> None:
+    job = start()
+    open_table(page, job)
+    reaches(page, 3)
+    page.get_by_role("button", name="Hold").click()
+    expect(page.get_by_text(re.compile(r"^Held at step \d+$"))).to_be_visible()
+    shown = newest(page)
+    there = goes_on(client, job)
+    assert newest(page) == shown
+    page.get_by_role("button", name="Go on").click()
+    reaches(page, there)
+    cancelled(client, job, page)
+    assert_the_same(page, client, job)
+
+
+# Every newest step that the table ever had, as it changed.
+REMEMBER = """() => {
+    window.newest = [];
+    const look = () => {
+        const head = [...document.querySelectorAll('figure')]
+            .find(one => one.querySelector('h3')?.textContent === 'Reward')?.querySelector('tbody th');
+        const step = Number(head?.textContent ?? 0);
+        if (step !== window.newest.at(-1)) window.newest.push(step);
+    };
+    new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true});
+}"""
+
+
+def test_curves_rewind_when_the_worker_is_killed(
+    page: Page, client: Reinforge, platform: Platform, start: Callable[..., str]
+) -> None:
+    steps = 24
+    job = start(steps, checkpoint_every=10)
+    open_table(page, job)
+    page.evaluate(REMEMBER)
+    reaches(page, 14)
+    workers = pids_of(platform, "-m", "worker")
+    assert workers
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    expect(page.get_by_text("Succeeded", exact=True).first).to_be_visible(timeout=2 * SOON)
+    expect(page.get_by_text("attempt 2")).to_be_visible()
+    assert_the_same(page, client, job)
+    back = next(event.data["to_step"] for event in client.jobs.stream(job) if event.type == "rewind")
+    assert 10 <= back < 20
+    seen: list[int] = page.evaluate("window.newest")
+    falls = [(before, after) for before, after in itertools.pairwise(seen) if after < before]
+    assert len(falls) == 1, seen
+    assert back <= falls[0][1] < falls[0][0]
+
+
+def test_a_job_is_cancelled_on_a_phone(page: Page, client: Reinforge, start: Callable[..., str]) -> None:
+    job = start()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/jobs/{job}")
+    expect(page.get_by_text(re.compile(r"^Step [1-9]\d* of 2000"))).to_be_visible(timeout=SOON)
+    page.get_by_role("button", name="Cancel…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(re.compile(r"The \d+ of 2000 steps done so far do not become an adapter"))
+    box = dialog.bounding_box()
+    assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
+    dialog.get_by_role("button", name="Cancel the job").click()
+    expect(page.get_by_text("Cancelled", exact=True).first).to_be_visible(timeout=SOON)
+    expect(page.get_by_role("button", name="Cancel…")).to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert client.jobs.get(job).status == "cancelled"
+
+
+def test_a_paused_job_says_why_and_goes_on_where_it_paused(
+    page: Page, client: Reinforge, start: Callable[..., str]
+) -> None:
+    reward = "def grade(sample, item):\n    return item['no such column']\n"
+    job = start(3, reward)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/jobs/{job}")
+    expect(page.get_by_text("Paused: the reward fails too often")).to_be_visible(timeout=SOON)
+    said = page.locator("details", has_text="What the code said")
+    expect(said.locator("pre")).to_contain_text("KeyError: 'no such column'")
+    expect(said.locator("pre")).to_contain_text("line 2")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.get_by_role("button", name="Resume").click()
+    # The code is the same, so it pauses again; the page says so without being loaded again.
+    expect(page.get_by_text("attempt 2")).to_be_visible(timeout=SOON)
+    expect(page.get_by_role("button", name="Resume")).to_be_visible(timeout=SOON)
+    page.get_by_role("link", name="Logs").click()
+    expect(page.get_by_text(re.compile("KeyError")).first).to_be_visible()
+    page.get_by_role("button", name="Cancel…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel the job").click()
+    expect(page.get_by_text("Cancelled", exact=True).first).to_be_visible()
+    assert client.jobs.get(job).attempt == 2
+
+
+# What moved on the screen without a hand: how far, and which elements (the browser's own account).
+WATCH_SHIFTS = """() => {
+    window.shifts = [];
+    const name = node => node ? (node.closest?.('[aria-label], figure, section, dl, nav')?.textContent ?? '')
+        .slice(0, 40) + ' <' + node.nodeName + ' ' + (node.className ?? '') + '>' : '?';
+    new PerformanceObserver(list => {
+        for (const entry of list.getEntries()) if (!entry.hadRecentInput)
+            window.shifts.push([entry.value, entry.sources.map(one => name(one.node))]);
+    }).observe({type: 'layout-shift'});
+}"""
+
+
+def test_nothing_moves_while_steps_arrive(page: Page, client: Reinforge, start: Callable[..., str]) -> None:
+    job = start()
+    eventually(lambda: step_of(client, job) >= 1, within=SOON / 1000, what="the first step")
+    for width, (tab, settled) in itertools.product(
+        (1440, 390), {"": "canvas", "?tab=completions": "article"}.items()
+    ):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"/jobs/{job}{tab}")
+        expect(page.locator(settled).first).to_be_visible()
+        expect(page.locator("[aria-busy=true]")).to_have_count(0)
+        page.evaluate(WATCH_SHIFTS)
+        there = goes_on(client, job, by=10)
+        eventually(lambda: shown_step(page) >= there, what=f"step {there} on the screen")
+        shifts: list[tuple[float, list[str]]] = page.evaluate("window.shifts")
+        assert sum(value for value, _ in shifts) < 0.02, (width, tab, shifts)
