@@ -178,6 +178,13 @@ def test_terms_are_weighted_and_added_to_what_is_reported_too() -> None:
     close(shaped.reported, shaped.rewards)
 
 
+def test_terms_are_reported_beside_the_rubric_as_it_was_given() -> None:
+    rows = rubric_rows([{"a": 0.0, "b": 1.0}, {"a": 1.0, "b": 1.0}], lengths=[10, 5])
+    shaped = shape({"type": "pow3r", "soft_overlong": {"weight": 1.0, "limit": 10, "cache": 5}}, rows, {})
+    close(shaped.reported, torch.tensor([0.5 - 1, 1.0]).double())
+    close(shaped.rewards, torch.tensor([0.375 - 1, 1.0]).double())
+
+
 def test_truncated_rows_are_compared_and_not_trained_on() -> None:
     rows = rows_of([[1.0], [0.0]], truncated=torch.tensor([True, False]))
     masked = shape({"type": "weighted_sum", "mask_truncated": True}, rows, {})

@@ -41,7 +41,7 @@ def axpo(
             queues.append(sorted(members, key=lambda row: (float(confidence[row]), row)))
     depth = max((len(queue) for queue in queues), default=0)
     waiting = [queue[rank] for rank in range(depth) for queue in queues if rank < len(queue)]
-    # A share such as 0.1 has no exact float: 0.1 · 120 / 4 must be 3 rows and not 2.
+    # A share such as 0.58 has no exact float: 0.58 · 100 / 2 must be 29 rows and not 28.
     chosen = waiting[: int(extra * len(rewards) / branches + 1e-9)]
     again = tuple(Branch(row=row, cut=int(spans[row, 0]), count=branches) for row in chosen)
     groups = len(torch.unique(rows.group))
