@@ -21,7 +21,7 @@ STATEFUL: dict[str, Any] = {
     "optimizer__learning_rate": 0.02,
     "rollout__stop": list("aeiouy "),
 }
-"""A trained exponent and both controllers, each with settings that move it in a few small steps; stops, so that lengths differ."""
+"""A trained exponent and both controllers, each with settings that move it in a few small steps; lengths differ."""
 
 EVERYTHING: dict[str, Any] = {
     "algorithm__updates_per_step": 2,
