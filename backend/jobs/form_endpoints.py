@@ -11,8 +11,7 @@ from backend.jobs import check as checking
 from backend.jobs import service
 from backend.objects import ObjectsDep
 from backend.strict_json import StrictRoute
-from reinforge.algorithm.slots import Algorithm
-from reinforge.presets import PRESETS
+from reinforge.presets import FAMILIES, PRESETS, cards
 from reinforge.schemas.job_checks import JobCheck, JobForm, Preset
 from reinforge.spec import JobSpec
 
@@ -37,14 +36,26 @@ async def check(
 @router.get("/job-form", operation_id="getJobForm")
 async def form(who: Reader) -> JobForm:
     """What a form for jobs is made from."""
-    presets = [
-        Preset(
-            id=id,
-            title=preset.title,
-            summary=preset.summary,
-            source=preset.source,
-            algorithm=Algorithm.model_validate({"preset": id, **preset.slots}).model_dump(mode="json"),
-        )
-        for id, preset in PRESETS.items()
-    ]
+    presets = [_card(family, name) for family, members in FAMILIES.items() for name in members]
     return JobForm(json_schema=JobSpec.model_json_schema(), presets=presets)
+
+
+def _card(family: str, name: str) -> Preset:
+    preset = PRESETS[name]
+    reason = cards.single_turn_refusal(name, preset)
+    return Preset(
+        id=name,
+        title=preset.title,
+        family=family,
+        summary=preset.summary,
+        formula=preset.formula,
+        source=preset.source,
+        confidence=preset.confidence,
+        deviations=list(preset.deviations),
+        needs=list(preset.needs),
+        algorithm=cards.algorithm_of(name, preset).model_dump(mode="json"),
+        job=preset.job,
+        recipe=preset.recipe,
+        single_turn=reason is None,
+        reason=reason,
+    )

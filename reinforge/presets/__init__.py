@@ -12,9 +12,27 @@ from reinforge.presets.recipes import RECIPES
 from reinforge.presets.rewards import REWARDS
 from reinforge.presets.selections import SELECTIONS
 
-__all__ = ["PRESETS", "Preset", "apply_preset", "merge", "with_recipe"]
+__all__ = ["FAMILIES", "PRESETS", "Preset", "apply_preset", "family_of", "merge", "with_recipe"]
 
-PRESETS: dict[str, Preset] = BASELINES | OBJECTIVES | CREDIT | REWARDS | SELECTIONS | AGENTS | RECIPES
+FAMILIES: dict[str, dict[str, Preset]] = {
+    "baselines": BASELINES,
+    "objectives": OBJECTIVES,
+    "credit": CREDIT,
+    "rewards": REWARDS,
+    "selections": SELECTIONS,
+    "agents": AGENTS,
+    "recipes": RECIPES,
+}
+"""Presets by what they change, in the order in which lists show them."""
+PRESETS: dict[str, Preset] = {name: preset for family in FAMILIES.values() for name, preset in family.items()}
+
+
+def family_of(name: str) -> str:
+    """The family of a preset. KeyError for an unknown one."""
+    for family, presets in FAMILIES.items():
+        if name in presets:
+            return family
+    raise KeyError(name)
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -28,12 +28,30 @@ class JobCheck(Response):
 class Preset(Response):
     id: str
     title: str
+    family: str
+    """What it changes: baselines, objectives, credit, rewards, selections, agents, recipes."""
     summary: str
     """A paragraph: what it does, when to choose it."""
+    formula: str
+    """What is special about it, in one line of text."""
     source: str
     """Paper and equation."""
+    confidence: Literal["high", "medium", "low"]
+    """That the formula is the authors': read there, put together from accounts, or partly filled in."""
+    deviations: list[str]
+    """Where it differs from its source, or fills a gap in it."""
+    needs: list[str]
+    """What a job must bring."""
     algorithm: dict[str, Any]
     """The whole `algorithm` part that it stands for."""
+    job: dict[str, Any]
+    """Parts of the job outside the algorithm that it fills as well."""
+    recipe: dict[str, Any]
+    """Parts of a job as published, for full fine-tuning; filled in on request only."""
+    single_turn: bool
+    """Whether a job with one completion per prompt can run it."""
+    reason: str | None = None
+    """Why not, and what to do."""
 
 
 class JobForm(Response):

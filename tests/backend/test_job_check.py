@@ -186,10 +186,22 @@ def test_the_form_knows_every_field_and_every_preset(backend: Backend) -> None:
     eight = backend.spec()["rollout"] | {"completions_per_prompt": 8}
     for preset in form["presets"]:
         assert len(preset["summary"]) > 100 and preset["source"] and preset["title"]
-        if any("environment" in need for need in PRESETS[preset["id"]].needs):
-            continue  # refused by a single turn
+        if not preset["single_turn"]:
+            assert "a rollout is one completion" in preset["reason"]
+            continue
         spec = JobSpec.model_validate(backend.spec(algorithm={"preset": preset["id"]}, rollout=eight))
+        assert preset["reason"] is None
         assert spec.algorithm.model_dump(mode="json") == preset["algorithm"]
+
+
+def test_the_form_has_each_card_whole(backend: Backend) -> None:
+    cards = {preset["id"]: preset for preset in backend.api.get("/job-form").json()["presets"]}
+    assert {name for name, card in cards.items() if not card["single_turn"]} == {"gagpo", "ih_grpo", "axpo"}
+    assert (cards["dapo"]["family"], cards["dapo"]["confidence"]) == ("objectives", "high")
+    assert cards["dapo"]["recipe"]["optimizer"] == {"learning_rate": 1e-6, "warmup_steps": 20}
+    assert cards["grpo_2"]["job"] == {"rollout": {"completions_per_prompt": 2}}
+    assert cards["pow3r"]["needs"] == ["a reward that returns `criteria`"]
+    assert all(card["formula"] for card in cards.values())
 
 
 def test_every_field_of_the_form_is_described() -> None:

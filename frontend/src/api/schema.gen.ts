@@ -4457,14 +4457,39 @@ export interface components {
             id: string;
             /** Title */
             title: string;
+            /** Family */
+            family: string;
             /** Summary */
             summary: string;
+            /** Formula */
+            formula: string;
             /** Source */
             source: string;
+            /**
+             * Confidence
+             * @enum {string}
+             */
+            confidence: "high" | "medium" | "low";
+            /** Deviations */
+            deviations: string[];
+            /** Needs */
+            needs: string[];
             /** Algorithm */
             algorithm: {
                 [key: string]: unknown;
             };
+            /** Job */
+            job: {
+                [key: string]: unknown;
+            };
+            /** Recipe */
+            recipe: {
+                [key: string]: unknown;
+            };
+            /** Single Turn */
+            single_turn: boolean;
+            /** Reason */
+            reason?: string | null;
         };
         /**
          * ProcessAdvantage
