@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from reinforge.errors import JobFailure
-from reinforge.offline import sandbox
+from reinforge.offline import model_folder, sandbox
 from reinforge.records import RewardCode, RunManifest
 from tests.support.small_jobs import small_spec, write_rows
 from tests.support.tiny_models import write_tiny_model
@@ -23,6 +23,18 @@ GOOD = """
 def grade(sample, item):
     text = sample["output_text"]
     return sum(c < "n" for c in text) / max(1, len(text))
+"""
+DETAILED = """
+def grade(sample, item):
+    text = sample["output_text"]
+    right = float(item["answer"] in text)
+    size = len(text) / 100
+    return {
+        "score": right + size,
+        "steps": [[size, len(text) // 2], [right, len(text)]],
+        "criteria": {"right": right, "size": size},
+        "candidates": [[right, size], [size, right]],
+    }
 """
 BROKEN = """
 def grade(sample, item):
@@ -90,6 +102,27 @@ def test_a_job_succeeds_and_says_what_ran_where(attempt: Attempt) -> None:
     (ended,) = attempt.records("ended")
     assert (ended["outcome"], ended["step"]) == ("succeeded", 2)
     assert {"loading", "generating", "updating", "saving"} <= {p["phase"] for p in attempt.records("phase")}
+
+
+@pytest.mark.parametrize("preset", ["grpo_process", "pow3r", "vpo"])
+def test_what_sandboxed_code_returns_beside_the_score_trains_the_starter_model(
+    attempt: Attempt, preset: str
+) -> None:
+    attempt.model = model_folder("starter-arith")
+    rows = [{"prompt": f"{n}+{n + 5}=", "answer": str(2 * n + 5)} for n in range(12)]
+    changes: dict[str, Any] = {
+        "algorithm__preset": preset,
+        "rollout__temperature": 1.5,
+        "rollout__max_completion_tokens": 30,
+        "evaluation__every_steps": 0,
+        "limits__steps": 2,
+    }
+    end = attempt.run(source=DETAILED, rows=rows, **changes)
+    assert (end.outcome, end.message) == ("succeeded", None)
+    steps = [record["values"] for record in attempt.records("step_metrics")]
+    assert steps[-1]["optimizer/updates"] == 2
+    assert all(values["optimizer/grad_norm"] > 0 for values in steps)
+    assert attempt.records("evaluated")[-1]["values"]["held_out/reward_mean"] is not None
 
 
 def test_a_reward_that_always_raises_pauses_with_its_traceback_and_can_be_resumed(attempt: Attempt) -> None:
