@@ -85,6 +85,22 @@ def processes_of(home: Path) -> list[str]:
     return found
 
 
+def pids_of(platform: Platform, *words: str) -> list[int]:
+    """Processes of this platform whose arguments end with `words`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                arguments = (entry / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+                environment = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            mine = b"REINFORGE_HOME=" + os.fsencode(platform.home) in environment
+            if mine and [a.decode() for a in arguments[-len(words) :]] == list(words):
+                found.append(int(entry.name))
+    return found
+
+
 def assert_nothing_left(home: Path) -> None:
     eventually(lambda: not processes_of(home), within=20, what=f"the end of {processes_of(home)}")
 

@@ -2,41 +2,18 @@
 
 import csv
 import re
-from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, StorageState, expect
+from playwright.sync_api import Locator, Page, expect
 
 from reinforge.client import Reinforge
-from reinforge.platform.up import Platform
 from reinforge.schemas.jobs import Series
-from tests.e2e.browser import sign_in, started_browser, visit
 from tests.e2e.conftest import Demo
 
 LAST = 60
 BIG = ("Reward", "Entropy", "Completion length")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started_browser() as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def signed_in(browser: Browser, client: Reinforge) -> StorageState:
-    with visit(browser) as page:
-        sign_in(page, client.sign_in_link())
-        return page.context.storage_state()
-
-
-@pytest.fixture
-def page(browser: Browser, signed_in: StorageState, platform: Platform) -> Iterator[Page]:
-    with visit(browser, height=900, base_url=platform.url, state=signed_in) as one:
-        one.emulate_media(reduced_motion="reduce")
-        yield one
 
 
 @pytest.fixture(scope="module")

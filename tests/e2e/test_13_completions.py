@@ -1,38 +1,15 @@
-"""Reading completions of the finished job: groups, tokens, one prompt over steps, search, keys. Truth is the API."""
+"""Reading completions of the finished job: groups, tokens, one prompt over steps. Truth is the API."""
 
-import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, StorageState, expect
+from playwright.sync_api import Locator, Page, expect
 
 from reinforge.client import Reinforge
-from reinforge.platform.up import Platform
-from reinforge.schemas.jobs import Completion, CompletionGroup, GroupHead, GroupList
-from tests.e2e.browser import sign_in, started_browser, visit
+from reinforge.schemas.jobs import CompletionGroup, GroupList
 from tests.e2e.conftest import Demo
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started_browser() as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def signed_in(browser: Browser, client: Reinforge) -> StorageState:
-    with visit(browser) as page:
-        sign_in(page, client.sign_in_link())
-        return page.context.storage_state()
-
-
-@pytest.fixture
-def page(browser: Browser, signed_in: StorageState, platform: Platform) -> Iterator[Page]:
-    with visit(browser, height=900, base_url=platform.url, state=signed_in) as one:
-        one.emulate_media(reduced_motion="reduce")
-        yield one
+from tests.e2e.reading import address_of, card, cards, in_address, kind, mixed_group, shown_order, varied_step
 
 
 @pytest.fixture(scope="module")
@@ -40,46 +17,19 @@ def job(demo: Demo) -> str:
     return str(demo.summary["job_id"])
 
 
-def kind(head: GroupHead) -> str:
-    rewards = set(head.rewards)
-    return "mixed" if len(rewards) > 1 else "all right" if rewards == {1.0} else "all wrong"
-
-
 @pytest.fixture(scope="module")
 def step(client: Reinforge, job: str) -> GroupList:
-    """The first step from the tenth on that has groups which are all right and groups which are mixed."""
-    for number in range(10, 61):
-        groups = GroupList.model_validate(client.transport.get(f"/jobs/{job}/groups", step=number))
-        if {"mixed", "all right"} <= {kind(head) for head in groups.data}:
-            return groups
-    raise AssertionError("no such step")
+    return varied_step(client, job)
 
 
 @pytest.fixture(scope="module")
-def group(client: Reinforge, job: str, step: GroupList) -> CompletionGroup:
-    """A mixed group of that step."""
-    assert step.step is not None
-    number = next(head.prompt_no for head in step.data if kind(head) == "mixed")
-    return client.jobs.group(job, "train", step.step, number)
+def group(client: Reinforge, job: str) -> CompletionGroup:
+    return mixed_group(client, job)
 
 
 @pytest.fixture
 def at_group(job: str, group: CompletionGroup) -> str:
-    return f"/jobs/{job}?tab=completions&step={group.step}&prompt={group.prompt_no}"
-
-
-def cards(page: Page) -> Locator:
-    return page.get_by_role("region", name="Completions").get_by_role("article")
-
-
-def card(page: Page, sample_no: int) -> Locator:
-    return page.get_by_role("article", name=f"Completion {sample_no + 1}", exact=True)
-
-
-def shown_order(page: Page) -> list[int]:
-    """Sample numbers of the cards, as they stand."""
-    names = cards(page).evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
-    return [int(name.split()[-1]) - 1 for name in names]
+    return address_of(job, group)
 
 
 def read_number(text: str) -> float:
@@ -92,10 +42,6 @@ def advantage_words(value: float | None) -> str:
     if abs(value) < 0.005:
         return "= 0.00"
     return f"▲ +{value:.2f}" if value > 0 else f"▼ −{-value:.2f}"
-
-
-def in_address(**search: object) -> re.Pattern[str]:
-    return re.compile("".join(rf"(?=.*[?&]{name}={value}(?:&|$))" for name, value in search.items()))
 
 
 def test_the_scrubber_moves_over_steps_and_stands_in_the_address(page: Page, job: str) -> None:
@@ -274,272 +220,3 @@ def test_one_prompt_over_the_steps_with_what_changed(page: Page, client: Reinfor
     table.get_by_role("button", name=str(min(group.steps)), exact=True).click()
     expect(page).to_have_url(in_address(step=min(group.steps)))
     expect(page).not_to_have_url(re.compile("view=steps"))
-
-
-def found_words(total: int, counted_to: int) -> re.Pattern[str]:
-    least = "at least " if total >= counted_to else ""
-    digits = r"\s?".join(str(total))
-    return re.compile(rf"^{least}{digits}\scompletions?")
-
-
-@pytest.mark.parametrize(
-    ("typed", "filters", "query"),
-    [
-        ("answer", {}, {}),
-        ("<think>", {}, {}),
-        ('"</think><answer>1" -5', {}, {}),
-        ("nothing says this", {}, {}),
-        (
-            "<think>",
-            {"Reward, at most": "0.5", "Step, at least": "20", "Tokens, at least": "30"},
-            {"reward_max": 0.5, "step_from": 20, "length_min": 30},
-        ),
-        ("", {"Advantage": "positive", "Rows": "train"}, {"advantage": "positive", "split": "train"}),
-        ("", {"Finish": "length"}, {"finish_reason": "length"}),
-    ],
-    ids=["word", "symbols", "phrase", "nothing", "ranges", "advantage", "finish"],
-)
-def test_a_search_finds_what_the_api_finds(
-    page: Page, client: Reinforge, job: str, typed: str, filters: dict[str, str], query: dict[str, Any]
-) -> None:
-    hits = client.jobs.search_completions(job, typed or None, limit=100, **query)
-    page.goto(f"/jobs/{job}?tab=completions")
-    page.get_by_label("Search the completions of all steps").fill(typed)
-    if filters:
-        page.get_by_role("button", name=re.compile("^Filters")).click()
-    for label, value in filters.items():
-        field = page.get_by_label(label, exact=True)
-        if label.endswith(("least", "most")):
-            field.fill(value)
-            field.press("Enter")
-        else:
-            field.select_option(value)
-    if filters:
-        page.keyboard.press("Escape")
-    results = page.get_by_role("region", name="Search results")
-    expect(results.get_by_role("status")).to_have_text(found_words(hits.total, hits.counted_to))
-    if not hits.data:
-        expect(results.get_by_text("No completion matches")).to_be_visible()
-        return
-    expect(results.locator("ol")).to_have_attribute("aria-busy", "false")
-    for row, link in zip(hits.data[:5], results.get_by_role("link").all(), strict=False):
-        expect(link).to_contain_text(f"step {row.step}")
-        expect(link).to_contain_text(f"prompt {row.prompt_no + 1}, #{row.sample_no + 1}")
-        expect(link).to_contain_text(row.text)
-    page.reload()
-    expect(results.get_by_role("status")).to_have_text(found_words(hits.total, hits.counted_to))
-
-
-def test_a_result_leads_to_its_group_and_back(page: Page, client: Reinforge, job: str) -> None:
-    hits = client.jobs.search_completions(job, "think", reward_max=0.5, limit=3)
-    page.goto(f"/jobs/{job}?tab=completions")
-    expect(cards(page)).to_have_count(8)
-    page.keyboard.press("/")
-    search = page.get_by_label("Search the completions of all steps")
-    expect(search).to_be_focused()
-    page.keyboard.type("think")
-    page.get_by_role("button", name="Filters").click()
-    page.get_by_label("Reward, at most").fill("0.5")
-    page.get_by_label("Reward, at most").press("Enter")
-    page.keyboard.press("Escape")
-    results = page.get_by_role("region", name="Search results")
-    expect(results.get_by_role("listitem", name="“think”")).to_have_count(0)
-    expect(results.get_by_role("status")).to_have_text(found_words(hits.total, hits.counted_to))
-    results.get_by_role("link").first.click()
-    first, second = hits.data[:2]
-    expect(page).to_have_url(in_address(step=first.step, prompt=first.prompt_no, sample=first.sample_no))
-    expect(card(page, first.sample_no)).to_have_attribute("data-open", "true")
-    expect(card(page, first.sample_no).locator("mark").first).to_have_text("think")
-    bar = page.get_by_role("navigation", name="Search results")
-    expect(bar).to_contain_text("Result 1 of")
-    page.keyboard.press("j")
-    expect(page).to_have_url(in_address(step=second.step, prompt=second.prompt_no, sample=second.sample_no))
-    expect(bar).to_contain_text("Result 2 of")
-    page.keyboard.press("k")
-    expect(bar).to_contain_text("Result 1 of")
-    page.go_back()
-    expect(results.get_by_role("link").first).to_be_visible()
-    search.press("Escape")
-    expect(search).to_have_value("")
-    search.press("Escape")
-    expect(page).not_to_have_url(re.compile(r"view=results|[?&]q="))
-    expect(cards(page)).to_have_count(8)
-
-
-def test_keys_read_the_completions(page: Page, job: str, group: CompletionGroup, at_group: str) -> None:
-    page.goto(at_group)
-    expect(cards(page)).to_have_count(8)
-    order = shown_order(page)
-    page.keyboard.press("j")
-    expect(page).to_have_url(in_address(sample=order[0]))
-    page.keyboard.press("j")
-    expect(card(page, order[1])).to_have_attribute("data-open", "true")
-    expect(card(page, order[1])).to_be_focused()
-    page.keyboard.press("k")
-    expect(card(page, order[0])).to_be_focused()
-    page.keyboard.press("g")
-    expect(page).not_to_have_url(re.compile("sample="))
-    page.keyboard.press("n")
-    expect(page).to_have_url(in_address(step=group.step + 1))
-    page.keyboard.press("p")
-    expect(page).to_have_url(in_address(step=group.step))
-    page.keyboard.press("d")
-    expect(page).to_have_url(in_address(view="steps"))
-    page.keyboard.press("d")
-    expect(page).not_to_have_url(re.compile("view="))
-    page.keyboard.press("/")
-    page.keyboard.type("jnp")
-    expect(page.get_by_label("Search the completions of all steps")).to_have_value("jnp")
-
-
-def test_single_letter_keys_can_be_switched_off(page: Page, group: CompletionGroup, at_group: str) -> None:
-    page.goto(at_group)
-    expect(cards(page)).to_have_count(8)
-    page.keyboard.press("?")
-    page.get_by_role("dialog").get_by_role("switch").click()
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    page.reload()
-    expect(cards(page)).to_have_count(8)
-    for key in ("j", "n", "/", "?", "c"):
-        page.keyboard.press(key)
-    # Steps are still reached by what can be seen; had a key worked, this would be another one.
-    page.get_by_role("button", name="Previous step").click()
-    expect(page).to_have_url(in_address(step=group.step - 1))
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    assert "sample=" not in page.url
-    page.keyboard.press("Control+k")
-    expect(page.get_by_role("dialog")).to_be_visible()
-
-
-def stranger(one: Completion, text: str) -> Completion:
-    return one.model_copy(update={"text": text, "length": len(text) // 3})
-
-
-def answer_with(page: Page, group: CompletionGroup, texts: list[str]) -> None:
-    """Let the group say these texts: in the shapes of the real API, which gets the other questions."""
-    changed = [stranger(one, text) for one, text in zip(group.completions, texts, strict=False)]
-    body = group.model_copy(update={"completions": changed}).model_dump_json()
-    page.route(
-        re.compile(r"/api/v1/jobs/[^/]+/groups/"),
-        lambda route: route.fulfill(body=body, content_type="application/json"),
-    )
-
-
-def test_long_texts_and_other_directions_hold_their_place(
-    page: Page, group: CompletionGroup, at_group: str
-) -> None:
-    long = ("word " * 30 + "x" * 500 + "\n") * 200
-    assert len(long) > 100_000
-    arabic = "الجواب هو 42 لأن العدد 6 مضروب في 7. "
-    override = "before\u202etxet desrever\u202c after"
-    answer_with(
-        page, group, [long, arabic * 20, override, "a\0b\x1b[31mred", "𝔘𝔫𝔦 👩‍👩‍👧", "", " \t\n", "</pre>"]
-    )
-    for width in (1440, 1024, 390):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.goto(at_group)
-        expect(cards(page)).to_have_count(8)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        for one in cards(page).all():
-            assert one.evaluate("one => one.scrollWidth <= one.clientWidth"), (
-                f"wider than its card at {width}"
-            )
-    first = card(page, 0).locator("pre").first
-    assert len(first.inner_text()) < 5_000
-    card(page, 0).get_by_role("button", name=re.compile("^show all")).click()
-    assert len(first.text_content() or "") == len(long)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    box = card(page, 0).bounding_box()
-    assert box is not None and box["height"] < 900, "a long text pushes the others away"
-    card(page, 0).get_by_role("button", name="show less").click()
-    right = card(page, 1).locator("pre").first
-    expect(right).to_have_attribute("dir", "auto")
-    assert right.evaluate("pre => getComputedStyle(pre).direction") == "rtl"
-    assert card(page, 0).locator("pre").first.evaluate("pre => getComputedStyle(pre).direction") == "ltr"
-    # What would turn the text around it, or is not visible, is named.
-    expect(card(page, 2).locator("pre").first).to_have_text("before‹U+202E›txet desrever‹U+202C› after")
-    expect(card(page, 3).locator("pre").first).to_have_text("a‹NUL›b‹ESC›[31mred")
-    expect(card(page, 5)).to_contain_text("empty: the model ended at once")
-
-
-WATCH = (
-    "window.refused = []; document.addEventListener('securitypolicyviolation',"
-    " event => window.refused.push(event.violatedDirective + ' ' + event.blockedURI))"
-)
-NASTY = "<img src=x onerror=\"window.ran='{0}'\"><script>window.ran='{0}'</script><style>*{{display:none}}</style>"
-
-
-def test_markup_in_completions_is_shown_and_never_run(
-    page: Page, group: CompletionGroup, at_group: str
-) -> None:
-    page.add_init_script(WATCH)
-    texts = [
-        NASTY.format("completion"),
-        "<think><b onclick=alert(1)>bold</b></think>",
-        "[a](javascript:alert(1))",
-    ]
-    answer_with(page, group, texts + ["![x](http://127.0.0.1:9/pixel.png)"] * 5)
-    page.goto(at_group)
-    for at, text in enumerate(texts):
-        assert card(page, at).locator("pre").first.inner_text() == text
-    page.get_by_role("checkbox", name="fold thinking").check()
-    expect(card(page, 1).get_by_text("thinking")).to_be_visible()
-    assert page.evaluate("[window.ran ?? null, window.refused]") == [None, []]
-    assert cards(page).locator("img, script, style, b[onclick], a").count() == 0
-
-
-def test_markup_of_data_and_rewards_is_shown_and_never_run(
-    page: Page, client: Reinforge, tmp_path: Any
-) -> None:
-    """A real job: prompts, columns and their names, reasons, prints, parts, the names of job, file and reward."""
-    rows = [
-        {
-            "prompt": f"{NASTY.format('prompt')} {at}+2=",
-            "answer": NASTY.format("answer"),
-            "<b>column</b>": NASTY,
-        }
-        for at in range(4)
-    ]
-    file = tmp_path / "<img src=x onerror=window.ran=1>.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    source = (
-        f"NASTY = {NASTY!r}\n"
-        "def grade(sample, item):\n"
-        "    print(NASTY.format('print'))\n"
-        "    score = float(len(sample['output_text']) % 3)\n"
-        "    return {'score': score, 'reason': NASTY.format('reason'), 'parts': {'<i>part</i>': 1.0}}\n"
-    )
-    data = client.datasets.push(file)
-    created = client.jobs.create(
-        {
-            "name": NASTY.format("job"),
-            "model": "starter-arith",
-            "data": {"dataset": data.id, "held_out_rows": 0, "columns": {"answer": "answer"}},
-            "rewards": [{"type": "python", "source": source}],
-            "rollout": {"prompts_per_step": 1, "completions_per_prompt": 2, "max_completion_tokens": 24},
-            "limits": {"steps": 1},
-        }
-    )
-    done = client.jobs.wait(created.id, timeout=120)
-    assert done.status == "succeeded", done.error
-    page.add_init_script(WATCH)
-    for address, words in {
-        f"/jobs/{done.id}?tab=completions": ["print", "reason", "prompt", "answer"],
-        f"/jobs/{done.id}": ["job"],
-        f"/jobs/{done.id}?tab=config": ["job"],
-        f"/jobs/{done.id}?tab=logs": [],
-        f"/datasets/{data.id}": ["prompt"],
-        f"/datasets/{data.id}?tab=prompts": ["prompt"],
-        "/datasets": [],
-        "/jobs": ["job"],
-        "/": [],
-    }.items():
-        page.goto(address)
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-        page.wait_for_load_state("networkidle")
-        page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
-        for word in words:
-            expect(page.get_by_text(NASTY.format(word)).first).to_be_attached()
-        assert page.evaluate("[window.ran ?? null, window.refused]") == [None, []], address
-        assert page.locator("img[src=x]").count() == 0, address

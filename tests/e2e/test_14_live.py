@@ -12,9 +12,8 @@ from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
 from reinforge.client import Reinforge
 from reinforge.platform.up import Platform
-from tests.e2e.browser import sign_in, started_browser, visit
-from tests.e2e.conftest import DEMO_JOB
-from tests.e2e.test_3_jobs import pids_of
+from tests.e2e.browser import visit
+from tests.e2e.conftest import DEMO_JOB, pids_of
 from tests.support.processes import eventually
 from tests.support.relay import Relay
 
@@ -27,19 +26,6 @@ COLUMNS = {
 }
 # A job that waits for the one before it, a worker that is started again, a machine that does other things too.
 SOON = 120_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started_browser() as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def signed_in(browser: Browser, client: Reinforge) -> StorageState:
-    with visit(browser) as page:
-        sign_in(page, client.sign_in_link())
-        return page.context.storage_state()
 
 
 @pytest.fixture(scope="module")
@@ -74,22 +60,15 @@ def start(client: Reinforge, dataset: str) -> Iterator[Callable[..., str]]:
 
 
 @pytest.fixture
-def page(browser: Browser, signed_in: StorageState, platform: Platform) -> Iterator[Page]:
-    with visit(browser, height=900, base_url=platform.url, state=signed_in) as one:
-        one.emulate_media(reduced_motion="reduce")
-        yield one
-
-
-@pytest.fixture
 def relay(platform: Platform) -> Iterator[Relay]:
     with Relay(int(platform.url.rsplit(":", 1)[1])) as one:
         yield one
 
 
 @pytest.fixture
-def far_page(browser: Browser, signed_in: StorageState, relay: Relay) -> Iterator[Page]:
+def far_page(browser: Browser, owner: StorageState, relay: Relay) -> Iterator[Page]:
     """A page that reaches the platform over a network which can be lost."""
-    with visit(browser, height=900, base_url=relay.url, state=signed_in) as one:
+    with visit(browser, height=900, base_url=relay.url, state=owner) as one:
         yield one
 
 

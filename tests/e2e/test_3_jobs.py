@@ -11,7 +11,7 @@ import pytest
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConflict
 from reinforge.platform.up import Platform
-from tests.e2e.conftest import DEMO_JOB
+from tests.e2e.conftest import DEMO_JOB, pids_of
 from tests.support.processes import eventually
 
 ARITHMETIC = DEMO_JOB.parent
@@ -35,22 +35,6 @@ def spec(client: Reinforge) -> Callable[..., dict[str, Any]]:
         return small | parts
 
     return make
-
-
-def pids_of(platform: Platform, *words: str) -> list[int]:
-    """Processes of this platform whose arguments end with `words`."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                arguments = (entry / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
-                environment = (entry / "environ").read_bytes()
-            except OSError:
-                continue
-            mine = b"REINFORGE_HOME=" + os.fsencode(platform.home) in environment
-            if mine and [a.decode() for a in arguments[-len(words) :]] == list(words):
-                found.append(int(entry.name))
-    return found
 
 
 def test_a_killed_worker_costs_one_attempt(client: Reinforge, platform: Platform, spec: Any) -> None:

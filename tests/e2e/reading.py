@@ -1,0 +1,52 @@
+"""Finding completions of the demo in the API, and their cards on the page."""
+
+import re
+
+from playwright.sync_api import Locator, Page
+
+from reinforge.client import Reinforge
+from reinforge.schemas.jobs import CompletionGroup, GroupHead, GroupList
+
+
+def kind(head: GroupHead) -> str:
+    rewards = set(head.rewards)
+    return "mixed" if len(rewards) > 1 else "all right" if rewards == {1.0} else "all wrong"
+
+
+def varied_step(client: Reinforge, job: str) -> GroupList:
+    """The first step from the tenth on that has groups which are all right and groups which are mixed."""
+    for number in range(10, 61):
+        groups = GroupList.model_validate(client.transport.get(f"/jobs/{job}/groups", step=number))
+        if {"mixed", "all right"} <= {kind(head) for head in groups.data}:
+            return groups
+    raise AssertionError("no such step")
+
+
+def mixed_group(client: Reinforge, job: str) -> CompletionGroup:
+    """The first mixed group of that step."""
+    groups = varied_step(client, job)
+    assert groups.step is not None
+    number = next(head.prompt_no for head in groups.data if kind(head) == "mixed")
+    return client.jobs.group(job, "train", groups.step, number)
+
+
+def address_of(job: str, group: CompletionGroup) -> str:
+    return f"/jobs/{job}?tab=completions&step={group.step}&prompt={group.prompt_no}"
+
+
+def cards(page: Page) -> Locator:
+    return page.get_by_role("region", name="Completions").get_by_role("article")
+
+
+def card(page: Page, sample_no: int) -> Locator:
+    return page.get_by_role("article", name=f"Completion {sample_no + 1}", exact=True)
+
+
+def shown_order(page: Page) -> list[int]:
+    """Sample numbers of the cards, as they stand."""
+    names = cards(page).evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
+    return [int(name.split()[-1]) - 1 for name in names]
+
+
+def in_address(**search: object) -> re.Pattern[str]:
+    return re.compile("".join(rf"(?=.*[?&]{name}={value}(?:&|$))" for name, value in search.items()))
