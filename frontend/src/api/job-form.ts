@@ -1,4 +1,6 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import type { JsonObject } from "@/lib/paths";
+import type { Presets } from "@/lib/spec-schema";
 import { http, type Schemas, unwrap } from "./client";
 
 export type JobForm = Schemas["JobForm"];
@@ -6,6 +8,10 @@ export type JobCheck = Schemas["JobCheck"];
 export type JobProblem = Schemas["JobProblem"];
 export type Preset = Schemas["Preset"];
 export type Spec = { readonly [key: string]: unknown };
+
+/** What each preset stands for in a specification, by id. */
+export const partsOf = (presets: readonly Preset[]): Presets =>
+  Object.fromEntries(presets.map(({ id, algorithm, job }) => [id, { ...job, algorithm } as JsonObject]));
 
 /** The schema of a specification and the presets. Fixed while the server runs. */
 export const jobFormQuery = queryOptions({

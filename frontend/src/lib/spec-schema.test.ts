@@ -16,12 +16,15 @@ const root = jobSpec as unknown as JsonSchema;
 const plain = defaultOf(root, root) as JsonObject;
 const grpo = plain.algorithm as JsonObject;
 const PRESETS: Presets = {
-  grpo,
-  dr_grpo: merge(grpo, {
-    preset: "dr_grpo",
-    advantage: { type: "dr_grpo" },
-    loss: { aggregation: { type: "constant", length: null } },
-  }) as JsonObject,
+  grpo: { algorithm: grpo },
+  grpo_2: { algorithm: grpo, rollout: { completions_per_prompt: 2 } },
+  dr_grpo: {
+    algorithm: merge(grpo, {
+      preset: "dr_grpo",
+      advantage: { type: "dr_grpo" },
+      loss: { aggregation: { type: "constant", length: null } },
+    }) as JsonObject,
+  },
 };
 const GIVEN = { model: "m", data: { dataset: "file-1" }, rewards: [{ type: "python", reward: "rew_1" }] };
 const prune = (more: JsonObject) => pruned(root, PRESETS, { ...GIVEN, ...more });
@@ -76,7 +79,7 @@ describe("pruned", () => {
   });
 
   it("measures the slots against the preset that is named", () => {
-    expect(prune({ algorithm: PRESETS.dr_grpo as JsonObject }).algorithm).toEqual({ preset: "dr_grpo" });
+    expect(prune(PRESETS.dr_grpo as JsonObject).algorithm).toEqual({ preset: "dr_grpo" });
     expect(
       prune({ algorithm: { preset: "dr_grpo", advantage: { type: "grpo", eps: 1e-4 } } }).algorithm,
     ).toEqual({
@@ -84,6 +87,12 @@ describe("pruned", () => {
       advantage: { type: "grpo" },
     });
     expect(prune({ algorithm: { preset: "grpo" } })).toEqual(GIVEN);
+  });
+
+  it("measures against what the preset fills outside of its slots", () => {
+    const two = (completions_per_prompt: number) =>
+      prune({ algorithm: { preset: "grpo_2" }, rollout: { completions_per_prompt } }).rollout;
+    expect([two(2), two(8)]).toEqual([undefined, { completions_per_prompt: 8 }]);
   });
 
   it("compares lists whole and rewards field by field", () => {

@@ -90,7 +90,7 @@ export function merge(base: Json | undefined, over: Json | undefined): Json | un
   return out;
 }
 
-/** The `algorithm` part of every preset, by id. */
+/** What each preset stands for, by id: the whole `algorithm`, and other parts of a specification that it fills. */
 export type Presets = Record<string, JsonObject>;
 
 /** Every default of a specification whose algorithm starts from the preset that `spec` names. */
@@ -98,9 +98,14 @@ export function defaults(root: JsonSchema, presets: Presets, spec: JsonObject): 
   const plain = objectDefault(resolve(root, root), root);
   const given = getAt(spec, "algorithm.preset");
   const named = given === undefined ? getAt(plain, "algorithm.preset") : given;
-  const slots = typeof named === "string" ? presets[named] : undefined;
+  const preset = typeof named === "string" ? presets[named] : undefined;
   if (named === null) return merge(plain, { algorithm: { preset: null } }) as JsonObject;
-  return slots ? { ...plain, algorithm: { ...slots, preset: named as string } } : plain;
+  if (!preset) return plain;
+  const { algorithm, ...job } = preset;
+  return {
+    ...(merge(plain, job) as JsonObject),
+    algorithm: { ...(algorithm as JsonObject), preset: named as string },
+  };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Button, SegmentedControl } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import { jobFormQuery } from "@/api/job-form";
+import { jobFormQuery, partsOf } from "@/api/job-form";
 import type { JobDetail } from "@/api/jobs";
 import { ButtonLink } from "@/components/ButtonLink";
 import { CodeBlock } from "@/components/CodeBlock";
@@ -46,7 +46,7 @@ export function Config({ job }: { job: JobDetail }) {
     () =>
       form && {
         schema: form.json_schema as JsonSchema,
-        presets: Object.fromEntries(form.presets.map((one) => [one.id, one.algorithm as JsonObject])),
+        presets: partsOf(form.presets),
       },
     [form],
   );

@@ -6,7 +6,7 @@ import { flat, markedLines } from "./config-lines";
 
 const schema = jobSpec as unknown as JsonSchema;
 const plain = defaultOf(schema, schema) as JsonObject;
-const basis = { schema, presets: { grpo: plain.algorithm as JsonObject } };
+const basis = { schema, presets: { grpo: { algorithm: plain.algorithm as JsonObject } } };
 const given: JsonObject = {
   model: "m",
   data: { dataset: "file-1" },

@@ -22,7 +22,11 @@ import {
 
 const schema = jobSpec as unknown as JsonSchema;
 const plain = defaultOf(schema, schema) as JsonObject;
-const basis: Basis = { schema, presets: [], algorithms: { grpo: plain.algorithm as JsonObject } };
+const basis: Basis = {
+  schema,
+  presets: [],
+  algorithms: { grpo: { algorithm: plain.algorithm as JsonObject } },
+};
 
 const dataset = (more: object) => ({ id: "file-1", rows: 3, columns: [], ...more }) as unknown as Dataset;
 const small = { id: "starter-arith", parameters: 821_248 } as unknown as BaseModel;

@@ -1,5 +1,5 @@
 import type { Dataset } from "@/api/datasets";
-import type { JobForm, JobProblem, Preset } from "@/api/job-form";
+import { type JobForm, type JobProblem, type Preset, partsOf } from "@/api/job-form";
 import type { JobDetail } from "@/api/jobs";
 import type { BaseModel } from "@/api/models";
 import type { RewardSummary } from "@/api/rewards";
@@ -18,7 +18,7 @@ export type Basis = { schema: JsonSchema; presets: readonly Preset[]; algorithms
 export const basisOf = (form: JobForm): Basis => ({
   schema: form.json_schema as JsonSchema,
   presets: form.presets,
-  algorithms: Object.fromEntries(form.presets.map((preset) => [preset.id, preset.algorithm as JsonObject])),
+  algorithms: partsOf(form.presets),
 });
 
 /** A model of a few million parameters needs, and stands, larger steps; its context is short. */
