@@ -1,0 +1,85 @@
+"""`reinforge presets …`"""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from reinforge.cli import output
+from reinforge.cli.output import Json, out
+from reinforge.errors import InvalidInput
+from reinforge.presets import FAMILIES, PRESETS, cards, family_of
+
+app = typer.Typer(
+    help="Algorithm presets: ways to fill the four slots. No server is needed.", no_args_is_help=True
+)
+
+
+@app.command("list")
+def list_presets(json: Json = False) -> None:
+    """All presets, by family."""
+    if json:
+        output.print_json([_card(name) for name in PRESETS])
+        return
+    rows = [
+        [name, preset.title, family, preset.confidence, _single_turn(name)]
+        for family, members in FAMILIES.items()
+        for name, preset in members.items()
+    ]
+    output.print_table(["id", "title", "family", "confidence", "single turn"], rows, empty="")
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="See `reinforge presets list`.")], json: Json = False
+) -> None:
+    """What a preset does, where it comes from, and its slots as they stand in a job file."""
+    if name not in PRESETS:
+        raise InvalidInput(
+            f"There is no preset {name!r}.",
+            code="unknown_preset",
+            param="name",
+            hint="reinforge presets list",
+        )
+    if json:
+        output.print_json(_card(name))
+        return
+    preset = PRESETS[name]
+    refusal = cards.single_turn_refusal(name, preset)
+    _line(f"{preset.title} ({name}, {family_of(name)})\n")
+    _line(f"{preset.summary}\n")
+    _line(f"  {preset.formula}\n")
+    _line(f"source      {preset.source}")
+    _line(f"confidence  {preset.confidence}")
+    for deviation in preset.deviations:
+        _line(f"differs     {deviation}")
+    for need in preset.needs:
+        _line(f"needs       {need}")
+    if refusal:
+        _line(f"refused     {refusal}")
+    _line(f"\n# in a job file; `preset: {name}` alone says the same\n{cards.job_yaml(name, preset)}".rstrip())
+    if preset.recipe:
+        _line(
+            "\n# as published, for full fine-tuning: an adapter takes about ten times the learning rate\n"
+            + cards.as_yaml(preset.recipe).rstrip()
+        )
+
+
+def _card(name: str) -> dict[str, Any]:
+    refusal = cards.single_turn_refusal(name, PRESETS[name])
+    return {
+        "id": name,
+        "family": family_of(name),
+        **asdict(PRESETS[name]),
+        "single_turn": refusal is None,
+        "reason": refusal,
+    }
+
+
+def _single_turn(name: str) -> str:
+    return "no" if cards.single_turn_refusal(name, PRESETS[name]) else "yes"
+
+
+def _line(text: str) -> None:
+    """Text as it stands, so that what is copied is what is meant."""
+    out.print(text, markup=False, soft_wrap=True)
