@@ -135,7 +135,7 @@ def test_what_workers_find_is_listed_beside_each_other(backend: Backend) -> None
 def test_a_quick_check_asks_nobody(backend: Backend) -> None:
     with backend.lane() as lane:
         found = checked(backend, backend.spec(), quick=True)
-        assert lane.asked == []
+        assert {kind for kind, _ in lane.asked} <= {"inspect_model"}
     assert (found["ok"], found["facts"]["jail"]) == (True, None)
 
 

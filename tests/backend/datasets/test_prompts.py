@@ -96,7 +96,7 @@ def test_a_row_that_cannot_be_rendered_says_why_and_the_others_go_on(backend: Ba
     body = {"model": backend.add_model(), "columns": {"prompt": "q"}}
     with backend.lane(render=only_short) as lane:
         page = backend.api.post(f"/datasets/{id}/render", json=body).json()
-        assert [len(payload["rows"]) for _, payload in lane.asked] == [3]
+        assert [len(payload["rows"]) for kind, payload in lane.asked if kind == "render"] == [3]
     assert [row["text"] for row in page["data"]] == ["fine", None, None, "fine, too"]
     assert page["data"][1]["error"] == "The template refuses it."
     assert "empty" in page["data"][2]["error"]
@@ -139,7 +139,7 @@ def test_lengths_are_counted_in_the_models_tokens(backend: Backend) -> None:
     id = backend.add_dataset([*rows, {"prompt": "bad"}])
     with backend.lane(render=only_short) as lane:
         found = backend.api.post(f"/datasets/{id}/lengths", json={"model": backend.add_model()}).json()
-        assert all(payload["texts"] is False for _, payload in lane.asked)
+        assert all(payload["texts"] is False for kind, payload in lane.asked if kind == "render")
     assert (found["counted"], found["total"], found["failed"]) == (10, 11, 1)
     assert (found["min"], found["median"], found["p90"], found["max"]) == (3, 9, 50, 100)
     assert (found["longest_row"], found["context_length"]) == (1, 128)
@@ -160,7 +160,7 @@ def test_many_rows_are_asked_for_in_several_calls(backend: Backend, monkeypatch:
     id = backend.add_dataset([{"prompt": "x" * n} for n in (1, 2, 3, 4, 5, 28, 3, 2)])
     with backend.lane(render=only_short) as lane:
         found = backend.api.post(f"/datasets/{id}/lengths", json={"model": backend.add_model()}).json()
-        assert [len(payload["rows"]) for _, payload in lane.asked] == [4, 1, 1, 2]
+        assert [len(payload["rows"]) for kind, payload in lane.asked if kind == "render"] == [4, 1, 1, 2]
     assert (found["counted"], found["max"], found["longest_row"]) == (8, 28, 5)
 
 

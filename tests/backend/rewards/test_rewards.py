@@ -45,18 +45,6 @@ def test_every_edit_is_a_revision_and_none_is_changed(lane: Backend) -> None:
     assert back["revision"] == 3
 
 
-def test_a_reward_counts_its_jobs_once_each_over_all_revisions(open_lane: Backend) -> None:
-    made = create(open_lane)
-    assert made["jobs"] == 0
-    twice = [{"reward": made["id"], "name": "one"}, {"reward": made["id"], "name": "two", "weight": 0.5}]
-    open_lane.create_job(rewards=twice)
-    open_lane.api.post(f"/rewards/{made['id']}/revisions", json={"source": GRADE + "\n"})
-    open_lane.create_job(rewards=twice[:1])
-    assert open_lane.api.get(f"/rewards/{made['id']}").json()["jobs"] == 2
-    listed = open_lane.api.get("/rewards").json()["data"]
-    assert [each["jobs"] for each in listed if each["id"] == made["id"]] == [2]
-
-
 @pytest.mark.parametrize(
     ("source", "line", "in_message"),
     [

@@ -1,0 +1,17 @@
+"""Which jobs use a reward. Apart from the other tests of rewards: here a worker agrees to everything."""
+
+from tests.backend.server import Backend
+
+GRADE = "def grade(sample, item):\n    return 1.0\n"
+
+
+def test_a_reward_counts_its_jobs_once_each_over_all_revisions(open_lane: Backend) -> None:
+    made = open_lane.api.post("/rewards", json={"name": "accuracy", "source": GRADE}).json()
+    assert made["jobs"] == 0
+    twice = [{"reward": made["id"], "name": "one"}, {"reward": made["id"], "name": "two", "weight": 0.5}]
+    open_lane.create_job(rewards=twice)
+    open_lane.api.post(f"/rewards/{made['id']}/revisions", json={"source": GRADE + "\n"})
+    open_lane.create_job(rewards=twice[:1])
+    assert open_lane.api.get(f"/rewards/{made['id']}").json()["jobs"] == 2
+    listed = open_lane.api.get("/rewards").json()["data"]
+    assert [each["jobs"] for each in listed if each["id"] == made["id"]] == [2]
