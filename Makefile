@@ -68,7 +68,7 @@ test: setup frontend/dist/index.html ## all tests: units, rooms, attacks on the 
 	@$(MAKE) --no-print-directory e2e
 
 e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
-	@$(VENV) -m pytest -m e2e
+	@$(VENV) -m pytest -n 2 --dist loadgroup -m e2e
 
 build: setup frontend/dist/index.html ## wheel with the built page
 	@$(VENV) -m pip wheel --quiet --no-deps --wheel-dir dist .
