@@ -287,10 +287,31 @@ _ALL = [
 METRICS: dict[str, Metric] = {metric.key: metric for metric in _ALL}
 
 
+_AT_K = {
+    "pass": ("share", "Probability that at least one of {k} completions of a held-out row passes."),
+    "best": ("reward", "Expected best reward of {k} completions of a held-out row."),
+    "maj": (
+        "share",
+        "Probability that the most frequent answer of {k} completions of a held-out row passes.",
+    ),
+}
+_OF_SLICES = {
+    "reward_mean": ("reward", "Mean combined reward"),
+    "pass_share": ("share", "Completions that pass"),
+    "length_mean": ("tokens", "Mean tokens per completion"),
+    "kl_mean": ("nat", "Mean over completions of the k3 estimate per token between policy and reference"),
+}
+
+
 def describe(key: str) -> Metric:
-    """The metric behind a key; `reward/<name>/mean` and `…/part/<part>` are made per reward."""
+    """The metric behind a key. Made as they come: `reward/<name>/mean` and `…/part/<part>` per reward,
+    `held_out/pass@<k>` with `…/low` and `…/high`, `slice/<value>/…` per value of `data.columns.slice`."""
     if key in METRICS:
         return METRICS[key]
+    if key.startswith("held_out/") and "@" in key:
+        return _at_k(key)
+    if key.startswith(("slice/", "held_out/slice/")):
+        return _of_slice(key)
     if key.startswith("reward/") and key.count("/") >= 2:
         name = key.split("/", 1)[1]
         return Metric(
@@ -302,3 +323,21 @@ def describe(key: str) -> Metric:
             "higher",
         )
     return Metric(key, "", key, "")
+
+
+def _at_k(key: str) -> Metric:
+    name, _, end = key.removeprefix("held_out/").partition("/")
+    kind, _, k = name.partition("@")
+    unit, meaning = _AT_K[kind]
+    edge = {"low": ", lower end", "high": ", upper end"}.get(end, "")
+    reading = (
+        "End of the 95 % bootstrap interval over rows." if end else "Estimated from all samples of a row."
+    )
+    return Metric(key, unit, f"{name}{edge}", meaning.format(k=k), reading, "higher")
+
+
+def _of_slice(key: str) -> Metric:
+    *_, value, name = key.split("/")
+    unit, meaning = _OF_SLICES[name]
+    rows = "held-out rows" if key.startswith("held_out/") else "the step's rows"
+    return Metric(key, unit, f"{meaning}, {value}", f"{meaning} on {rows} of slice {value}.")

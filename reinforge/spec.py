@@ -30,7 +30,7 @@ class ColumnRoles(SpecModel):
     answer: str | None = None
     """Column with the reference answer, shown beside completions."""
     slice: str | None = None
-    """Column whose values split metrics, for example `domain`."""
+    """Column whose values split metrics, for example `domain`; the 20 most frequent ones."""
 
 
 class DataSpec(SpecModel):
@@ -46,8 +46,9 @@ class DataSpec(SpecModel):
     """Text with `{column}` placeholders that becomes the user message, for datasets without a prompt column."""
     system_prompt: str | None = Field(default=None, max_length=65_536)
     """System message put before every prompt that does not start with one."""
-    sampling: Literal["shuffle", "in_order"] = "shuffle"
-    """Order of rows: a new seeded shuffle per epoch, or as they stand."""
+    sampling: Literal["shuffle", "in_order", "frontier"] = "shuffle"
+    """Order of rows: a new seeded shuffle per epoch; as they stand; or drawn anew for each step, rows that pass about
+    half of the time most often (`frontier`)."""
 
 
 # ── Environment and rewards ─────────────────────────────────────────────────────────────────────────────────
@@ -167,6 +168,11 @@ class Evaluation(SpecModel):
     """Completions of each held-out row; more make the held-out reward less noisy."""
     temperature: float = Field(default=1.0, ge=0, le=10)
     """Evaluation samples like training; 0 is greedy."""
+    pass_above: float = Field(default=0.5, ge=-1e6, le=1e6)
+    """A completion passes when its reward is larger than this: for pass@k, pass rates and frontier sampling."""
+    answer: Literal["boxed", "tagged", "last_number", "last_line"] | None = None
+    """What in a completion is its answer, for maj@k: the last \\boxed{…}, the last <answer>…</answer>, the last number
+    or the last line; by default maj@k is not measured."""
 
 
 class Limits(SpecModel):

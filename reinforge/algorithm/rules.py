@@ -85,6 +85,16 @@ def one_kl(algorithm: Algorithm, job: Job) -> None:
         )
 
 
+def reference_is_read(algorithm: Algorithm, job: Job) -> None:
+    shaping, loss = algorithm.shaping, algorithm.loss
+    in_reward = isinstance(shaping, OutcomeShaping) and shaping.kl.beta > 0
+    if algorithm.reference.refresh_every and not (in_reward or loss.kl.acts or loss.aux.type == "dpo_pair"):
+        raise fault_at(
+            "algorithm.reference.refresh_every",
+            "nothing reads the reference, so that refreshing it would do nothing: set `loss.kl.beta`, or leave it at 0",
+        )
+
+
 def kl_values_are_used(algorithm: Algorithm, job: Job) -> None:
     kl = algorithm.loss.kl
     for name, default in (("estimator", "k3"), ("level", "token")):
@@ -221,6 +231,7 @@ RULES: tuple[Callable[[Algorithm, Job], None], ...] = (
     comparison_sees_all,
     one_value_per_completion,
     one_kl,
+    reference_is_read,
     kl_values_are_used,
     kl_on_tokens_is_read,
     outcome_is_read,

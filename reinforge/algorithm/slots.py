@@ -1,15 +1,34 @@
 """`Algorithm`: the four slots together. A variant is a way to fill them; rules between them are in `rules`."""
 
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from reinforge.algorithm.advantage import Advantage, GrpoAdvantage
-from reinforge.algorithm.base import SpecModel
+from reinforge.algorithm.base import SpecModel, fault_at
 from reinforge.algorithm.loss import Loss
 from reinforge.algorithm.selection import KeepAll, Selection
 from reinforge.algorithm.shaping import Shaping, WeightedSum, default_cache
 from reinforge.presets import PRESETS
+
+
+class Reference(SpecModel):
+    """What a KL penalty measures the distance from: the base model, or the policy of an earlier step."""
+
+    refresh_every: int = Field(default=0, ge=0, le=1_000_000)
+    """Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO: each iteration)."""
+    mixup: float = Field(default=1.0, gt=0, le=1)
+    """Share of the policy in the new reference, the rest is the old one, each adapter matrix by itself; 1 for a copy,
+    at which the KL falls to 0. TRL: 0.6."""
+
+    @model_validator(mode="after")
+    def mixup_is_used(self) -> Self:
+        if self.refresh_every == 0 and self.mixup != 1:
+            raise fault_at(
+                "algorithm.reference.mixup",
+                "`mixup` is not used while `refresh_every` is 0: set `refresh_every`, or leave it out",
+            )
+        return self
 
 
 class Algorithm(SpecModel):
@@ -25,6 +44,8 @@ class Algorithm(SpecModel):
     """Slot 4: what is minimised."""
     updates_per_step: int = Field(default=1, ge=1, le=64)
     """Optimizer updates per step: the groups are split into this many mini-batches."""
+    reference: Reference = Reference()
+    """The policy that a KL penalty holds on to."""
 
     @field_validator("preset")
     @classmethod

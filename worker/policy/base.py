@@ -87,6 +87,8 @@ class PolicyState:
     adapter: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     facts: dict[str, Any] = field(default_factory=dict)
+    reference: dict[str, Tensor] = field(default_factory=dict)
+    """The adapter's weights as the reference has them; empty where the reference is the base."""
 
 
 class Policy(Protocol):
@@ -97,7 +99,10 @@ class Policy(Protocol):
         """Under the current weights, without gradient."""
 
     def reference_log_probs(self, sequences: Sequences) -> Tensor:
-        """(N, T) under the base model (the adapter off), without gradient."""
+        """(N, T) under the base model (the adapter off) or what `refresh_reference` kept, without gradient."""
+
+    def refresh_reference(self, mixup: float) -> None:
+        """The reference becomes `mixup` of the adapter as it is now and the rest of what it was."""
 
     def forward_backward(self, batch: Batch, loss: LossFunction) -> ForwardBackward:
         """Add the gradient of Σ total / denominator to the adapter's gradients."""

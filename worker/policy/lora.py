@@ -1,8 +1,8 @@
 """A LoRA adapter with its optimizer: the `Policy` of this process."""
 
 import json
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import torch
@@ -52,14 +52,42 @@ class LoraPolicy:
             if f".{name}." in key and "lora_" in key
         }
         self._optimizer = torch.optim.AdamW(self._parameters.values())
+        self._reference: dict[str, Tensor] = {}
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
         with self._activate(self.name), torch.no_grad():
             return self._score_all(sequences, range(len(sequences)))
 
     def reference_log_probs(self, sequences: Sequences) -> Tensor:
-        with self._activate(None), torch.no_grad():
+        with self._as_reference(), torch.no_grad():
             return self._score_all(sequences, range(len(sequences))).logprobs
+
+    def refresh_reference(self, mixup: float) -> None:
+        """Each matrix is mixed by itself. From the base, whose adapter is any A with B = 0, the mixture is exactly
+        that of the weights; from then on it is exact at `mixup` 1 and close while the adapters are."""
+        now = {key: parameter.detach().clone() for key, parameter in self._parameters.items()}
+        if not self._reference:
+            mixed = {key: tensor * (mixup if "lora_B" in key else 1.0) for key, tensor in now.items()}
+        else:
+            mixed = {key: torch.lerp(self._reference[key], tensor, mixup) for key, tensor in now.items()}
+        self._reference = mixed
+
+    @contextmanager
+    def _as_reference(self) -> Iterator[None]:
+        """Inside the context the model computes as the reference."""
+        if not self._reference:
+            with self._activate(None):
+                yield
+            return
+        kept = {key: parameter.data for key, parameter in self._parameters.items()}
+        try:
+            for key, parameter in self._parameters.items():
+                parameter.data = self._reference[key]
+            with self._activate(self.name):
+                yield
+        finally:
+            for key, parameter in self._parameters.items():
+                parameter.data = kept[key]
 
     def forward_backward(self, batch: Batch, loss: LossFunction) -> ForwardBackward:
         scores = empty_scores(len(batch.sequences), batch.sequences.longest)
@@ -105,13 +133,17 @@ class LoraPolicy:
         for key, parameter in self._parameters.items():
             for part, value in self._optimizer.state.get(parameter, {}).items():
                 optimizer[f"{key}|{part}"] = value.detach().cpu().clone()
-        return PolicyState(adapter, optimizer)
+        reference = {key: tensor.cpu().clone() for key, tensor in self._reference.items()}
+        return PolicyState(adapter, optimizer, reference=reference)
 
     def load_state(self, state: PolicyState) -> None:
         """Raises KeyError or RuntimeError where the state is of another adapter."""
         with torch.no_grad():
             for key, parameter in self._parameters.items():
                 parameter.copy_(state.adapter[key])
+        self._reference = {
+            key: tensor.to(self._parameters[key].device).clone() for key, tensor in state.reference.items()
+        }
         self._optimizer.state.clear()
         for name, value in state.optimizer.items():
             key, part = name.rsplit("|", 1)

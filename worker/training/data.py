@@ -1,19 +1,22 @@
 """Prompts of a job: rows rendered by the model's chat template, split, and dealt out by step.
 
-Which prompts a step gets is a function of the seed and the step alone, so there is no position to save.
+Which prompts a step gets is a function of the seed and the step alone, so there is no position to save; with frontier
+sampling, of the rows' pass rates as well.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from reinforge.dataset import DatasetError, PromptRow, iter_prompts, row_hash, split
 from reinforge.errors import JobFailure
 from reinforge.spec import DataSpec
 from worker.environment.base import Prompt
 from worker.rollout.noise import Stream, permutation
+from worker.training import frontier
+from worker.training.slices import Slices
 
 
 class Renderer(Protocol):
@@ -60,13 +63,18 @@ class Prompts:
     held_out: Sequence[PromptRow]
     renderer: Renderer
     seed: int
-    shuffle: bool
+    sampling: Literal["shuffle", "in_order", "frontier"]
     max_tokens: int
     notes: list[str] = field(default_factory=list)
     """What a person should know about the split."""
 
-    def for_step(self, step: int, count: int) -> list[Prompt]:
-        """The `count` prompts of a 1-based step; a new order every epoch when `shuffle`."""
+    def for_step(self, step: int, count: int, rates: frontier.Rates | None = None) -> list[Prompt]:
+        """The `count` prompts of a 1-based step: a new order every epoch for `shuffle`, drawn by `rates` (pass rates
+        by row index) for `frontier`."""
+        if self.sampling == "frontier":
+            indices = [row.index for row in self.train]
+            places = frontier.draw(self.seed, step, indices, rates or {}, count)
+            return [self.prompt(self.train[place]) for place in places]
         rows = len(self.train)
         first = (step - 1) * count
         orders: dict[int, Sequence[int]] = {}
@@ -75,7 +83,9 @@ class Prompts:
             epoch, place = divmod(position, rows)
             if epoch not in orders:
                 orders[epoch] = (
-                    permutation(self.seed, Stream.SHUFFLE, epoch, rows) if self.shuffle else range(rows)
+                    permutation(self.seed, Stream.SHUFFLE, epoch, rows)
+                    if self.sampling == "shuffle"
+                    else range(rows)
                 )
             picked.append(self.prompt(self.train[orders[epoch][place]]))
         return picked
@@ -111,6 +121,10 @@ class Prompts:
             raise _too_long(row.index, len(token_ids), self.max_tokens)
         return Prompt(row.index, row.row, row.messages, text, token_ids, row_hash(row.messages))
 
+    def slices(self, column: str | None) -> Slices:
+        """The values of a column, over all rows, that metrics tell apart."""
+        return Slices.of(column, [row.row for row in (*self.train, *self.held_out)])
+
     def check(self) -> None:
         """Render every row once, so that a bad one ends the job before it trains. Raises JobFailure `data_error`."""
         for row in (*self.train, *self.held_out):
@@ -137,7 +151,7 @@ def load_prompts(
     notes = [f"{len(train)} rows to train on, {len(kept)} held out"]
     if not kept:
         notes.append("No rows are held out, so there is no held-out evaluation.")
-    return Prompts(train, kept, renderer, seed, data.sampling == "shuffle", max_tokens, notes)
+    return Prompts(train, kept, renderer, seed, data.sampling, max_tokens, notes)
 
 
 def _rows(path: Path, data: DataSpec) -> Iterator[PromptRow]:

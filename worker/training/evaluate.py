@@ -9,15 +9,19 @@ from dataclasses import dataclass
 import torch
 
 from reinforge.records import RowStatus
+from reinforge.spec import Evaluation as EvaluationSpec
 from reinforge.spec import JobSpec
 from worker.environment.base import Prompt
 from worker.rewards.base import Score, Scorer
-from worker.rollout.collect import Collected, Collector, Decode, Round, Tell
+from worker.rollout.collect import Collected, Collector, Decode, Rollout, Round, Tell
 from worker.rollout.engine import Sampling
 from worker.rollout.noise import Stream
+from worker.training.at_k import ANSWERS, best_at_k, interval, maj_at_k, pass_at_k, sizes
 from worker.training.batch import assemble
 from worker.training.credit import held_out_rewards
+from worker.training.frontier import passed
 from worker.training.rollout_table import row_statuses
+from worker.training.slices import Slices
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ async def evaluate(
     version: int,
     sampling: Sampling,
     decode: Decode,
+    slices: Slices,
     tell: Tell,
 ) -> Evaluation:
     """Score `spec.evaluation.samples_per_row` completions of each prompt; `policy` None is the base model."""
@@ -64,7 +69,13 @@ async def evaluate(
     listed = [None if value != value else value for value in rewards.tolist()]
     return Evaluation(
         collected,
-        _values(listed, spec.evaluation.samples_per_row, batch.rows.lengths),
+        _values(listed, spec.evaluation.samples_per_row, batch.rows.lengths)
+        | _at_k(spec.evaluation, batch.rollouts, listed)
+        | slices.means(
+            batch.rollouts,
+            {"reward_mean": rewards, "pass_share": passed(rewards, spec.evaluation.pass_above)},
+            prefix="held_out/",
+        ),
         row_statuses(batch.rollouts, listed, [None] * len(listed)),
         len(prompts),
     )
@@ -80,3 +91,32 @@ def _values(rewards: list[float | None], samples: int, lengths: torch.Tensor) ->
         "held_out/length_mean": float(lengths.double().mean()),
         "held_out/error_share": 1 - sum(map(len, scored)) / max(1, len(rewards)),
     }
+
+
+def _at_k(
+    settings: EvaluationSpec, rollouts: Sequence[Rollout], rewards: Sequence[float | None]
+) -> dict[str, float | None]:
+    """pass@k, best@k and, where answers can be told, maj@k: means over rows with their intervals.
+
+    A row of which fewer than k completions have a reward is left out.
+    """
+    samples, find = settings.samples_per_row, ANSWERS[settings.answer] if settings.answer else None
+    values: dict[str, float | None] = {}
+    for k in sizes(samples):
+        found: dict[str, list[float]] = {name: [] for name in ("pass", "best", *(["maj"] if find else []))}
+        for start in range(0, len(rollouts), samples):
+            rows = range(start, min(start + samples, len(rollouts)))
+            scored = [(rollouts[row].text, value) for row in rows if (value := rewards[row]) is not None]
+            if len(scored) < k:
+                continue
+            right = [value > settings.pass_above for _, value in scored]
+            found["pass"].append(pass_at_k(len(scored), sum(right), k))
+            found["best"].append(best_at_k([value for _, value in scored], k))
+            if find:
+                found["maj"].append(maj_at_k([find(text) for text, _ in scored], right, k))
+        for name, per_row in found.items():
+            key = f"held_out/{name}@{k}"
+            low, high = interval(per_row) if per_row else (None, None)
+            mean = sum(per_row) / len(per_row) if per_row else None
+            values |= {key: mean, f"{key}/low": low, f"{key}/high": high}
+    return values

@@ -20,10 +20,11 @@ from worker.rollout.noise import Stream
 from worker.training.credit import assign_credit
 from worker.training.data import Prompts
 from worker.training.evaluate import evaluate
+from worker.training.frontier import learned
 from worker.training.journal import Journal
 from worker.training.metrics import StepClock, running_values, step_values
 from worker.training.passes import update_passes
-from worker.training.position import Position, checkpoint_due, evaluation_due
+from worker.training.position import Position, checkpoint_due, evaluation_due, refresh_due
 from worker.training.rounds import StepSampler
 from worker.training.schedule import learning_rate
 from worker.training.update import update
@@ -62,6 +63,7 @@ async def train(
     breaker = Breaker(limits.error_share, list(position.reward_errors))
     sampler = StepSampler(spec, policy, collector, scorer, prompts, journal, breaker, decode)
     held_out = prompts.for_evaluation(spec.evaluation.rows)
+    slices = prompts.slices(spec.data.columns.slice)
     deadline = time.monotonic() + (limits.max_seconds or float("inf"))
     reporter.on_cancel(engine.cancel)
     await engine.publish(policy.name, position.step)
@@ -79,6 +81,7 @@ async def train(
                     scorer,
                     held_out,
                     decode=decode,
+                    slices=slices,
                     policy=policy.name,
                     version=position.step,
                     sampling=replace(sampling, temperature=spec.evaluation.temperature),
@@ -101,7 +104,8 @@ async def train(
             step, started = position.step + 1, time.monotonic()
             group_size = rollout.completions_per_prompt
             round = Round(policy.name, position.step, spec.seed, Stream.TRAIN, step, group_size, sampling)
-            chosen = prompts.for_step(step, rollout.prompts_per_step)
+            rates = position.algorithm.get("frontier", {})
+            chosen = prompts.for_step(step, rollout.prompts_per_step, rates)
             sampled = await sampler.sample(chosen, round, position.algorithm)
             batch = sampled.batch
 
@@ -112,13 +116,19 @@ async def train(
             credit = assign_credit(spec, sampled.choice, passes, metrics=sampled.metrics)
             rate = learning_rate(spec.optimizer, step, limits.steps)
             done = update(spec, policy, batch, credit, passes, position.algorithm.get("loss", {}), rate)
+            if refresh_due(spec, step):
+                policy.refresh_reference(spec.algorithm.reference.mixup)
             await engine.publish(policy.name, step)
             algorithm = credit.state | {"loss": done.state}
+            if prompts.sampling == "frontier":
+                algorithm["frontier"] = learned(
+                    rates, batch.rollouts, credit.rewards, spec.evaluation.pass_above
+                )
             position.advance(step, done, algorithm=algorithm, reward_errors=breaker.window)
 
             # ── Tell ──
             clock = StepClock(started, update_started, time.monotonic())
-            values = step_values(spec, batch, credit, done, passes)
+            values = step_values(spec, batch, credit, done, passes, slices)
             values |= running_values(position, sampled.collected, clock, rate)
             journal.step(step, values, batch, credit, done)
     except Interrupted:

@@ -19,14 +19,18 @@ from worker.rewards.base import RewardResult
 from worker.rollout.collect import Collected, Rollout
 from worker.training.batch import StepBatch
 from worker.training.credit import Credit
+from worker.training.frontier import passed
 from worker.training.passes import Passes
 from worker.training.position import Position
+from worker.training.slices import Slices
 from worker.training.update import Update
 
 Values = dict[str, float | None]
 
 
-def step_values(spec: JobSpec, batch: StepBatch, credit: Credit, update: Update, passes: Passes) -> Values:
+def step_values(
+    spec: JobSpec, batch: StepBatch, credit: Credit, update: Update, passes: Passes, slices: Slices
+) -> Values:
     """Everything about a step's completions and update; times and totals are the loop's."""
     values: Values = {}
     values |= _rewards(credit.rewards)
@@ -38,9 +42,17 @@ def step_values(spec: JobSpec, batch: StepBatch, credit: Credit, update: Update,
     gap = (update.scores.logprobs - batch.sampler_logprobs).abs()[mask]
     values["sampler/gap_mean"] = _mean(gap)
     values["sampler/gap_max"] = _finite(gap.max()) if len(gap) else None
+    per_row = {
+        "reward_mean": credit.rewards,
+        "pass_share": passed(credit.rewards, spec.evaluation.pass_above),
+        "length_mean": batch.rows.lengths.double(),
+    }
     if passes.reference is not None:
         distance = update.scores.logprobs - passes.reference
-        values["kl/mean"] = _mean(k3(distance, torch.ones_like(distance))[mask])
+        estimate = k3(distance, torch.ones_like(distance))
+        values["kl/mean"] = _mean(estimate[mask])
+        per_row["kl_mean"] = batch.rows.row_mean(estimate)
+    values |= slices.means(batch.rollouts, per_row)
     travelled = update.metrics | credit.metrics
     values |= {key: (total / count if count else None) for key, (total, count) in travelled.items()}
     values |= _coefficients(spec.algorithm.loss.model_dump(), update.state)

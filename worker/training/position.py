@@ -1,6 +1,7 @@
 """Where a job stands after a whole step, and the resume state that holds it.
 
-The state is one tar of `position.json` and two safetensors files: loading it runs no code. Sampling noise and the
+The state is one tar of `position.json` and two safetensors files, a third where the reference is no longer the base
+model: loading it runs no code. Sampling noise and the
 order of prompts are functions of seed and step, so neither has a state.
 """
 
@@ -65,15 +66,22 @@ def checkpoint_due(spec: JobSpec, position: Position, *, last: bool, asked: bool
     return (regular or asked) and position.checkpoint_step != step
 
 
+def refresh_due(spec: JobSpec, step: int) -> bool:
+    """The reference is to become the policy after this step."""
+    every = spec.algorithm.reference.refresh_every
+    return every > 0 and step % every == 0
+
+
 def pack_resume_state(position: Position, policy: PolicyState) -> bytes:
     body = {"format": FORMAT, "position": dataclasses.asdict(position), "facts": policy.facts}
-    return pack(
-        {
-            "position.json": json.dumps(body, sort_keys=True, indent=1).encode(),
-            "adapter.safetensors": save(policy.adapter),
-            "optimizer.safetensors": save(policy.optimizer),
-        }
-    )
+    files = {
+        "position.json": json.dumps(body, sort_keys=True, indent=1).encode(),
+        "adapter.safetensors": save(policy.adapter),
+        "optimizer.safetensors": save(policy.optimizer),
+    }
+    if policy.reference:
+        files["reference.safetensors"] = save(policy.reference)
+    return pack(files)
 
 
 def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState]:
@@ -85,8 +93,12 @@ def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState]:
             raise ValueError(f"format {body['format']} instead of {FORMAT}")
         fields = body["position"]
         fields["reward_errors"] = [(failed, rows) for failed, rows in fields["reward_errors"]]
+        reference = files.get("reference.safetensors")
         state = PolicyState(
-            load(files["adapter.safetensors"]), load(files["optimizer.safetensors"]), body["facts"]
+            load(files["adapter.safetensors"]),
+            load(files["optimizer.safetensors"]),
+            body["facts"],
+            load(reference) if reference else {},
         )
         return Position(**fields), state
     except (tarfile.TarError, SafetensorError, KeyError, TypeError, ValueError) as error:

@@ -1447,6 +1447,14 @@ export interface components {
              * @default 1
              */
             updates_per_step?: number;
+            /**
+             * @description The policy that a KL penalty holds on to.
+             * @default {
+             *       "refresh_every": 0,
+             *       "mixup": 1
+             *     }
+             */
+            reference?: components["schemas"]["Reference"];
         };
         /**
          * AllTokens
@@ -1844,7 +1852,7 @@ export interface components {
             answer?: string | null;
             /**
              * Slice
-             * @description Column whose values split metrics, for example `domain`.
+             * @description Column whose values split metrics, for example `domain`; the 20 most frequent ones.
              */
             slice?: string | null;
         };
@@ -2174,11 +2182,12 @@ export interface components {
             system_prompt?: string | null;
             /**
              * Sampling
-             * @description Order of rows: a new seeded shuffle per epoch, or as they stand.
+             * @description Order of rows: a new seeded shuffle per epoch; as they stand; or drawn anew for each step, rows that pass about
+             *     half of the time most often (`frontier`).
              * @default shuffle
              * @enum {string}
              */
-            sampling?: "shuffle" | "in_order";
+            sampling?: "shuffle" | "in_order" | "frontier";
         };
         /** Dataset */
         Dataset: {
@@ -2484,6 +2493,18 @@ export interface components {
              * @default 1
              */
             temperature?: number;
+            /**
+             * Pass Above
+             * @description A completion passes when its reward is larger than this: for pass@k, pass rates and frontier sampling.
+             * @default 0.5
+             */
+            pass_above?: number;
+            /**
+             * Answer
+             * @description What in a completion is its answer, for maj@k: the last \boxed{…}, the last <answer>…</answer>, the last number
+             *     or the last line; by default maj@k is not measured.
+             */
+            answer?: ("boxed" | "tagged" | "last_number" | "last_line") | null;
         };
         /**
          * Finding
@@ -3336,7 +3357,11 @@ export interface components {
              *           "type": "ppo_clip"
              *         }
              *       },
-             *       "updates_per_step": 1
+             *       "updates_per_step": 1,
+             *       "reference": {
+             *         "mixup": 1,
+             *         "refresh_every": 0
+             *       }
              *     }
              */
             algorithm?: components["schemas"]["Algorithm"];
@@ -3386,7 +3411,8 @@ export interface components {
              *       "every_steps": 10,
              *       "rows": 64,
              *       "samples_per_row": 4,
-             *       "temperature": 1
+             *       "temperature": 1,
+             *       "pass_above": 0.5
              *     }
              */
             evaluation?: components["schemas"]["Evaluation"];
@@ -4672,6 +4698,25 @@ export interface components {
         RecordReply: {
             /** Acknowledged */
             acknowledged: number;
+        };
+        /**
+         * Reference
+         * @description What a KL penalty measures the distance from: the base model, or the policy of an earlier step.
+         */
+        Reference: {
+            /**
+             * Refresh Every
+             * @description Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO: each iteration).
+             * @default 0
+             */
+            refresh_every?: number;
+            /**
+             * Mixup
+             * @description Share of the policy in the new reference, the rest is the old one, each adapter matrix by itself; 1 for a copy,
+             *     at which the KL falls to 0. TRL: 0.6.
+             * @default 1
+             */
+            mixup?: number;
         };
         /** Register */
         Register: {

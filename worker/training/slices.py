@@ -1,0 +1,62 @@
+"""Metrics per value of a column of the dataset."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from worker.rollout.collect import Rollout
+
+MOST = 20
+"""Values told apart; rows with others count in the whole only."""
+LONGEST = 60
+"""Characters of a value in a metric's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """The values of a column that metrics tell apart."""
+
+    column: str | None
+    names: Mapping[str, str]
+    """Value → how metrics call it."""
+
+    @classmethod
+    def of(cls, column: str | None, items: Sequence[Mapping[str, Any]]) -> "Slices":
+        """The most frequent values of `column` over rows; none without a column."""
+        if column is None:
+            return cls(None, {})
+        counted = Counter(str(item[column]) for item in items if item.get(column) is not None)
+        chosen = sorted(counted, key=lambda value: (-counted[value], value))[:MOST]
+        return cls(column, {value: _called(value) for value in chosen})
+
+    def members(self, rollouts: Sequence[Rollout]) -> dict[str, Tensor]:
+        """Name → (N,) bool, for the values that are there."""
+        if self.column is None:
+            return {}
+        found = [self.names.get(str(rollout.prompt.item.get(self.column))) for rollout in rollouts]
+        return {
+            name: torch.tensor([value == name for value in found])
+            for name in sorted({value for value in found if value is not None})
+        }
+
+    def means(
+        self, rollouts: Sequence[Rollout], columns: Mapping[str, Tensor], prefix: str = ""
+    ) -> dict[str, float | None]:
+        """`slice/<value>/<name>`: the mean over the value's rows of each column (N,); NaN is left out."""
+        values: dict[str, float | None] = {}
+        for slice_name, rows in self.members(rollouts).items():
+            for name, column in columns.items():
+                there = column[rows & ~column.isnan()]
+                key = f"{prefix}slice/{slice_name}/{name}"
+                values[key] = float(there.double().mean()) if len(there) else None
+        return values
+
+
+def _called(value: str) -> str:
+    """Slashes divide a metric's name, and databases refuse some characters."""
+    plain = "".join(letter if letter.isprintable() and letter != "/" else "_" for letter in value)
+    return plain[:LONGEST].strip() or "_"
