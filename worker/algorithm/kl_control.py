@@ -14,6 +14,9 @@ from worker.algorithm.rows import Slot, State
 LARGEST_ERROR = 0.2
 """The relative distance from the target counts up to this, so that one bad step cannot run away with β."""
 
+SMALLEST_FACTOR = 0.1
+"""Of one step, where more rows than the horizon would take β to 0, from where it could not come back."""
+
 
 def current_beta(kl: Slot, state: State) -> float:
     """β of the next step."""
@@ -31,7 +34,7 @@ def advance_kl(kl: Slot, state: State, *, measured: float | None, rows: int) -> 
     if not adaptive or measured is None:
         return state
     error = min(max(measured / adaptive["target"] - 1, -LARGEST_ERROR), LARGEST_ERROR)
-    factor = max(1 + error * rows / adaptive["horizon"], 0.0)
+    factor = max(1 + error * rows / adaptive["horizon"], SMALLEST_FACTOR)
     return {"coefficient": current_beta(kl, state) * factor}
 
 
