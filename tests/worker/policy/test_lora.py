@@ -1,6 +1,7 @@
 """The policy of this process: scores, gradients, updates, state, export."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,43 @@ def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:
     torch.testing.assert_close(parts.scores.logprobs, whole.scores.logprobs)
     for key, gradient in gradients(policy).items():
         torch.testing.assert_close(gradient, expected[key], atol=1e-6, rtol=1e-4)
+
+
+def test_the_losss_own_gradients_are_summed_and_divided_like_its_value(folder: Path) -> None:
+    def loss(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
+        value = weighted_logprob(scores, tensors)
+        return LossValue(value.total, value.metrics, {"exponent": float(tensors["scale"].sum())})
+
+    _, policy = make(folder)
+    policy._micro_batch_tokens = 4
+    assert policy.forward_backward(batch_of(), loss).gradients == {"exponent": pytest.approx(-0.5 / 4)}
+
+
+def test_entropies_carry_gradient_where_a_batch_asks(folder: Path) -> None:
+    def loss(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
+        return LossValue(scores.logprobs.sum() * 0 - scores.entropies.sum(), {})
+
+    _, policy = make(folder)
+    policy.forward_backward(batch_of(), loss)
+    assert all(not gradient.any() for gradient in gradients(policy).values())
+    before = policy.log_probs(SEQUENCES).entropies.sum()
+    policy.forward_backward(replace(batch_of(), entropy_gradient=True), loss)
+    assert policy.optimizer_step(**STEP) > 0
+    assert policy.log_probs(SEQUENCES).entropies.sum() > before
+
+
+def test_the_reference_can_become_the_policy_or_a_mixture(folder: Path) -> None:
+    _, policy = make(folder)
+    base = policy.reference_log_probs(SEQUENCES)
+    policy.forward_backward(batch_of(), weighted_logprob)
+    policy.optimizer_step(**STEP)
+    moved = policy.log_probs(SEQUENCES).logprobs
+    policy.refresh_reference(0.5)
+    half = policy.reference_log_probs(SEQUENCES)
+    assert not torch.equal(half, base) and not torch.equal(half, moved)
+    assert torch.equal(policy.log_probs(SEQUENCES).logprobs, moved)
+    policy.refresh_reference(1.0)
+    assert torch.equal(policy.reference_log_probs(SEQUENCES), moved)
 
 
 def test_rows_without_signal_are_scored_but_give_no_gradient(folder: Path) -> None:

@@ -119,6 +119,23 @@ def test_the_shortest_completions_are_kept(tmp_path: Path, qwen: Path) -> None:
         assert len(kept) == 2 and max(kept) <= min(left)
 
 
+def test_completions_left_out_can_still_count_in_the_average(tmp_path: Path, qwen: Path) -> None:
+    norms, shares = {}, []
+    for denominator in ("kept", "all"):
+        changes: dict[str, Any] = {
+            "algorithm__selection": {"type": "gfpo", "keep": 2},
+            "algorithm__loss": {"aggregation": {"type": "token_mean", "denominator": denominator}},
+            "rollout__stop": list("aeiouy "),
+            "limits__steps": 1,
+        }
+        told, rows = first_step(run(tmp_path / denominator, qwen, share_of_low_letters, **changes))
+        norms[denominator] = told["optimizer/grad_norm"]
+        kept = sum(row["length"] for row in rows if row["advantage"] is not None)
+        shares.append(kept / sum(row["length"] for row in rows))
+    assert shares[0] == shares[1] < 0.5
+    assert norms["all"] / norms["kept"] == pytest.approx(shares[0], rel=1e-3)
+
+
 @pytest.mark.parametrize("train_injected", [False, True])
 def test_wrong_completions_are_repaired_and_scored_again(
     tmp_path: Path, qwen: Path, train_injected: bool
