@@ -21,14 +21,16 @@ def watch_make(interrupted: threading.Event, act: Callable[[], None]) -> None:
     interrupted: set when this process has been told as well, which ends the watch.
     """
     parent = os.getppid()
-    if _name(parent) in ("make", "gmake") and _catches_interrupts(parent):
-        thread = threading.Thread(target=_watch, args=(parent, interrupted, act), name="make", daemon=True)
-        thread.start()
+    if _name(parent) in ("make", "gmake"):
+        # Under nohup and in scripts' background `make` leaves interrupts ignored: that it catches none says nothing.
+        catches = _catches_interrupts(parent)
+        arguments = (parent, catches, interrupted, act)
+        threading.Thread(target=_watch, args=arguments, name="make", daemon=True).start()
 
 
-def _watch(parent: int, interrupted: threading.Event, act: Callable[[], None]) -> None:
+def _watch(parent: int, catches: bool, interrupted: threading.Event, act: Callable[[], None]) -> None:
     while not interrupted.wait(_LOOK_SECONDS):
-        if os.getppid() == parent and _catches_interrupts(parent):
+        if os.getppid() == parent and (not catches or _catches_interrupts(parent)):
             continue
         # A signal for the whole group is on its way to us, too: a second one would end all grace.
         if not interrupted.wait(_LOOK_SECONDS):

@@ -12,7 +12,7 @@ import pytest
 
 from reinforge.demo import SUMMARY_KEYS
 from tests.e2e.conftest import ROOT, Demo, assert_nothing_left, demo_command, processes_of, run_demo
-from tests.support.processes import eventually
+from tests.support.processes import eventually, hear_interrupts
 
 
 def test_the_demo_succeeds_and_says_how(demo: Demo) -> None:
@@ -79,7 +79,14 @@ def test_a_signal_to_make_demo_leaves_nothing_running(
     home = tmp_path / "home"
     log = tmp_path / "log"
     with log.open("w") as out:
-        process = subprocess.Popen(make_demo(home), cwd=ROOT, stdout=out, stderr=out, start_new_session=True)
+        process = subprocess.Popen(
+            make_demo(home),
+            cwd=ROOT,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            preexec_fn=hear_interrupts,
+        )
     try:
         eventually(
             lambda: "step 1/60" in log.read_text() or process.poll() is not None,

@@ -18,6 +18,11 @@ def eventually(condition: Callable[[], object], within: float = 20.0, what: str 
         time.sleep(0.02)
 
 
+def hear_interrupts() -> None:
+    """For `preexec_fn`: tests in a script's background inherit SIGINT ignored, and so would what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def read_pids(folder: Path, names: list[str]) -> list[int]:
     """The numbers that toy processes have written into `folder`, once all of them are there."""
     eventually(lambda: all((folder / name).is_file() and (folder / name).read_text() for name in names))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import eventually
+from tests.support.processes import eventually, hear_interrupts
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
@@ -38,8 +38,10 @@ def made(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     (tmp_path / "recipe.py").write_text(RECIPE)
     (tmp_path / "Makefile").write_text(f"run:\n\t@exec {sys.executable} recipe.py\n")
     root = str(Path(__file__).parents[3])
+    outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")  # of the `make` that runs the tests
+    env = {name: value for name, value in os.environ.items() if name not in outer} | {"PYTHONPATH": root}
     process = subprocess.Popen(
-        ["make", "run"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": root}, start_new_session=True
+        ["make", "run"], cwd=tmp_path, env=env, start_new_session=True, preexec_fn=hear_interrupts
     )
     log = tmp_path / "log"
     eventually(lambda: log.exists() and "started" in log.read_text(), within=30)
