@@ -41,12 +41,13 @@ async function places(context) {
 /** A group with both signs of advantage, at a step where half is right. */
 const MIXED = "tab=completions&step=5";
 
-/** Name, address, and what a person does there before the picture is taken. */
+/** Name, address, what a person does there before the picture is taken, and the height if it is not all of it. */
 function screens({ job, dataset, reward }) {
   return [
     ["start", "/"],
     ["jobs", "/jobs"],
     ["job", `/jobs/${job}`],
+    ["job-first-screen", `/jobs/${job}`, undefined, 1020],
     ["completions", `/jobs/${job}?${MIXED}`, chooseMixed],
     ["tokens", `/jobs/${job}?${MIXED}`, openTokens],
     ["checkpoints", `/jobs/${job}?tab=checkpoints`],
@@ -99,10 +100,10 @@ async function settled(page) {
   );
 }
 
-async function shoot(page, name, width, theme) {
+async function shoot(page, name, width, theme, most = 6000) {
   // Charts are drawn when they come into view: make all of the screen the view.
   const whole = await page.evaluate(() => document.documentElement.scrollHeight);
-  const height = options.height ? Number(options.height) : Math.min(Math.max(whole, 900), 6000);
+  const height = options.height ? Number(options.height) : Math.min(Math.max(whole, 900), most);
   await page.setViewportSize({ width, height });
   await settled(page);
   await page.waitForTimeout(400);
@@ -131,12 +132,12 @@ async function take(browser, width, theme) {
   await page.fill("input", options.key);
   await page.click("button[type=submit]");
   await page.waitForURL(`${base}/`);
-  for (const [name, path, act] of screens(await places(context))) {
+  for (const [name, path, act, most] of screens(await places(context))) {
     await page.setViewportSize(viewport);
     await page.goto(base + path);
     await settled(page);
     await act?.(page);
-    await shoot(page, name, width, theme);
+    await shoot(page, name, width, theme, most);
   }
   await context.close();
 }
