@@ -42,7 +42,11 @@ describe("fieldsOf", () => {
     expect(field("rollout.top_p")).toMatchObject({ kind: "number", fallback: 1, value: undefined });
     expect(range(field("rollout.top_p"))).toBe("above 0, at most 1");
     expect(field("limits.max_seconds")).toMatchObject({ kind: "number", nullable: true, fallback: null });
-    expect(field("data.sampling").options.map((one) => one.value)).toEqual(["shuffle", "in_order", "frontier"]);
+    expect(field("data.sampling").options.map((one) => one.value)).toEqual([
+      "shuffle",
+      "in_order",
+      "frontier",
+    ]);
     expect(field("optimizer.betas")).toMatchObject({ kind: "tuple", fallback: [0.9, 0.999] });
     expect(field("adapter.targets")).toMatchObject({ kind: "word_or_list", fallback: "all-linear" });
     expect(field("adapter.dropout").kind).toBe("fixed");
