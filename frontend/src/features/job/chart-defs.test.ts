@@ -35,6 +35,23 @@ describe("chartGroups", () => {
     expect(new Set(charts.map((def) => def.id)).size).toBe(charts.length);
   });
 
+  it("draws what comes per k or per slice together, without the ends of intervals", () => {
+    const keys = [
+      "held_out/pass@4",
+      "held_out/pass@1",
+      "held_out/pass@4/low",
+      "slice/easy/reward",
+      "slice/hard/reward",
+    ];
+    const charts = chartGroups(keys, []).flatMap((group) => group.charts);
+    const pass = charts.find((def) => def.title === "Pass@k");
+    expect(pass?.lines.map((line) => line.label)).toEqual(["k = 1", "k = 4"]);
+    expect(pass?.unit).toBe("share");
+    const slices = charts.find((def) => def.title === "Slices: reward");
+    expect(slices?.lines.map((line) => line.label)).toEqual(["easy", "hard"]);
+    expect(charts.some((def) => def.title.includes("/"))).toBe(false);
+  });
+
   it("does not repeat the only reward, and compares several in one chart", () => {
     expect(titles(KEYS)).not.toContain("Each reward");
     const groups = chartGroups([...KEYS, "reward/format/mean", "reward/format/part/tags"], []);

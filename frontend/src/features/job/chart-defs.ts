@@ -1,6 +1,7 @@
 import type { Metric } from "@/api/platform";
 import type { ChartColor } from "@/components/chart/model";
 import { number, percent, reward, tick } from "@/lib/format";
+import { familyCharts, isOfFamily } from "./chart-families";
 
 export type LineDef = { key: string; label: string; color: ChartColor; dash?: boolean; sparse?: boolean };
 
@@ -245,7 +246,7 @@ function rewardCharts(keys: readonly string[]): ChartDef[] {
 /** A metric that no chart was made for. */
 function generic(key: string, at: number, catalogue: readonly Metric[]): ChartDef {
   const metric = catalogue.find((entry) => entry.key === key);
-  const base = metric?.unit === "share" ? rare : { ...plain, min: undefined, unit: metric?.unit ?? "" };
+  const base = metric?.unit === "share" ? rare : { ...plain, min: undefined, unit: metric?.unit ?? "value" };
   const sparse = key.startsWith("held_out/");
   const label = sparse ? "held-out" : "per step";
   return {
@@ -276,12 +277,15 @@ export function chartGroups(keys: readonly string[], catalogue: readonly Metric[
   }
   const single = keys.filter((key) => /^reward\/.+\/mean$/.test(key));
   if (single.length === 1) shown.add(single[0] as string);
-  const rest = [...new Set(keys)].filter((key) => !shown.has(key)).sort();
+  const rest = [...new Set(keys)].filter((key) => !shown.has(key) && !isOfFamily(key)).sort();
   const held = rest.filter((key) => key.startsWith("held_out/"));
   const other = rest.filter((key) => !key.startsWith("held_out/"));
   const groups = [
     ...fixed,
-    { title: "Held-out rows", charts: held.map((key, at) => generic(key, at, catalogue)) },
+    {
+      title: "Held-out rows",
+      charts: [...familyCharts(keys), ...held.map((key, at) => generic(key, at, catalogue))],
+    },
     { title: "Other", charts: other.map((key, at) => generic(key, at, catalogue)) },
   ];
   return groups.filter((group) => group.charts.length > 0);
