@@ -47,7 +47,7 @@ class Started(BaseRecord):
     """Last completed step: 0, or where the resume state stood."""
     steps: int
     facts: dict[str, Any] = Field(default_factory=dict)
-    """Parameters, trainable parameters, device, engine, jail, versions."""
+    """Parameters, trainable parameters, device, engine, jail, versions, memory once loaded (GiB)."""
 
 
 class StepMetrics(BaseRecord):

@@ -37,6 +37,7 @@ from worker.training.data import ChatRenderer, Prompts, load_prompts
 from worker.training.ends import End, end_of
 from worker.training.journal import Journal
 from worker.training.loop import Outcome, train
+from worker.training.metrics import peak_memory_gib
 from worker.training.position import Position, unpack_resume_state
 
 POLICY = "policy"
@@ -113,6 +114,7 @@ class Job:
                 reporter, text.pieces, model=spec.model, revisions=lambda: scorer.revisions
             )
             facts = host.facts | {"engine": spec.rollout.engine, "jail": jail, "versions": versions()}
+            facts["memory_gib"] = peak_memory_gib()
             reporter.report(Started, step=self.position.step, steps=spec.limits.steps, facts=facts)
             self._introduce(facts, prompts)
             return asyncio.run(

@@ -7,7 +7,7 @@ import httpx
 import typer
 
 from reinforge import __version__
-from reinforge.cli import chat, data, jobs, presets, rewards, serve
+from reinforge.cli import chat, data, jobs, preflight, presets, rewards, serve
 from reinforge.cli.connection import store
 from reinforge.cli.exits import Exit, exit_code
 from reinforge.cli.output import err, out, print_error
@@ -23,6 +23,7 @@ app.command()(serve.up)
 app.command()(serve.demo)
 app.command()(serve.doctor)
 app.command()(serve.train)
+app.command()(preflight.preflight)
 app.command()(chat.chat)
 app.add_typer(data.datasets, name="dataset")
 app.add_typer(rewards.app, name="reward")

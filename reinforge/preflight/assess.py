@@ -1,0 +1,139 @@
+"""From what a probe observed to a report: shares, costs, reasons and suggestions."""
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+
+from reinforge.errors import InvalidInput
+from reinforge.preflight import costs
+from reinforge.preflight.advice import reasons_for, suggestions_for
+from reinforge.preflight.observed import Observed, Sampled
+from reinforge.preflight.passing import fit_rates, mixed_share, pass_at_k
+from reinforge.preflight.report import Groups, PassRates, PreflightReport, Range
+from reinforge.spec import JobSpec
+
+UNIFORM = 1e-6
+"""Rewards of a group that differ less than this do not differ (`adv_eps`' floor)."""
+MAX_ROUNDS = 10.0
+SENSITIVE = ("qwen2.5", "qwen2-5", "qwen2_5", "qwen-2.5")
+"""Bases whose reasoning improves even under random rewards (Shao et al. 2025, arXiv 2506.10947)."""
+
+
+def assess(spec: JobSpec, observed: Observed, *, held_out_rows: int) -> PreflightReport:
+    """What `spec` would be like. Raises InvalidInput `preflight_empty` when the probe completed no step."""
+    if not observed.groups or not observed.steps:
+        raise InvalidInput(
+            "The pre-flight ended before its first step was complete, so there is nothing to judge.",
+            code="preflight_empty",
+            hint="Its log says why: the steps of the job itself would end the same way.",
+        )
+    completions, groups = observed.completions, _groups(spec, observed.groups)
+    rewards = [each.reward for each in completions if each.reward is not None]
+    errors = Counter(each.error for each in completions if each.error is not None)
+    lengths = sorted(each.tokens for each in completions)
+    rounds = min(MAX_ROUNDS, 1 / max(groups.useful, 0.1)) if _samples_again(spec) else 1.0
+    per_step = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
+    report = PreflightReport(
+        verdict="go",
+        reasons=[],
+        completions=len(completions),
+        reward_mean=statistics.fmean(rewards) if rewards else None,
+        reward_std=statistics.pstdev(rewards) if rewards else None,
+        passes=_passes(spec, observed.groups),
+        groups=groups,
+        useful_batch=groups.useful * per_step if rounds == 1 else float(per_step),
+        error_share=sum(errors.values()) / len(completions),
+        errors=dict(errors.most_common()),
+        reward_ms=_spread(sorted(observed.reward_ms)),
+        tokens=Range(low=_at(lengths, 0.1), expected=statistics.fmean(lengths), high=_at(lengths, 0.95)),
+        truncated_share=sum(each.truncated for each in completions) / len(completions),
+        duplicate_share=_duplicates(observed.groups),
+        seconds_per_step=costs.step_seconds(observed),
+        hours=costs.hours(spec, observed, held_out_rows, rounds),
+        memory_gib=costs.memory(spec, observed),
+        tokens_in_all=costs.tokens_in_all(spec, observed),
+        device=str(observed.facts.get("device", "unknown")),
+        notes=_notes(spec),
+    )
+    report.reasons = reasons_for(spec, report, observed)
+    report.suggestions = suggestions_for(spec, report, observed)
+    severities = {reason.severity for reason in report.reasons}
+    report.verdict = "stop" if "stop" in severities else "caution" if severities else "go"
+    return report
+
+
+def expected_mixed(spec: JobSpec, groups: Sequence[Sequence[Sampled]], size: int) -> float:
+    """Share of mixed groups expected with `size` completions per prompt."""
+    counts = [(len(scored), _right(spec, scored)) for group in groups if (scored := _scored(group))]
+    return mixed_share(*fit_rates(counts), size) if counts else 0.0
+
+
+def _passes(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> PassRates:
+    counts = [(len(scored), _right(spec, scored)) for group in groups if (scored := _scored(group))]
+    size = max((n for n, _ in counts), default=0)
+    histogram = [0] * (size + 1)
+    for _, right in counts:
+        histogram[right] += 1
+    sizes = [k for k in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if k <= size]
+    found = {}
+    for k in sizes:
+        rows = [pass_at_k(n, right, k) for n, right in counts if n >= k]
+        found[k] = statistics.fmean(rows)
+    return PassRates(per_group=size, histogram=histogram, pass_at=found)
+
+
+def _groups(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> Groups:
+    kinds = Counter[str]()
+    useful = 0
+    for group in groups:
+        scored = _scored(group)
+        if not scored:
+            continue
+        right = _right(spec, scored)
+        kinds["right" if right == len(scored) else "wrong" if right == 0 else "mixed"] += 1
+        rewards = [each.reward or 0.0 for each in scored]
+        useful += max(rewards) - min(rewards) > UNIFORM
+    total = max(1, kinds.total())
+    return Groups(
+        all_right=kinds["right"] / total,
+        all_wrong=kinds["wrong"] / total,
+        mixed=kinds["mixed"] / total,
+        useful=useful / total,
+    )
+
+
+def _scored(group: Sequence[Sampled]) -> list[Sampled]:
+    return [each for each in group if each.reward is not None]
+
+
+def _right(spec: JobSpec, scored: Sequence[Sampled]) -> int:
+    return sum((each.reward or 0.0) > spec.evaluation.pass_above for each in scored)
+
+
+def _duplicates(groups: Sequence[Sequence[Sampled]]) -> float:
+    """Texts are compared by their first 2,000 characters."""
+    total = sum(len(group) for group in groups)
+    return sum(len(group) - len({each.text for each in group}) for group in groups) / max(1, total)
+
+
+def _samples_again(spec: JobSpec) -> bool:
+    return spec.algorithm.selection.type == "dynamic_sampling"
+
+
+def _notes(spec: JobSpec) -> list[str]:
+    if not any(name in spec.model.lower() for name in SENSITIVE):
+        return []
+    return [
+        f"{spec.model} is of a family that improves on mathematics even when rewards are random. Run a control with "
+        "a reward that returns a random 0 or 1 before you credit your reward with the gain (arXiv 2506.10947)."
+    ]
+
+
+def _spread(ordered: list[float]) -> Range | None:
+    if not ordered:
+        return None
+    return Range(low=statistics.median(ordered), expected=statistics.fmean(ordered), high=_at(ordered, 0.95))
+
+
+def _at(ordered: Sequence[float], share: float) -> float:
+    return float(ordered[min(len(ordered) - 1, int(share * len(ordered)))])

@@ -1,0 +1,100 @@
+"""`reinforge preflight` without a server: a trainer process runs the probe in a folder that is deleted afterwards."""
+
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from reinforge.dataset import iter_rows, split
+from reinforge.errors import JobFailure
+from reinforge.offline import last_record, prepare, sandbox
+from reinforge.preflight.assess import assess
+from reinforge.preflight.observed import observe
+from reinforge.preflight.probe import probe
+from reinforge.preflight.report import PreflightReport
+from reinforge.records import RECORD, Record, Rollouts
+from reinforge.spec import JobSpec
+
+
+def preflight(spec: JobSpec) -> PreflightReport:
+    """Run the probe of `spec` here and judge it.
+
+    Raises JobFailure with the trainer's own words where the probe fails, InvalidInput and Unavailable as
+    `reinforge train` does.
+    """
+    with tempfile.TemporaryDirectory(prefix="rf-preflight-") as folder:
+        out, socket_path = Path(folder) / "run", Path(folder) / "s.sock"
+        prepare(probe(spec), out, socket_path)
+        with sandbox(socket_path, out):
+            launched = time.time()
+            subprocess.run(
+                [sys.executable, "-m", "worker.main", "--run", str(out), "--offline"],
+                stdin=subprocess.DEVNULL,
+                check=False,
+            )
+        records = read_records(out / "records.jsonl")
+        _refuse_failed(out)
+        found = observe(records, launched=launched)
+        found.reward_ms = _reward_ms(out, records)
+        return assess(spec, found, held_out_rows=held_out_rows(spec))
+
+
+def read_records(path: Path) -> list[Record]:
+    """Whole lines of a records file; none where there is no file."""
+    if not path.exists():
+        return []
+    return [RECORD.validate_json(line) for line in path.read_bytes().splitlines() if line.endswith(b"}")]
+
+
+def held_out_rows(spec: JobSpec) -> int:
+    """Rows that the job's evaluations can draw from."""
+    if spec.data.held_out is not None:
+        return sum(1 for _ in iter_rows(Path(spec.data.held_out)))
+    rows = sum(1 for _ in iter_rows(Path(spec.data.dataset)))
+    return len(split(rows, spec.data.held_out_rows, spec.seed)[1])
+
+
+def _refuse_failed(out: Path) -> None:
+    """A probe paused by its reward errors is judged all the same: they are the finding."""
+    ended = last_record(out / "records.jsonl") or {}
+    if ended.get("kind") != "ended":
+        raise JobFailure(
+            "The trainer stopped with no word; see its output above.", code="trainer_crashed", retryable=True
+        )
+    outcome, reason = ended.get("outcome"), ended.get("reason")
+    if outcome == "succeeded" or (outcome == "paused" and reason == "reward_errors" and _stepped(out)):
+        return
+    if outcome == "paused" and reason == "pause_requested":
+        raise KeyboardInterrupt
+    raise JobFailure(
+        str(ended.get("message") or f"The pre-flight ended as {outcome} ({reason})."),
+        code=str(reason or "preflight_failed"),
+        hint=ended.get("hint"),
+    )
+
+
+def _stepped(out: Path) -> bool:
+    return any(json.loads(line).get("kind") == "step_metrics" for line in _lines(out / "records.jsonl"))
+
+
+def _lines(path: Path) -> list[bytes]:
+    return [line for line in path.read_bytes().splitlines() if line.endswith(b"}")]
+
+
+def _reward_ms(out: Path, records: list[Record]) -> list[float]:
+    """Time inside the rewards per completion, from the steps' Parquet files; none without pyarrow."""
+    if find_spec("pyarrow") is None:
+        return []
+    import pyarrow.parquet as parquet
+
+    found = []
+    for record in records:
+        if isinstance(record, Rollouts):
+            content = io.BytesIO((out / "blobs" / record.blob.sha256).read_bytes())
+            column = parquet.read_table(content, columns=["rewards"])["rewards"].to_pylist()
+            found += [sum(result["wall_ms"] for result in json.loads(each)) for each in column]
+    return found

@@ -1,0 +1,40 @@
+"""Pass rates of rows from a few completions each, and what groups of another size would be like."""
+
+import math
+from collections.abc import Sequence
+
+
+def pass_at_k(n: int, right: int, k: int) -> float:
+    """Unbiased estimate of the probability that at least one of k completions passes, from n of which `right` do.
+
+    Chen et al. 2021 (arXiv 2107.03374), eq. 1.
+    """
+    if n - right < k:
+        return 1.0
+    return 1.0 - math.prod((n - right - i) / (n - i) for i in range(k))
+
+
+def fit_rates(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """(a, b) of the beta distribution of pass rates over rows, from (completions, passes) per row, by its moments.
+
+    Rows that differ no more than chance makes them get a narrow one.
+    """
+    sizes = [n for n, _ in counts]
+    total = sum(sizes)
+    mean = (sum(right for _, right in counts) + 0.5) / (total + 1)
+    n = total / len(counts)
+    spread = sum((right / size - mean) ** 2 for size, right in counts) / max(1, len(counts) - 1)
+    chance = mean * (1 - mean) / n
+    between = max(spread - chance, 1e-4 * mean * (1 - mean)) * (n / max(n - 1, 1e-9) if n > 1 else 1.0)
+    strength = max(mean * (1 - mean) / between - 1, 1e-3)
+    return mean * strength, (1 - mean) * strength
+
+
+def mixed_share(a: float, b: float, size: int) -> float:
+    """Share of groups of `size` with both passes and failures, where pass rates follow Beta(a, b).
+
+    1 - E[p^size] - E[(1 - p)^size]; the moments are products of (a + i) / (a + b + i).
+    """
+    all_right = math.prod((a + i) / (a + b + i) for i in range(size))
+    all_wrong = math.prod((b + i) / (a + b + i) for i in range(size))
+    return max(0.0, 1.0 - all_right - all_wrong)

@@ -1,0 +1,182 @@
+"""The report: shares, costs, verdicts and suggestions from hand-made observations."""
+
+from typing import Any
+
+import pytest
+
+from reinforge.errors import InvalidInput
+from reinforge.preflight import Observed, Sampled, assess, observe, probe
+from reinforge.records import RECORD
+from reinforge.spec import JobSpec
+
+STEP = {"time/step": 2.0, "time/generate": 1.0, "time/score": 0.1, "memory/peak": 3.0}
+
+
+def job(**changes: Any) -> JobSpec:
+    base: dict[str, Any] = {
+        "model": "starter-arith",
+        "data": {"dataset": "rows.jsonl"},
+        "rewards": [{"name": "correct", "source": "def grade(sample, item): return 1.0"}],
+        "rollout": {"prompts_per_step": 4, "completions_per_prompt": 4, "max_completion_tokens": 100},
+        "evaluation": {"rows": 8, "samples_per_row": 2, "every_steps": 10},
+        "limits": {"steps": 20, "checkpoint_every": 10},
+    }
+    return JobSpec.model_validate(base | changes)
+
+
+def group(
+    *rewards: float | None, tokens: int = 50, truncated: bool = False, error: str | None = None
+) -> list[Sampled]:
+    return [
+        Sampled(each, tokens, truncated, error if each is None else None, f"text {number}")
+        for number, each in enumerate(rewards)
+    ]
+
+
+def observed(groups: list[list[Sampled]], **changes: Any) -> Observed:
+    facts = {"device": "cpu", "memory_gib": 1.0}
+    return Observed(groups=groups, steps=[STEP | {"time/step": 9.0}, dict(STEP), dict(STEP)], facts=facts,
+                    load_seconds=5.0, save_seconds=0.5, **changes)  # fmt: skip
+
+
+MIXED = [group(1, 0, 0, 1), group(1, 1, 0, 1), group(0, 0, 0, 1), group(1, 1, 1, 1)]
+
+
+def codes(spec: JobSpec, groups: list[list[Sampled]]) -> list[tuple[str, str]]:
+    report = assess(spec, observed(groups), held_out_rows=8)
+    return [(reason.code, reason.severity) for reason in report.reasons]
+
+
+def test_shares_and_pass_rates_by_hand() -> None:
+    report = assess(job(), observed(MIXED), held_out_rows=8)
+    assert report.verdict == "go"
+    assert report.passes.histogram == [0, 1, 1, 1, 1]
+    # Rows pass with 2/4, 3/4, 1/4, 4/4; at two: 1 - C(2,2)/C(4,2) = 5/6, 1, 1 - C(3,2)/C(4,2) = 1/2, 1.
+    assert report.passes.pass_at == pytest.approx({1: 10 / 16, 2: (5 / 6 + 1 + 1 / 2 + 1) / 4, 4: 1.0})
+    assert report.groups.model_dump() == {"all_right": 0.25, "all_wrong": 0.0, "mixed": 0.75, "useful": 0.75}
+    assert report.useful_batch == 12
+    assert report.reward_mean == pytest.approx(10 / 16)
+
+
+def test_hours_count_steps_evaluations_checkpoints_and_loading() -> None:
+    report = assess(job(), observed(MIXED), held_out_rows=8)
+    # Evaluations before, at 10 and after, of 16 completions each, as many as a step samples in its 1 s.
+    expected = 5.0 + 20 * 2.0 + 3 * 1.0 + 2 * 0.5
+    assert report.hours.expected * 3600 == pytest.approx(expected)
+    assert report.hours.high * 3600 == pytest.approx(5.0 + 1.0 + 2 * (20 * 2.0 + 3 * 1.0))
+    assert report.seconds_per_step == 2.0
+
+
+def test_hours_never_exceed_the_job_s_own_limit() -> None:
+    limits = {"steps": 20, "checkpoint_every": 10, "max_seconds": 30}
+    assert assess(job(limits=limits), observed(MIXED), held_out_rows=8).hours.high * 3600 == pytest.approx(30)
+
+
+def test_fewer_held_out_rows_than_asked_for_make_shorter_evaluations() -> None:
+    whole = assess(job(), observed(MIXED), held_out_rows=8).hours.expected
+    half = assess(job(), observed(MIXED), held_out_rows=4).hours.expected
+    assert (whole - half) * 3600 == pytest.approx(1.5)
+
+
+def test_dynamic_sampling_pays_for_the_groups_it_leaves_out() -> None:
+    spec = job(algorithm={"selection": {"type": "dynamic_sampling"}})
+    plain = assess(job(), observed(MIXED), held_out_rows=8)
+    report = assess(spec, observed(MIXED), held_out_rows=8)
+    # 3 of 4 groups are useful, so a step samples 4/3 times; the extra third costs a third of a second.
+    assert (report.hours.expected - plain.hours.expected) * 3600 == pytest.approx(20 / 3)
+    assert report.useful_batch == 16
+
+
+def test_memory_grows_with_the_part_that_steps_added() -> None:
+    memory = assess(job(), observed(MIXED), held_out_rows=8).memory_gib
+    assert (memory.expected, memory.high) == (3.0, pytest.approx(1.0 + 2.0 * 2))
+
+
+@pytest.mark.parametrize(
+    ("groups", "found"),
+    [
+        ([group(0, 0, 0, 0)] * 20, ("never_right", "stop")),
+        ([group(1, 1, 1, 1)] * 20, ("always_right", "stop")),
+        ([group(1, 1, 1, 1)] * 8 + [group(0, 0, 0, 0)] * 8 + MIXED[:2], ("few_useful_groups", "caution")),
+        ([group(1, 1, 1, 1)] * 10 + [group(0, 0, 0, 0)] * 10, ("few_useful_groups", "stop")),
+        ([*MIXED, group(None, 1, 0, 1, error="exception")], ("reward_errors", "caution")),
+        ([*MIXED, group(None, None, None, None, error="exception")] * 2 + [group(None, 1, error="timeout")],
+         ("reward_errors", "stop")),
+        ([group(1, 0, 1, 0, truncated=True, tokens=100)] * 4, ("truncated", "caution")),
+    ],
+)  # fmt: skip
+def test_each_fault_has_its_reason(groups: list[list[Sampled]], found: tuple[str, str]) -> None:
+    assert found in codes(job(), groups)
+
+
+def test_graded_rewards_below_the_pass_mark_still_teach() -> None:
+    groups = [group(0.1, 0.2, 0.3, 0.4)] * 10
+    report = assess(job(), observed(groups), held_out_rows=8)
+    assert (report.groups.all_wrong, report.groups.useful, report.verdict) == (1.0, 1.0, "go")
+
+
+def test_a_larger_group_is_suggested_where_it_helps() -> None:
+    groups = [group(0, 0, 0, 0)] * 14 + [group(1, 0, 0, 0)] * 6
+    report = assess(job(), observed(groups), held_out_rows=8)
+    (suggestion,) = [each for each in report.suggestions if each.field == "rollout.completions_per_prompt"]
+    # A rate of 0.075 everywhere: 1 - 0.925^8 is 0.46, so eight do not suffice.
+    assert (suggestion.value, suggestion.instead_of) == (16, 4)
+
+
+def test_truncated_completions_ask_for_a_higher_limit() -> None:
+    report = assess(job(), observed([group(1, 0, 1, 0, truncated=True, tokens=100)] * 4), held_out_rows=8)
+    assert [(each.field, each.value) for each in report.suggestions] == [
+        ("rollout.max_completion_tokens", 200)
+    ]
+
+
+def test_bases_known_for_spurious_gains_get_a_control() -> None:
+    assert assess(job(), observed(MIXED), held_out_rows=8).notes == []
+    (note,) = assess(job(model="Qwen2.5-Math-7B"), observed(MIXED), held_out_rows=8).notes
+    assert "random" in note
+
+
+def test_a_probe_without_a_step_is_no_report() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        assess(job(), Observed(), held_out_rows=8)
+    assert refused.value.code == "preflight_empty"
+
+
+def test_the_probe_learns_nothing_and_hides_nothing() -> None:
+    asked = probe(job(algorithm={"preset": "dapo"}))
+    assert asked.algorithm.selection.type == "keep_all"
+    assert asked.algorithm.loss.aggregation.type == "token_mean", "the other slots stay"
+    assert asked.optimizer.learning_rate < 1e-9
+    assert (asked.evaluation.rows, asked.limits.steps) == (0, 12)
+    assert asked.limits.steps * asked.rollout.prompts_per_step >= 48
+    assert asked.rollout == job().rollout
+
+
+def test_records_become_groups_steps_and_times() -> None:
+    row = {
+        "prompt_hash": "a",
+        "row_index": 0,
+        "advantage": None,
+        "length": 5,
+        "finish_reason": "stop",
+        "text": "x",
+    }
+    blob = {"sha256": "0" * 64, "bytes": 1}
+    rows = [
+        row | {"prompt_no": prompt, "sample_no": sample, "reward": 1.0}
+        for prompt in (0, 1)
+        for sample in (0, 1)
+    ]
+    listed = [
+        {"kind": "started", "step": 0, "steps": 1, "facts": {"device": "cpu"}},
+        {"kind": "rollouts", "step": 1, "split": "train", "blob": blob, "rows": rows},
+        {"kind": "step_metrics", "step": 1, "values": {"time/step": 1.0}},
+        {"kind": "phase", "phase": "saving", "step": 1},
+        {"kind": "checkpoint_saved", "step": 1, "blob": blob, "held_out_reward": None},
+    ]
+    records = [
+        RECORD.validate_python(each | {"sequence": n, "ts": 100.0 + n}) for n, each in enumerate(listed, 1)
+    ]
+    found = observe(records, launched=98.0)
+    assert [len(each) for each in found.groups] == [2, 2]
+    assert (found.load_seconds, found.save_seconds, found.facts) == (3.0, 1.0, {"device": "cpu"})
