@@ -28,6 +28,7 @@ from backend.migrate import is_migrated
 from backend.objects import Objects
 from backend.page import STATIC, Page
 from backend.playground.endpoints import router as playground
+from backend.preflights.endpoints import router as preflights
 from backend.projects.endpoints import router as projects
 from backend.projects.member_endpoints import router as members
 from backend.queue import WakeUps
@@ -44,7 +45,7 @@ log = logging.getLogger(__name__)
 _DATABASE_WITHIN = 30.0
 ROUTERS = (
     sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, base_models, jobs,
-    playground, adapters, workers, health.router,
+    preflights, playground, adapters, workers, health.router,
 )  # fmt: skip
 
 

@@ -42,9 +42,13 @@ async def page(
 async def count_jobs(session: AsyncSession, ids: Sequence[str]) -> dict[str, int]:
     """How many jobs name each dataset, for training or held out."""
     used = union_all(
-        select(Job.dataset_id.label("dataset"), Job.id.label("job")).where(Job.dataset_id.in_(ids)),
+        select(Job.dataset_id.label("dataset"), Job.id.label("job")).where(
+            Job.dataset_id.in_(ids), Job.purpose == "train"
+        ),
         select(Job.held_out_dataset_id, Job.id).where(
-            Job.held_out_dataset_id.in_(ids), Job.held_out_dataset_id != Job.dataset_id
+            Job.held_out_dataset_id.in_(ids),
+            Job.held_out_dataset_id != Job.dataset_id,
+            Job.purpose == "train",
         ),
     ).subquery()
     rows = await session.execute(select(used.c.dataset, func.count()).group_by(used.c.dataset))

@@ -32,7 +32,7 @@ async def page(
     q: str | None = None,
 ) -> Sequence[Job]:
     """Up to `limit + 1` jobs, newest first."""
-    query = select(Job).where(Job.project_id == project_id)
+    query = select(Job).where(Job.project_id == project_id, Job.purpose == "train")
     if statuses:
         query = query.where(Job.status.in_(statuses))
     if dataset is not None:
@@ -55,7 +55,7 @@ async def find_alive(session: AsyncSession, project_id: str, key: str, value: st
     query = (
         select(Job)
         .where(Job.project_id == project_id, Job.resolved_spec["metadata"][key].as_string() == value)
-        .where(Job.status.not_in(lost))
+        .where(Job.status.not_in(lost), Job.purpose == "train")
         .order_by(Job.created_at.desc(), Job.id.desc())
         .limit(1)
     )
@@ -64,7 +64,8 @@ async def find_alive(session: AsyncSession, project_id: str, key: str, value: st
 
 
 async def any_job(session: AsyncSession, project_id: str) -> bool:
-    return await session.scalar(select(Job.id).where(Job.project_id == project_id).limit(1)) is not None
+    query = select(Job.id).where(Job.project_id == project_id, Job.purpose == "train").limit(1)
+    return await session.scalar(query) is not None
 
 
 async def events(session: AsyncSession, job_id: str, *, after: int, limit: int) -> Sequence[Event]:

@@ -1,7 +1,7 @@
 """Creating, cancelling and resuming jobs."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -26,6 +26,8 @@ async def create(
     given: dict[str, Any],
     created_by: str,
     wake_ups: WakeUps,
+    *,
+    purpose: Literal["train", "preflight"] = "train",
 ) -> Job:
     """Store a validated job and queue it. `given` is the specification as it was sent."""
     spec = plan.spec
@@ -34,6 +36,7 @@ async def create(
         id=new_id("ftjob-"),
         project_id=project_id,
         name=spec.name or f"{plan.model.id} on {plan.dataset.name}",
+        purpose=purpose,
         status=JobStatus.VALIDATING,
         spec=given,
         resolved_spec=resolved.model_dump(mode="json"),

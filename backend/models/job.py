@@ -18,6 +18,7 @@ class Job(Created, Base):
     __tablename__ = "job"
     __table_args__ = (
         CheckConstraint(f"status IN ({_STATUSES})", name="status"),
+        CheckConstraint("purpose IN ('train', 'preflight')", name="purpose"),
         Index("ix_job_list", "project_id", "created_at", "id"),
         Index("ix_job_queue", "queued_at", postgresql_where=text("status = 'queued'")),
         Index("ix_job_lease", "lease_until", postgresql_where=text("lease_until IS NOT NULL")),
@@ -26,6 +27,8 @@ class Job(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
+    purpose: Mapped[str] = mapped_column(default="train")
+    """`preflight`: a few steps of the job that `spec` describes, to measure it; not among the jobs."""
     status: Mapped[str]
     reason: Mapped[str | None]
     error: Mapped[dict[str, Any] | None]

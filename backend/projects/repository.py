@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, func, select, update
+from sqlalchemy import ColumnElement, ScalarSelect, and_, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import cut, newest_first
@@ -49,7 +49,7 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
     def count(table: type[Base], *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
         return select(func.count()).select_from(table).where(*conditions).scalar_subquery()
 
-    jobs = Job.project_id == project_id
+    jobs = and_(Job.project_id == project_id, Job.purpose == "train")
     newest_demo = (
         select(Job.id)
         .where(jobs, Job.resolved_spec["metadata"].has_key("demo"))

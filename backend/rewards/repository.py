@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import cut, newest_first
-from backend.models import JobReward, Reward, RewardRevision
+from backend.models import Job, JobReward, Reward, RewardRevision
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Reward | None:
@@ -45,7 +45,9 @@ async def page(
 
 async def count_jobs(session: AsyncSession, ids: Sequence[str]) -> dict[str, int]:
     """How many jobs score with each reward; a job that names one twice counts once."""
-    query = select(JobReward.reward_id, func.count(JobReward.job_id.distinct())).where(
-        JobReward.reward_id.in_(ids)
+    query = (
+        select(JobReward.reward_id, func.count(JobReward.job_id.distinct()))
+        .join(Job, Job.id == JobReward.job_id)
+        .where(JobReward.reward_id.in_(ids), Job.purpose == "train")
     )
     return {str(row[0]): row[1] for row in await session.execute(query.group_by(JobReward.reward_id))}

@@ -59,6 +59,9 @@ async def _succeed(session: AsyncSession, job: Job) -> None:
         }
         await change_status(session, job, JobStatus.FAILED, reason="no_checkpoint", error=error)
         return
+    if job.purpose != "train":
+        await change_status(session, job, JobStatus.SUCCEEDED)
+        return
     checkpoint.final = True
     job.adapter_id = new_id("adp_")
     session.add(

@@ -7,10 +7,14 @@ import typer
 
 from reinforge import jobfile
 from reinforge.cli import output
+from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
-from reinforge.cli.output import Json, duration, out
+from reinforge.cli.jobs import push_parts
+from reinforge.cli.output import Json, duration, err, out
+from reinforge.errors import JobFailure
 from reinforge.preflight import PreflightReport
 from reinforge.preflight.report import Range
+from reinforge.spec import JobSpec
 
 COLOURS = {"go": "green", "caution": "yellow", "stop": "red"}
 BAR = 24
@@ -18,18 +22,42 @@ BAR = 24
 
 def preflight(
     file: Annotated[Path, typer.Argument(help="Job file (YAML or JSON).")],
+    server: Annotated[
+        bool, typer.Option("--server", help="Run it on a worker of the server, not on this machine.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Sample and score a few steps without learning: pass rates, costs, a verdict. Exit 1 if it says stop."""
     from reinforge.preflight.offline import preflight as run
 
-    report = run(jobfile.load(file))
+    spec = jobfile.load(file)
+    report = _on_server(spec) if server else run(spec)
     if json:
         output.print_json(report)
     else:
         show(report)
     if report.verdict == "stop":
         raise typer.Exit(Exit.FAILED)
+
+
+def _on_server(spec: JobSpec) -> PreflightReport:
+    """Raises JobFailure where it ends without a report."""
+    with connect() as client:
+        started = client.preflights.create(push_parts(client, spec))
+        try:
+            with err.status(f"{started.id} runs on {client.base_url}"):
+                ended = client.preflights.wait(started.id)
+        except KeyboardInterrupt:
+            client.preflights.cancel(started.id)
+            raise
+    if ended.report is None:
+        fault = ended.error
+        raise JobFailure(
+            fault.message if fault else f"The pre-flight is {ended.status}: {ended.reason}.",
+            code=fault.code if fault else "preflight_failed",
+            hint=fault.hint if fault else None,
+        )
+    return ended.report
 
 
 def show(report: PreflightReport) -> None:

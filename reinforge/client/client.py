@@ -9,6 +9,7 @@ from reinforge.client.datasets import Datasets
 from reinforge.client.jobs import Jobs
 from reinforge.client.models import Models
 from reinforge.client.playground import sample
+from reinforge.client.preflights import Preflights
 from reinforge.client.rewards import Rewards
 from reinforge.client.transport import Transport
 from reinforge.schemas.playground import SampleEvent
@@ -43,6 +44,7 @@ class Reinforge:
         self.rewards = Rewards(self.transport)
         self.models = Models(self.transport)
         self.jobs = Jobs(self.transport)
+        self.preflights = Preflights(self.transport)
         self.adapters = Adapters(self.transport)
 
     @property

@@ -1,0 +1,1 @@
+"""Pre-flights: short jobs that measure what a longer one would be."""

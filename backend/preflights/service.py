@@ -1,0 +1,84 @@
+"""From the rows of a short job to the report on a long one."""
+
+import json
+from typing import Any
+
+import anyio.to_thread
+import pyarrow.parquet as parquet
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.jobs.object_cache import ObjectCache
+from backend.jobs.view import job_view
+from backend.models import Job
+from backend.preflights import repository
+from reinforge.dataset import split
+from reinforge.errors import NotFound
+from reinforge.preflight import Observed, PreflightReport, Sampled, assess
+from reinforge.schemas.preflights import Preflight
+from reinforge.spec import JobSpec
+from reinforge.states import JobStatus
+
+
+async def find(session: AsyncSession, project_id: str, id: str) -> Job:
+    """Raises NotFound."""
+    job = await repository.find(session, project_id, id)
+    if job is None:
+        raise NotFound(f"There is no pre-flight {id}.", code="preflight_not_found", param="id")
+    return job
+
+
+def view(job: Job, report: PreflightReport | None) -> Preflight:
+    shown = job_view(job)
+    return Preflight(
+        id=job.id,
+        status=shown.status,
+        reason=shown.reason,
+        error=shown.error,
+        progress=shown.progress,
+        spec=job.spec,
+        report=report,
+        created_at=shown.created_at,
+        finished_at=shown.finished_at,
+    )
+
+
+async def report(session: AsyncSession, cache: ObjectCache, job: Job) -> PreflightReport | None:
+    """None until it has ended; also for one whose rewards paused it, if a step was complete."""
+    judged = job.status == JobStatus.SUCCEEDED or (
+        job.status == JobStatus.PAUSED and job.reason == "reward_errors"
+    )
+    if not judged or job.step == 0:
+        return None
+    spec = JobSpec.model_validate(job.spec)
+    return assess(
+        spec, await _observed(session, cache, job), held_out_rows=await _held_out(session, job, spec)
+    )
+
+
+async def _observed(session: AsyncSession, cache: ObjectCache, job: Job) -> Observed:
+    times = await repository.times(session, job.id)
+    found = Observed(
+        steps=await repository.step_values(session, job.id),
+        facts=job.facts,
+        load_seconds=times.load_seconds,
+        save_seconds=times.save_seconds,
+    )
+    groups: dict[tuple[int, int], list[Sampled]] = {}
+    for row in await repository.completions(session, job.id):
+        sampled = Sampled(row.reward, row.length, row.finish_reason == "length", row.error, row.text)
+        groups.setdefault((row.step, row.prompt_no), []).append(sampled)
+    found.groups = list(groups.values())
+    for sha256 in await repository.tables(session, job.id):
+        async with cache.file(sha256) as path:
+            found.reward_ms += await anyio.to_thread.run_sync(_reward_ms, str(path))
+    return found
+
+
+async def _held_out(session: AsyncSession, job: Job, spec: JobSpec) -> int:
+    rows, held_out = await repository.rows(session, job)
+    return held_out if held_out is not None else len(split(rows, spec.data.held_out_rows, spec.seed)[1])
+
+
+def _reward_ms(path: str) -> list[float]:
+    column: list[Any] = parquet.read_table(path, columns=["rewards"])["rewards"].to_pylist()
+    return [sum(result["wall_ms"] for result in json.loads(each)) for each in column]

@@ -1,0 +1,34 @@
+"""Pre-flights: what a job would be, before it is started."""
+
+import time
+from typing import Any
+
+from reinforge.client.jobs import RESTS
+from reinforge.client.transport import WORKER_SECONDS, Transport
+from reinforge.schemas.preflights import Preflight
+from reinforge.spec import JobSpec
+
+
+class Preflights:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, spec: JobSpec | dict[str, Any]) -> Preflight:
+        """Queue a few steps of this job, without learning."""
+        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
+        return Preflight.model_validate(self._transport.post("/preflights", body, at_least=WORKER_SECONDS))
+
+    def get(self, id: str) -> Preflight:
+        return Preflight.model_validate(self._transport.get(f"/preflights/{id}"))
+
+    def cancel(self, id: str) -> Preflight:
+        return Preflight.model_validate(self._transport.post(f"/preflights/{id}/cancel"))
+
+    def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Preflight:
+        """Until it rests. Raises TimeoutError."""
+        deadline = time.monotonic() + (timeout or float("inf"))
+        while (found := self.get(id)).status not in RESTS:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"The pre-flight {id} is still {found.status} after {timeout:g} s.")
+            time.sleep(every)
+        return found

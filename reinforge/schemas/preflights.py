@@ -1,0 +1,23 @@
+"""Pre-flights."""
+
+from typing import Any, Literal
+
+from reinforge.preflight.report import PreflightReport
+from reinforge.schemas.common import Response, Timestamp
+from reinforge.schemas.jobs import JobError, Progress
+from reinforge.states import JobStatus
+
+
+class Preflight(Response):
+    object: Literal["preflight"] = "preflight"
+    id: str
+    status: JobStatus
+    reason: str | None = None
+    error: JobError | None = None
+    progress: Progress
+    spec: dict[str, Any]
+    """Of the job that it is about."""
+    report: PreflightReport | None = None
+    """Once it has ended."""
+    created_at: Timestamp
+    finished_at: Timestamp | None = None
