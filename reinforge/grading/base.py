@@ -1,0 +1,79 @@
+"""What grader types are made of: template fields, names, messages for a judge."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from reinforge.algorithm.base import SpecModel
+from reinforge.grading import templates
+
+MAX_TEXT = 65_536
+
+
+def _readable(text: str) -> str:
+    templates.parse(text)  # a TemplateSyntaxError is a ValueError: pydantic names the field
+    return text
+
+
+TemplateText = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_readable)]
+"""Text with `{{ item.column }}` and `{{ sample.output_text }}`."""
+
+
+class GraderBase(SpecModel):
+    name: str = Field(default="", max_length=100)
+    """Shown beside its scores."""
+
+    def templates(self) -> tuple[str, ...]:
+        """Its texts with variables, parts included."""
+        return ()
+
+
+class TextPart(SpecModel):
+    type: Literal["input_text", "output_text"] = "input_text"
+    text: TemplateText
+
+
+class ImagePart(SpecModel):
+    type: Literal["input_image"]
+    image_url: TemplateText
+    """Address or data URL."""
+    detail: Literal["auto", "low", "high"] | None = None
+
+
+class Audio(SpecModel):
+    data: TemplateText
+    """Base64."""
+    format: Literal["mp3", "wav"]
+
+
+class AudioPart(SpecModel):
+    type: Literal["input_audio"]
+    input_audio: Audio
+
+
+Part = Annotated[TextPart | ImagePart | AudioPart, Field(discriminator="type")]
+
+
+def _one_is_a_list(value: Any) -> Any:
+    """OpenAI's schema allows one part without the list around it."""
+    return [value] if isinstance(value, dict) else value
+
+
+class Message(SpecModel):
+    """One chat message for a judge."""
+
+    role: Literal["system", "developer", "user", "assistant"] = "user"
+    content: TemplateText | Annotated[list[Part], BeforeValidator(_one_is_a_list)]
+    """Text, or parts `{type: input_text, text}`."""
+    type: Literal["message"] = "message"
+
+    def templates(self) -> tuple[str, ...]:
+        if isinstance(self.content, str):
+            return (self.content,)
+        return tuple(text for part in self.content for text in _texts(part))
+
+
+def _texts(part: TextPart | ImagePart | AudioPart) -> tuple[str, ...]:
+    if isinstance(part, TextPart):
+        return (part.text,)
+    return (part.image_url,) if isinstance(part, ImagePart) else (part.input_audio.data,)

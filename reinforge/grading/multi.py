@@ -1,0 +1,176 @@
+"""`multi`: several graders, one formula. The union of all grader types is here, because a multi has them as parts."""
+
+import json
+import re
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
+
+from reinforge.algorithm.base import SpecModel
+from reinforge.grading import formula, templates
+from reinforge.grading.base import GraderBase
+from reinforge.grading.own_types import Classifier, RankingJudge, ReferenceLogprob, RewardModel
+from reinforge.grading.types import (
+    EndpointGrader,
+    LabelModel,
+    PythonGrader,
+    ScoreModel,
+    StringCheck,
+    TextSimilarity,
+)
+
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+
+
+class Gate(SpecModel):
+    """A part runs only where another part scored above a bound."""
+
+    part: str
+    """The part that decides; it should be the cheaper one."""
+    above: float = 0.0
+    """Run where that part scored more than this."""
+    otherwise: float = 0.0
+    """What stands for the score in the formula where it did not run."""
+
+
+def _type_of(value: Any) -> Any:
+    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    return kind if isinstance(kind, str) else None
+
+
+def _no_multi(value: Any) -> Any:
+    kind = _type_of(value)
+    if kind == "multi":
+        raise ValueError("a multi cannot be part of a multi: give its parts directly")
+    if kind == "ranking_judge":
+        raise ValueError(
+            "a ranking_judge sees a whole group and cannot be part of a multi: give it as a reward"
+        )
+    return value
+
+
+Part = Annotated[
+    Annotated[
+        StringCheck
+        | TextSimilarity
+        | ScoreModel
+        | LabelModel
+        | PythonGrader
+        | EndpointGrader
+        | Classifier
+        | RewardModel
+        | ReferenceLogprob,
+        Field(discriminator="type"),
+    ],
+    BeforeValidator(_no_multi),
+]
+
+
+def _by_key(value: Any) -> Any:
+    """A list is keyed by the parts' names; a single grader (as OpenAI's schema has it) is a list of one."""
+    if isinstance(value, dict) and isinstance(value.get("type"), str):
+        value = [value]
+    if not isinstance(value, list):
+        return value
+    names = [part.get("name") if isinstance(part, dict) else getattr(part, "name", None) for part in value]
+    if not all(names):
+        raise ValueError("every grader of a list needs a `name`, which the formula uses")
+    if len(set(names)) != len(names):
+        raise ValueError(f"two graders share a name: {', '.join(sorted(map(str, names)))}")
+    return dict(zip(names, value, strict=True))
+
+
+class Multi(GraderBase):
+    """Several graders, and a formula that makes one score of theirs."""
+
+    type: Literal["multi"] = "multi"
+    graders: Annotated[dict[str, Part], BeforeValidator(_by_key)] = Field(min_length=1, max_length=16)
+    """Key → grader. A list is taken too, and keyed by `name`."""
+    calculate_output: str = Field(min_length=1, max_length=formula.MAX_CHARACTERS)
+    """Arithmetic over the keys: + - * / ^, parentheses, min, max, abs, floor, ceil, exp, sqrt, log."""
+    gates: dict[str, Gate] = Field(default_factory=dict, max_length=16)
+    """Part → when it runs; a part without a gate always does."""
+
+    @model_validator(mode="after")
+    def parts_agree(self) -> Self:
+        for key in self.graders:
+            if not _KEY.fullmatch(key):
+                raise ValueError(f"the key {key!r} is no name: use letters, digits and _, at most 64")
+        found = formula.parse(self.calculate_output)
+        if unknown := sorted(found.names - set(self.graders)):
+            dashed = [key for key in self.graders if not key.isidentifier()]
+            more = f"; rename {', '.join(dashed)}: a formula reads - and . as signs" if dashed else ""
+            raise ValueError(
+                f"calculate_output uses {', '.join(unknown)}, but the graders are {', '.join(self.graders)}{more}"
+            )
+        self._check_gates()
+        return self
+
+    def _check_gates(self) -> None:
+        for key, gate in self.gates.items():
+            for name in (key, gate.part):
+                if name not in self.graders:
+                    raise ValueError(f"gates names {name}, but the graders are {', '.join(self.graders)}")
+        for key in self.gates:
+            seen = [key]
+            while seen[-1] in self.gates:
+                decides = self.gates[seen[-1]].part
+                if decides in seen:
+                    raise ValueError(f"the gates go round in a circle: {' → '.join([*seen, decides])}")
+                seen.append(decides)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Keys so that each comes after the part that decides about it."""
+
+        def depth(key: str) -> int:
+            return 1 + depth(self.gates[key].part) if key in self.gates else 0
+
+        return tuple(sorted(self.graders, key=depth))
+
+    @cached_property
+    def formula(self) -> formula.Formula:
+        return formula.parse(self.calculate_output)
+
+    def templates(self) -> tuple[str, ...]:
+        return tuple(text for part in self.graders.values() for text in part.templates())
+
+
+Grader = Annotated[
+    StringCheck
+    | TextSimilarity
+    | ScoreModel
+    | LabelModel
+    | PythonGrader
+    | Multi
+    | EndpointGrader
+    | Classifier
+    | RewardModel
+    | ReferenceLogprob
+    | RankingJudge,
+    Field(discriminator="type"),
+]
+GRADER: TypeAdapter[Grader] = TypeAdapter(Grader)
+
+
+def columns(grader: Grader) -> frozenset[str]:
+    """Columns of the dataset that its templates read."""
+    found = (variable for text in grader.templates() for variable in templates.parse(text).variables)
+    return frozenset(str(variable.path[0]) for variable in found if variable.namespace == "item")
+
+
+def leaves(grader: Grader) -> dict[str, Part | RankingJudge]:
+    """The graders that do something, by key; a grader that is no multi has the key `""`."""
+    return dict(grader.graders) if isinstance(grader, Multi) else {"": grader}
+
+
+def judges(grader: Grader) -> frozenset[str]:
+    """Names of the judges that it asks."""
+    asked = (ScoreModel, LabelModel, RankingJudge)
+    return frozenset(part.model for part in leaves(grader).values() if isinstance(part, asked))
+
+
+def canonical(grader: Grader) -> str:
+    """The same JSON for the same grader: what its revision is the hash of."""
+    return json.dumps(grader.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)

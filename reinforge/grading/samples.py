@@ -1,0 +1,38 @@
+"""`sample`: what a completion is called in templates and in OpenAI's python graders."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+_JSON_BEGINS = tuple('{["-0123456789tfn')
+
+
+def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """`output_text, output_json, output_tools, choices, output_audio` of a completion.
+
+    output_json: the completion parsed, None when it is not JSON. extra: fields that are known better (`output_tools`).
+    """
+    given = dict(extra or {})
+    message = {"role": "assistant", "content": text}
+    if given.get("output_tools"):
+        message["tool_calls"] = given["output_tools"]
+    return {
+        "output_text": text,
+        "output_json": _parsed(text),
+        "output_tools": [],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "output_audio": None,
+    } | given
+
+
+def _parsed(text: str) -> Any:
+    if not text.lstrip().startswith(_JSON_BEGINS):
+        return None
+    try:
+        return json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

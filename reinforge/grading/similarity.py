@@ -1,0 +1,135 @@
+"""Text similarity, each in [0, 1]: 1 for equal texts, 0 for texts with nothing in common.
+
+    fuzzy_match   rapidfuzz `ratio`: share of characters in common, in their order
+    bleu          Papineni et al. 2002, up to 4-grams, add-one smoothing above 1-grams (Lin & Och 2004), brevity penalty
+    gleu          Wu et al. 2016: the smaller of precision and recall over all 1- to 4-grams
+    rouge_1 … 5   Lin 2004: F1 of n-grams; rouge_l: F1 of the longest common subsequence of words
+    meteor        Banerjee & Lavie 2005 by NLTK; needs WordNet's data
+
+Words are runs of letters and digits, in small letters for ROUGE; punctuation marks are words of their own for BLEU
+and GLEU.
+"""
+
+import importlib.util
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from reinforge.grading.errors import MetricUnavailable
+
+METRICS = (
+    "fuzzy_match", "bleu", "gleu", "meteor", "rouge_1", "rouge_2", "rouge_3", "rouge_4", "rouge_5", "rouge_l",
+)  # fmt: skip
+_WORDS = re.compile(r"[^\W_]+")
+_MARKS = re.compile(r"\w+|[^\w\s]")
+_N = 4
+
+
+def similarity(metric: str, text: str, reference: str) -> float:
+    """Raises MetricUnavailable where `unavailable(metric)` gives a reason."""
+    if (reason := unavailable(metric)) is not None:
+        raise MetricUnavailable(reason)
+    return _METRICS[metric](text, reference)
+
+
+def unavailable(metric: str) -> str | None:
+    """Why a metric cannot be computed on this machine, and what to do; None when it can."""
+    if metric in ("fuzzy_match", "rouge_l") and importlib.util.find_spec("rapidfuzz") is None:
+        return f"{metric} needs the package rapidfuzz, which comes with `pip install reinforge[worker]`"
+    if metric == "meteor" and not _wordnet_found():
+        return (
+            "meteor needs NLTK and WordNet's data, which are not on this machine: take rouge_l, or install nltk and "
+            "run `python -m nltk.downloader wordnet omw-1.4`"
+        )
+    return None
+
+
+def _fuzzy_match(text: str, reference: str) -> float:
+    from rapidfuzz import fuzz
+
+    return float(fuzz.ratio(text, reference)) / 100
+
+
+def _bleu(text: str, reference: str) -> float:
+    hypothesis, wanted = _MARKS.findall(text), _MARKS.findall(reference)
+    matches, _ = _overlap(hypothesis, wanted, 1)
+    if not matches:
+        return 1.0 if not hypothesis and not wanted else 0.0
+    logs = 0.0
+    for n in range(1, _N + 1):
+        found, total = _overlap(hypothesis, wanted, n)[0], max(1, len(hypothesis) - n + 1)
+        logs += math.log(found / total if n == 1 else (found + 1) / (total + 1)) / _N
+    brevity = min(0.0, 1 - len(wanted) / len(hypothesis))
+    return math.exp(brevity + logs)
+
+
+def _gleu(text: str, reference: str) -> float:
+    hypothesis, wanted = _MARKS.findall(text), _MARKS.findall(reference)
+    if not hypothesis and not wanted:
+        return 1.0
+    matches = sum(_overlap(hypothesis, wanted, n)[0] for n in range(1, _N + 1))
+    size = max(sum(max(0, len(tokens) - n + 1) for n in range(1, _N + 1)) for tokens in (hypothesis, wanted))
+    return matches / size if size else 0.0
+
+
+def _rouge(n: int) -> Callable[[str, str], float]:
+    def score(text: str, reference: str) -> float:
+        hypothesis, wanted = _words(text), _words(reference)
+        matches, size = _overlap(hypothesis, wanted, n)
+        if not size:
+            return 1.0 if hypothesis == wanted else 0.0
+        return 2 * matches / size
+
+    return score
+
+
+def _rouge_l(text: str, reference: str) -> float:
+    from rapidfuzz.distance import LCSseq
+
+    hypothesis, wanted = _words(text), _words(reference)
+    if not hypothesis or not wanted:
+        return 1.0 if hypothesis == wanted else 0.0
+    return 2 * LCSseq.similarity(hypothesis, wanted) / (len(hypothesis) + len(wanted))
+
+
+def _meteor(text: str, reference: str) -> float:
+    from nltk.translate.meteor_score import meteor_score
+
+    return float(meteor_score([_MARKS.findall(reference)], _MARKS.findall(text)))
+
+
+def _words(text: str) -> list[str]:
+    return _WORDS.findall(text.lower())
+
+
+def _overlap(one: Sequence[str], other: Sequence[str], n: int) -> tuple[int, int]:
+    """n-grams in common, each as often as in both; and the n-grams of both together."""
+    first, second = (Counter(zip(*(tokens[i:] for i in range(n)), strict=False)) for tokens in (one, other))
+    return (first & second).total(), first.total() + second.total()
+
+
+@cache
+def _wordnet_found() -> bool:
+    if importlib.util.find_spec("nltk") is None:
+        return False
+    import nltk
+
+    for place in ("corpora/wordnet.zip", "corpora/wordnet"):
+        try:
+            nltk.data.find(place)
+        except LookupError:
+            continue
+        return True
+    return False
+
+
+_METRICS: dict[str, Callable[[str, str], float]] = {
+    "fuzzy_match": _fuzzy_match,
+    "bleu": _bleu,
+    "gleu": _gleu,
+    "meteor": _meteor,
+    **{f"rouge_{n}": _rouge(n) for n in range(1, 6)},
+    "rouge_l": _rouge_l,
+}

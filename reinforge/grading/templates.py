@@ -1,0 +1,145 @@
+"""`{{ item.answer }}` and `{{ sample.output_text }}` in the texts of a grader.
+
+Two namespaces, `item` (the dataset's row) and `sample` (what the model made of it), and paths into them:
+`.name`, `[0]`, `["any key"]`. Texts are put in as they are, everything else as JSON. A path that does not resolve
+is an error (`UnresolvedVariable`) and never a value.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from reinforge.grading.errors import TemplateSyntaxError, UnresolvedVariable
+
+NAMESPACES = ("item", "sample")
+SAMPLE_FIELDS = ("output_text", "output_json", "output_tools", "choices", "output_audio")
+MAX_CHARACTERS = 1 << 20
+"""Of a text with everything filled in."""
+
+_VARIABLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_HEAD = re.compile(r"\w+")
+_STEP = re.compile(
+    r"""\.(?P<name>[\w-]+)|\[(?P<index>-?\d+)\]|\["(?P<double>[^"]*)"\]|\['(?P<single>[^']*)'\]"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`{{ sample.output_tools[0].function }}`: ("sample", ("output_tools", 0, "function"))."""
+
+    namespace: str
+    path: tuple[str | int, ...]
+
+    def __str__(self) -> str:
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return self.namespace + "".join(steps)
+
+    def value(self, item: Mapping[str, Any], sample: Mapping[str, Any]) -> Any:
+        """Raises UnresolvedVariable."""
+        found: Any = item if self.namespace == "item" else sample
+        for depth, step in enumerate(self.path):
+            try:
+                found = _member(found, step)
+            except (KeyError, IndexError, TypeError) as error:
+                raise UnresolvedVariable(self._fault(depth, found)) from error
+        return found
+
+    def _fault(self, depth: int, found: Any) -> str:
+        where = str(Variable(self.namespace, self.path[:depth]))
+        if isinstance(found, Mapping):
+            keys = ", ".join(sorted(map(str, found))[:20]) or "nothing"
+            return f"{{{{ {self} }}}} does not resolve: {where} has no {self.path[depth]!r}; it has {keys}"
+        if isinstance(found, list):
+            return f"{{{{ {self} }}}} does not resolve: {where} is a list of {len(found)}"
+        if found is None and where == "sample.output_json":
+            return f"{{{{ {self} }}}} does not resolve: the completion is not JSON"
+        return f"{{{{ {self} }}}} does not resolve: {where} is {_kind(found)} and has no members"
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text that was read: literal texts and variables in turn."""
+
+    parts: tuple[str | Variable, ...]
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Variable))
+
+    def render(self, item: Mapping[str, Any], sample: Mapping[str, Any]) -> str:
+        """Raises UnresolvedVariable."""
+        text = "".join(
+            part if isinstance(part, str) else as_text(part.value(item, sample)) for part in self.parts
+        )
+        if len(text) > MAX_CHARACTERS:
+            raise UnresolvedVariable(
+                f"the text has {len(text):,} characters once filled in; at most {MAX_CHARACTERS:,} are taken"
+            )
+        return text
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> Template:
+    """Raises TemplateSyntaxError."""
+    parts: list[str | Variable] = []
+    end = 0
+    for match in _VARIABLE.finditer(text):
+        parts += [text[end : match.start()], _variable(match[1])]
+        end = match.end()
+    rest = text[end:]
+    if "{{" in rest:
+        raise TemplateSyntaxError(
+            f"{rest[rest.index('{{') :][:40]!r} is not closed: write {{{{ item.column }}}}"
+        )
+    return Template(tuple(part for part in [*parts, rest] if part != ""))
+
+
+def as_text(value: Any) -> str:
+    """How a value stands in a text: texts as they are, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _variable(inner: str) -> Variable:
+    text = inner.strip()
+    head = _HEAD.match(text)
+    if head is None or head[0] not in NAMESPACES:
+        raise TemplateSyntaxError(
+            f"{{{{ {text[:60]} }}}} begins with neither `item` (the row) nor `sample` (the completion)"
+        )
+    path: list[str | int] = []
+    position = head.end()
+    while position < len(text):
+        step = _STEP.match(text, position)
+        if step is None:
+            raise TemplateSyntaxError(
+                f"{{{{ {text[:60]} }}}} cannot be read after {text[:position]!r}: paths are made of .name, [0] and "
+                '["any key"]'
+            )
+        kind = str(step.lastgroup)
+        path.append(int(step[kind]) if kind == "index" else step[kind])
+        position = step.end()
+    if not path:
+        raise TemplateSyntaxError(f"{{{{ {text} }}}} names no member: write {{{{ {text}.name }}}}")
+    if head[0] == "sample" and path[0] not in SAMPLE_FIELDS:
+        raise TemplateSyntaxError(
+            f"there is no {{{{ sample.{path[0]} }}}}: there are {', '.join(SAMPLE_FIELDS)}"
+        )
+    return Variable(head[0], tuple(path))
+
+
+def _member(value: Any, step: str | int) -> Any:
+    if isinstance(value, Mapping):
+        return value[step if isinstance(step, str) else str(step)]
+    if isinstance(value, list | tuple):
+        if isinstance(step, str) and not step.isdecimal():
+            raise TypeError(step)
+        return value[int(step)]
+    raise TypeError(step)
+
+
+def _kind(value: Any) -> str:
+    names = {str: "text", bool: "a truth value", int: "a number", float: "a number", type(None): "empty"}
+    return names.get(type(value), f"a {type(value).__name__}")
