@@ -28,6 +28,7 @@ from common.folder import Folder, Series, Split
 from reinforge.offline import prepare, sandbox
 from reinforge.spec import JobSpec
 
+ROOT = Path(__file__).resolve().parents[2]
 POLL = 0.4
 """Seconds between two looks at a run's metrics."""
 DIGITS = 6
@@ -68,7 +69,7 @@ class Run:
     @property
     def digest(self) -> str:
         rule = asdict(self.stop) if self.stop else None
-        text = json.dumps([self.spec, rule], sort_keys=True)
+        text = json.dumps([self.spec, rule], sort_keys=True).replace(str(ROOT), "")
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -206,8 +207,14 @@ class _Driver:
                 except queue.Empty:
                     return
                 result = self._one(run)
-                if result is not None:
-                    self._store(result)
+                if result is None:
+                    continue
+                if result.cause and result.cause.startswith("sandbox_unavailable"):
+                    # Nothing about this run: the next call does it, and those behind it would end the same way.
+                    raise RuntimeError(
+                        f"the sandbox daemon is gone, see {self.work.parent}/logs: {result.cause}"
+                    )
+                self._store(result)
         except Exception as error:  # noqa: BLE001 - raised again by `run`
             self.failure = error
             self.stopping.set()
