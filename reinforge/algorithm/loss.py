@@ -1,59 +1,21 @@
-"""Slot 4 in a specification: what is minimised. Objectives are in `surrogate`, the other terms here."""
+"""Slot 4 in a specification: what is minimised. Objectives are in `surrogate`, averages in `aggregation`, the other
+terms here."""
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from reinforge.algorithm.aggregation import Aggregation, SeqMean
 from reinforge.algorithm.base import SpecModel, fault_at
+from reinforge.algorithm.plugins import union
 from reinforge.algorithm.surrogate import PpoClip, Surrogate
 
-
-class SeqMean(SpecModel):
-    """Mean over tokens inside a completion, then over completions (GRPO)."""
-
-    type: Literal["seq_mean"] = "seq_mean"
-
-
-class TokenMean(SpecModel):
-    """Mean over all tokens of the optimizer batch, so that a long completion weighs more (DAPO)."""
-
-    type: Literal["token_mean"] = "token_mean"
-    denominator: Literal["kept", "all"] = "kept"
-    """Divide by the tokens trained on, or by all that were sampled, left-out completions included (GFPO as printed)."""
-
-
-class Constant(SpecModel):
-    """Sum over tokens divided by completions × a constant length (Dr. GRPO)."""
-
-    type: Literal["constant"] = "constant"
-    length: int | None = Field(default=None, ge=1)
-    """Tokens; default `rollout.max_completion_tokens`. Papers: 3000 (Dr. GRPO), 8192 (DRPO)."""
-
-
-class SeqSumMean(SpecModel):
-    """Sum over the tokens of a completion, then mean over completions (LUSPO)."""
-
-    type: Literal["seq_sum_mean"] = "seq_sum_mean"
-
-
-class LearnableLambda(SpecModel):
-    """Token mean in which completions count by their length, with an exponent λ that is trained (λ-GRPO).
-
-    λ = 0 is the token mean, λ > 0 favours long completions, λ < 0 short ones; it stays within ± 4.
-    """
-
-    type: Literal["lambda"] = "lambda"
-    r: float = Field(default=1 / 9, gt=0, le=1)
-    """How far a length one standard deviation from its group's mean moves the base of the power. λ-GRPO: 1/9."""
-    initial: float = Field(default=0.0, ge=-4, le=4)
-    """λ at the start."""
-    learning_rate: float = Field(default=0.1, ge=0, le=10)
-    """Of λ, plain gradient descent; 0 keeps it. Third-party recipe: 0.1."""
-
-
-Aggregation = Annotated[
-    SeqMean | TokenMean | Constant | SeqSumMean | LearnableLambda, Field(discriminator="type")
-]
+if TYPE_CHECKING:
+    AnySurrogate = Surrogate
+    AnyAggregation = Aggregation
+else:
+    AnySurrogate = union("surrogate")
+    AnyAggregation = union("aggregation")
 
 
 class AdaptiveKl(SpecModel):
@@ -237,16 +199,23 @@ class Hierarchy(SpecModel):
 Auxiliary = Annotated[NoAuxiliary | DpoPair | Hierarchy, Field(discriminator="type")]
 
 
+BY_COMPLETION = frozenset({"sequence", "arithmetic", "trajectory"})
+"""Ratio levels with one value for a whole completion."""
+
+
 class Loss(SpecModel):
     """Slot 4, the only differentiable one."""
 
     ratio_level: Literal["token", "sequence", "gspo_token", "arithmetic", "trajectory", "action"] = "token"
     """What new and old policy are compared over: each token; the whole completion by geometric mean (GSPO), with
     each token's own gradient (gspo_token), by arithmetic mean (GRPO-S) or by product (trajectory); each action."""
-    surrogate: Surrogate = PpoClip()
+    surrogate: AnySurrogate = PpoClip()
     """Objective per token."""
-    aggregation: Aggregation = SeqMean()
+    aggregation: AnyAggregation = SeqMean()
     """How tokens and completions are averaged."""
+    force_aggregation: bool = False
+    """Let `token_mean` or `constant` average an objective that has one value for a whole completion, although it then
+    weighs completions by their length."""
     kl: KlPenalty = KlPenalty()
     """Penalty for leaving the base model."""
     policy_tokens: PolicyTokens = AllTokens()
@@ -284,13 +253,20 @@ class Loss(SpecModel):
         return self
 
     def _average_fits(self) -> None:
-        """A value per completion is averaged over completions."""
-        average = self.aggregation.type
-        if average in ("seq_mean", "seq_sum_mean"):
-            return
-        if self.ratio_level in ("sequence", "trajectory", "arithmetic") or self.surrogate.per_completion:
+        """A value per completion is averaged over completions, unless something else is meant."""
+        average, forced = self.aggregation, self.force_aggregation
+        one_value = self.ratio_level in BY_COMPLETION or self.surrogate.per_completion
+        odd = one_value and not average.by_completion
+        if odd and not (forced and average.can_be_forced):
+            remedy = ", or force it with `force_aggregation: true`" if average.can_be_forced else ""
             raise fault_at(
                 "algorithm.loss.aggregation.type",
-                f"with one value per completion, `{average}` would weigh completions by their length: use "
-                "`seq_mean`, or `seq_sum_mean` to weigh by length on purpose (LUSPO)",
+                f"with one value per completion, `{average.type}` would weigh completions by their length: use "
+                f"`seq_mean`, or `seq_sum_mean` to weigh by length on purpose (LUSPO){remedy}",
+            )
+        if forced and not odd:
+            raise fault_at(
+                "algorithm.loss.force_aggregation",
+                f"`force_aggregation` is not used: `{average.type}` fits ratio_level `{self.ratio_level}` and "
+                f"surrogate `{self.surrogate.type}` as it is. Leave it out",
             )

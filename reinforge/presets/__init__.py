@@ -3,6 +3,7 @@
 from copy import deepcopy
 from typing import Any
 
+from reinforge.algorithm import plugins
 from reinforge.presets.agents import AGENTS
 from reinforge.presets.base import Preset
 from reinforge.presets.baselines import BASELINES
@@ -26,6 +27,11 @@ FAMILIES: dict[str, dict[str, Preset]] = {
 """Presets by what they change, in the order in which lists show them."""
 PRESETS: dict[str, Preset] = {name: preset for family in FAMILIES.values() for name, preset in family.items()}
 
+if own := plugins.own_presets(PRESETS):
+    FAMILIES["own"] = own
+    """Of installed packages."""
+    PRESETS |= own
+
 
 def family_of(name: str) -> str:
     """The family of a preset. KeyError for an unknown one."""
@@ -33,6 +39,14 @@ def family_of(name: str) -> str:
         if name in presets:
             return family
     raise KeyError(name)
+
+
+def withdraw(name: str, reason: str) -> None:
+    """Leave out a package's preset that cannot be used after all."""
+    plugins.withdraw(name, reason)
+    del PRESETS[name]
+    if not FAMILIES["own"]:
+        del FAMILIES["own"]
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -1,36 +1,10 @@
-"""What a preset is."""
+"""What presets are made with."""
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-Confidence = Literal["high", "medium", "low"]
+from reinforge.algorithm.preset import Confidence, Preset
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preset:
-    """A way to fill the slots of `reinforge.algorithm.slots.Algorithm`, and what a person needs to choose it."""
-
-    title: str
-    summary: str
-    """A paragraph: what it does, when to choose it, what to know."""
-    formula: str
-    """What is special about it, in one line."""
-    source: str
-    """Paper and equation, or library and function."""
-    confidence: Confidence = "high"
-    """That the formula is the authors': `high` read in their paper or code or in a maintained library, `medium` put
-    together from independent accounts, `low` a short description filled in by us."""
-    deviations: tuple[str, ...] = ()
-    """Where this differs from the source, or fills a gap in it."""
-    needs: tuple[str, ...] = ()
-    """What a job must bring: a reward that returns something special, tools, turns."""
-    slots: dict[str, Any] = field(default_factory=dict)
-    """Those that differ from the defaults."""
-    job: dict[str, Any] = field(default_factory=dict)
-    """Parts of the job outside the slots without which it is not this variant; filled like the slots."""
-    recipe: dict[str, Any] = field(default_factory=dict)
-    """Parts of a job as published, for full fine-tuning; not filled in unless asked for. With LoRA the learning rate
-    is about ten times as large."""
+__all__ = ["TOKEN_MEAN", "Confidence", "Preset", "clip", "recipe"]
 
 
 def recipe(

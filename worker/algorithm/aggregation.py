@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from worker.algorithm.length_preference import length_factors
+from worker.algorithm.own import check_shape, check_type
 from worker.algorithm.rows import Slot, lookup
 
 
@@ -108,7 +109,12 @@ def token_weights(
     beside = NOT_OF_THE_WEIGHTS.get(slot["type"], frozenset())
     params = {key: value for key, value in params.items() if key not in beside}
     tokens = BatchTokens(mask=mask, sampled=sampled, group=group, parameters=parameters or {})
-    return function(tokens, **params)
+    found = function(tokens, **params)
+    if (kind := slot["type"]) not in AGGREGATIONS:
+        check_type(found, TokenWeights, "aggregation", kind)
+        check_shape(found.weights, mask.shape, "weights", "aggregation", kind)
+        check_shape(found.counts, mask.shape[:1], "counts", "aggregation", kind)
+    return found
 
 
 def mean_over(chosen: Tensor, counts: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from worker.algorithm.loss_state import loss_parameters
 from worker.algorithm.losses import NONE, LossInputs
 from worker.algorithm.pairs import dpo_pairs
 from worker.algorithm.rows import State
-from worker.algorithm.surrogates import READS_SAMPLER
+from worker.algorithm.surrogates import READS_SAMPLER, SURROGATES
 
 SLOPE = "slope."
 
@@ -53,7 +53,8 @@ def loss_reads(loss: Mapping[str, Any]) -> frozenset[str]:
     asked = {
         "sampler_logprobs": loss.get("mismatch", NONE)["type"] != "none"
         or loss.get("off_policy_mask", NONE)["type"] != "none"
-        or loss["surrogate"]["type"] in READS_SAMPLER,
+        or loss["surrogate"]["type"] in READS_SAMPLER
+        or loss["surrogate"]["type"] not in SURROGATES,  # a package's may: they cost nothing
         "reference_logprobs": loss["kl"]["beta"] > 0 or bool(loss["kl"].get("beta_by")) or aux == "dpo_pair",
         "actions": loss["ratio_level"] == "action",
         "entropies": loss.get("policy_tokens", {"type": "all"})["type"] == "top_entropy",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from worker.algorithm.own import check_shape, check_type
 from worker.algorithm.rows import Rows, Slot, State, lookup
 from worker.algorithm.selection.axpo import axpo
 from worker.algorithm.selection.base import Branch, Prompts, Repair, Resample, Selected
@@ -29,4 +30,8 @@ READS_OLD_POLICY = frozenset({"axpo"})
 def select(slot: Slot, rows: Rows, rewards: Tensor, state: State) -> Selected:
     """Rows to train on, what to sample first, and the slot's state for the next step."""
     function, params = lookup(SELECTIONS, slot, "selection")
-    return function(rows, rewards, state, **params)
+    selected = function(rows, rewards, state, **params)
+    if (kind := slot["type"]) not in SELECTIONS:
+        check_type(selected, Selected, "selection", kind)
+        check_shape(selected.keep, rewards.shape, "keep", "selection", kind)
+    return selected

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from worker.algorithm.own import check_shape, check_type
 from worker.algorithm.rows import Rows, Slot, State, lookup
 from worker.algorithm.shaping.base import Combined, Shaped
 from worker.algorithm.shaping.combine import gdpo, mo_grpo, weighted_sum
@@ -49,6 +50,9 @@ def shape(slot: Slot, rows: Rows, state: State) -> Shaped:
     own = {key: value for key, value in slot.items() if key not in COMMON}
     function, params = lookup(COMBINATIONS, own, "shaping")
     combined = function(rows, state, **params)
+    if (kind := slot["type"]) not in COMBINATIONS:
+        check_type(combined, Combined, "shaping", kind)
+        check_shape(combined.rewards, rows.truncated.shape, "rewards", "shaping", kind)
     added = combined.rewards.new_zeros(len(combined.rewards))
     for name, compute in TERMS.items():
         term = dict(slot.get(name) or {})

@@ -1,0 +1,81 @@
+"""Whether a package's function can be called for its slot, told from its source: nothing here loads torch."""
+
+import ast
+import inspect
+from collections.abc import Iterable
+from importlib import util
+from pathlib import Path
+
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "shaping": ("rows", "state"),
+    "selection": ("rows", "rewards", "state"),
+    "advantage": ("rows", "rewards", "keep"),
+    "surrogate": ("terms",),
+    "aggregation": ("tokens",),
+}
+"""By slot: what the worker calls its function with, by position; the part's fields follow as keywords."""
+
+
+def call_problem(slot: str, signature: inspect.Signature, parameters: Iterable[str]) -> str | None:
+    """Why a function with this signature cannot be called for a slot; None when it can."""
+    names = ARGUMENTS[slot]
+    try:
+        signature.bind(*names, **dict.fromkeys(parameters))
+    except TypeError as error:
+        call = ", ".join([*names, *(f"{name}=…" for name in parameters)])
+        return f"it is called as ({call}), and its signature is {signature}: {error}"
+    return None
+
+
+def function_problem(slot: str, module: str, name: str, parameters: Iterable[str]) -> str | None:
+    """Why `module:name` cannot be what a slot calls; None when it can, or when its source does not tell."""
+    found = util.find_spec(module)  # loads the packages that the module is in, not the module
+    if found is None:
+        return f"there is no module {module}"
+    if not found.origin or not found.origin.endswith(".py"):
+        return None
+    tree = ast.parse(Path(found.origin).read_text(encoding="utf-8"))
+    defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+    if defined and not defined[-1].decorator_list:
+        problem = call_problem(slot, _signature(defined[-1]), parameters)
+        return f"{module}:{name} does not fit: {problem}" if problem else None
+    if not defined and _bound(tree).isdisjoint({name, "*"}):
+        return f"{module} has no function {name}"
+    return None
+
+
+def _signature(node: ast.FunctionDef) -> inspect.Signature:
+    """As `inspect.signature` has it, without annotations and with `…` for defaults."""
+    found, given = [], node.args
+    positional = [*given.posonlyargs, *given.args]
+    for number, one in enumerate(positional):
+        kind = (
+            inspect.Parameter.POSITIONAL_ONLY
+            if number < len(given.posonlyargs)
+            else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        )
+        has_default = number >= len(positional) - len(given.defaults)
+        found.append(
+            inspect.Parameter(one.arg, kind, default=... if has_default else inspect.Parameter.empty)
+        )
+    if given.vararg:
+        found.append(inspect.Parameter(given.vararg.arg, inspect.Parameter.VAR_POSITIONAL))
+    for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+        empty = inspect.Parameter.empty if default is None else ...
+        found.append(inspect.Parameter(one.arg, inspect.Parameter.KEYWORD_ONLY, default=empty))
+    if given.kwarg:
+        found.append(inspect.Parameter(given.kwarg.arg, inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature(found)
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Names that a module binds in other ways than by a plain `def`; `*` where it imports all of another one."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+    return names

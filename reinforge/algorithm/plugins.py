@@ -1,0 +1,265 @@
+"""Parts of the algorithm and presets that installed packages bring, found by their entry points.
+
+    [project.entry-points."reinforge.slots"]        # the part in a specification: a pydantic model
+    "advantage.centred_rank" = "own_algorithm.spec:CentredRank"
+    [project.entry-points."reinforge.functions"]    # what the worker calls for it; only the worker loads it
+    "advantage.centred_rank" = "own_algorithm.functions:centred_rank"
+    [project.entry-points."reinforge.presets"]
+    centred_rank = "own_algorithm.presets:CENTRED_RANK"
+    [project.entry-points."reinforge.vectors"]      # worked cases, run by tests/algorithm/test_vectors.py
+    cases = "own_algorithm:VECTORS"
+
+What cannot be used is left out and the reason kept (`Installed.faults`): a broken package takes nothing else down.
+`REINFORGE_PLUGINS=off` looks for none. Packages are looked for once per process.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import Field
+
+from reinforge.algorithm.advantage import Advantage, AdvantageModel
+from reinforge.algorithm.aggregation import Aggregation, AggregationModel
+from reinforge.algorithm.base import SpecModel
+from reinforge.algorithm.plugin_functions import function_problem
+from reinforge.algorithm.preset import Preset
+from reinforge.algorithm.selection import Selection, SelectionModel
+from reinforge.algorithm.shaping import OutcomeShaping, Shaping, ShapingModel
+from reinforge.algorithm.surrogate import Surrogate, SurrogateModel
+
+log = logging.getLogger(__name__)
+
+SLOTS_GROUP, FUNCTIONS_GROUP = "reinforge.slots", "reinforge.functions"
+PRESETS_GROUP, VECTORS_GROUP = "reinforge.presets", "reinforge.vectors"
+NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class SlotKind:
+    """A place in the algorithm that a package can offer parts for."""
+
+    path: str
+    """In the algorithm: `loss.surrogate`."""
+    base: type[SpecModel]
+    built_in: Any
+    """Annotated union of the models that are always there."""
+
+    def models(self) -> dict[str, type[SpecModel]]:
+        """The built-in ones, by type."""
+        return {one.model_fields["type"].default: one for one in get_args(get_args(self.built_in)[0])}
+
+
+SLOT_KINDS: dict[str, SlotKind] = {
+    "shaping": SlotKind("shaping", ShapingModel, Shaping),
+    "selection": SlotKind("selection", SelectionModel, Selection),
+    "advantage": SlotKind("advantage", AdvantageModel, Advantage),
+    "surrogate": SlotKind("loss.surrogate", SurrogateModel, Surrogate),
+    "aggregation": SlotKind("loss.aggregation", AggregationModel, Aggregation),
+}
+
+Kind = tuple[str, str]
+"""A slot, or `preset`, and a name in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An entry point that cannot be used, and why."""
+
+    package: Package
+    group: str
+    entry: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.package} offers `{self.entry}` ({self.group}), which cannot be used: {self.reason}"
+
+
+@dataclass(slots=True)
+class Installed:
+    """What packages bring. Everything in `parts` and `presets` can be used."""
+
+    parts: dict[str, dict[str, type[SpecModel]]] = field(
+        default_factory=lambda: {slot: {} for slot in SLOT_KINDS}
+    )
+    """By slot and type."""
+    presets: dict[str, Preset] = field(default_factory=dict)
+    owners: dict[Kind, Package] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    blocked: dict[Kind, Fault] = field(default_factory=dict)
+    """Why a name that nothing else has cannot be used."""
+
+    def refuse(self, kind: Kind, fault: Fault, *, taken: bool = False) -> None:
+        """Leave something out, keep why, and say so once. `taken`: its name is somebody else's, who keeps it."""
+        self.faults.append(fault)
+        if not taken:
+            self.blocked[kind] = fault
+        log.warning("%s", fault)
+
+
+def enabled() -> bool:
+    return os.environ.get("REINFORGE_PLUGINS", "on") != "off"
+
+
+@cache
+def installed() -> Installed:
+    """What the packages of this environment bring."""
+    found = Installed()
+    if not enabled():
+        return found
+    functions = {entry.name: entry for entry in metadata.entry_points(group=FUNCTIONS_GROUP)}
+    for entry in metadata.entry_points(group=SLOTS_GROUP):
+        slot, _, name = entry.name.partition(".")
+        kind = (slot, name)
+        _take(found, kind, entry, partial(_part, found, kind, entry, functions))
+    for entry in metadata.entry_points(group=PRESETS_GROUP):
+        kind = ("preset", entry.name)
+        _take(found, kind, entry, partial(_preset, found, kind, entry))
+    return found
+
+
+def _take(found: Installed, kind: Kind, entry: metadata.EntryPoint, take: Callable[[], None]) -> None:
+    """Take an entry point; whatever its package raises becomes a fault of that entry point."""
+    package = package_of(entry)
+    try:
+        take()
+        found.owners[kind] = package
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - other people's code: recorded with its cause
+        reason = str(error) if isinstance(error, Unusable) else f"{type(error).__name__}: {error}"
+        fault = Fault(package, entry.group, entry.name, reason)
+        found.refuse(kind, fault, taken=isinstance(error, NameTaken))
+
+
+class Unusable(Exception):
+    """What is wrong with an entry point, in words."""
+
+
+class NameTaken(Unusable):
+    """Somebody else has the name, and keeps it."""
+
+
+def package_of(entry: metadata.EntryPoint) -> Package:
+    dist = entry.dist
+    return Package(dist.name, dist.version) if dist is not None else Package("an unnamed package", "?")
+
+
+def _check_name(found: Installed, kind: Kind, built_in: Collection[str]) -> None:
+    _, name = kind
+    if not NAME.fullmatch(name):
+        raise Unusable(f"the name {name!r} is not one: small letters, digits and _, a letter first")
+    if name in built_in:
+        raise NameTaken(f"`{name}` is built in: choose another name")
+    if kind in found.owners:
+        raise NameTaken(f"{found.owners[kind]} offers the same name")
+
+
+def _part(
+    found: Installed, kind: Kind, entry: metadata.EntryPoint, functions: Mapping[str, metadata.EntryPoint]
+) -> None:
+    slot, name = kind
+    if slot not in SLOT_KINDS:
+        raise Unusable(f"there is no slot {slot!r}; slots: {', '.join(SLOT_KINDS)}")
+    place = SLOT_KINDS[slot]
+    _check_name(found, kind, place.models())
+    model = entry.load()
+    if not (isinstance(model, type) and issubclass(model, place.base)):
+        raise Unusable(f"{entry.value} is not a subclass of reinforge.plugin.{place.base.__name__}")
+    tag = model.model_fields.get("type")
+    if tag is None or get_origin(tag.annotation) is not Literal or get_args(tag.annotation) != (name,):
+        raise Unusable(f'{entry.value} has to declare `type: Literal["{name}"] = "{name}"`')
+    if tag.default != name:
+        raise Unusable(f"the default of `type` has to be {name!r}")
+    model.model_json_schema()  # the form is made from it
+    function = functions.get(entry.name)
+    if function is None:
+        raise Unusable(f"no entry point `{entry.name}` in {FUNCTIONS_GROUP} says what the worker is to call")
+    if problem := function_problem(slot, function.module, function.attr, parameters_of(slot, model)):
+        raise Unusable(problem)
+    found.parts[slot][name] = model
+
+
+def _preset(found: Installed, kind: Kind, entry: metadata.EntryPoint) -> None:
+    _check_name(found, kind, ())
+    preset = entry.load()
+    if not isinstance(preset, Preset):
+        raise Unusable(f"{entry.value} is not a reinforge.plugin.Preset")
+    found.presets[kind[1]] = preset
+
+
+def parameters_of(slot: str, model: type[SpecModel]) -> list[str]:
+    """The fields that the worker hands to the function as keyword arguments: the part's own ones."""
+    shared = OutcomeShaping.model_fields.keys() if slot == "shaping" else ()
+    return [name for name in model.model_fields if name != "type" and name not in shared]
+
+
+def union(slot: str) -> Any:
+    """The type of a slot in a specification: what is built in and what packages bring, told apart by `type`."""
+    place, own = SLOT_KINDS[slot], installed().parts[slot]
+    if not own:
+        return place.built_in
+    models = (*place.models().values(), *own.values())
+    return Annotated[Union[models], Field(discriminator="type")]  # noqa: UP007 - made at run time
+
+
+def own_presets(built_in: Collection[str]) -> dict[str, Preset]:
+    """Presets of packages, less those whose names are taken."""
+    found = installed()
+    for name in [name for name in found.presets if name in built_in]:
+        withdraw(name, f"`{name}` is built in: choose another name", taken=True)
+    return found.presets
+
+
+def withdraw(name: str, reason: str, *, taken: bool = False) -> None:
+    """A package's preset cannot be used after all."""
+    found, kind = installed(), ("preset", name)
+    del found.presets[name]
+    found.refuse(kind, Fault(found.owners.pop(kind), PRESETS_GROUP, name, reason), taken=taken)
+
+
+def named_parts(algorithm: Mapping[str, Any]) -> Iterator[Kind]:
+    """The preset and the slots that an algorithm, as a mapping, names. Whatever is not a name is passed over."""
+    if isinstance(name := algorithm.get("preset"), str):
+        yield "preset", name
+    for slot, place in SLOT_KINDS.items():
+        value: Any = algorithm
+        for key in place.path.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if isinstance(value, Mapping) and isinstance(kind := value.get("type"), str):
+            yield slot, kind
+
+
+def packages_of(algorithm: Mapping[str, Any]) -> dict[str, str]:
+    """Name → version of the packages that an algorithm, as a mapping, takes its preset or slots from."""
+    owners = installed().owners
+    used = [owners[kind] for kind in named_parts(algorithm) if kind in owners]
+    return {package.name: package.version for package in used}
+
+
+def package_problem(name: str, version: str) -> str | None:
+    """Why a job made with this version of a package would not be the same here; None when it would."""
+    try:
+        here = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return f"the job was made with {name} {version}, which is not installed"
+    return None if here == version else f"the job was made with {name} {version}, and {here} is installed"
+
+
+def vector_files() -> list[Path]:
+    """Files with worked cases that packages bring. Raises what loading them raises."""
+    entries = metadata.entry_points(group=VECTORS_GROUP) if enabled() else ()
+    return [Path(entry.load()) for entry in entries]

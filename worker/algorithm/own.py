@@ -1,0 +1,59 @@
+"""Functions that installed packages bring for a slot, by entry points of the group `reinforge.functions`.
+
+`advantage.centred_rank = own_algorithm.functions:centred_rank` fills the slot `advantage` where its type is
+`centred_rank`. It is called like the built-in ones, and loaded when it is first called.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+GROUP = "reinforge.functions"
+
+
+class OwnFunctionError(Exception):
+    """A package's function cannot be used; the message names it, its package and what is wrong."""
+
+
+@cache
+def own_function(what: str, kind: str) -> Callable[..., Any] | None:
+    """The function that a package brings for a slot and type; None when none does. Raises OwnFunctionError."""
+    if os.environ.get("REINFORGE_PLUGINS") == "off":
+        return None
+    for entry in metadata.entry_points(group=GROUP, name=f"{what}.{kind}"):
+        try:
+            function = entry.load()
+        except (Exception, SystemExit) as error:
+            raise OwnFunctionError(
+                f"{_named(what, kind)} cannot be loaded: {type(error).__name__}: {error}"
+            ) from error
+        if not callable(function):
+            raise OwnFunctionError(f"{_named(what, kind)} is not a function: {entry.value}")
+        return function  # type: ignore[no-any-return] # callable, as just seen
+    return None
+
+
+def check_type(found: Any, expected: type, what: str, kind: str) -> None:
+    """Raises OwnFunctionError unless a package's function handed back what its slot needs."""
+    if not isinstance(found, expected):
+        raise OwnFunctionError(
+            f"{_named(what, kind)} handed back {type(found).__name__}, and has to hand back {expected.__name__}"
+        )
+
+
+def check_shape(tensor: Any, needed: Sequence[int], name: str, what: str, kind: str) -> None:
+    """Raises OwnFunctionError unless a tensor that a package's function made has the shape that it needs."""
+    shape = tuple(getattr(tensor, "shape", ()))
+    if shape != tuple(needed):
+        raise OwnFunctionError(
+            f"{_named(what, kind)}: `{name}` has the shape {shape}, and has to have {tuple(needed)}"
+        )
+
+
+def _named(what: str, kind: str) -> str:
+    entries = metadata.entry_points(group=GROUP, name=f"{what}.{kind}")
+    dist = next((entry.dist for entry in entries), None)
+    package = f" of {dist.name} {dist.version}" if dist is not None else ""
+    return f"{what} `{kind}`{package}"
