@@ -21,7 +21,7 @@ from common.measure import alternate, machine, median, parser, table, write
 from reinforge.offline import sandbox
 from worker.sandbox import RewardRow, SandboxClient
 from worker.sandbox.client import ROWS_PER_CALL
-from worker.sandbox.jail import LandlockJail
+from worker.sandbox.jails import LandlockJail
 from worker.sandbox.prefix import Prefix, ensure_prefix
 from worker.sandbox.session import Session
 

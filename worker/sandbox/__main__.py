@@ -1,6 +1,6 @@
-"""Run the sandbox daemon: ``python -m worker.sandbox --socket PATH [--pool N]``.
+"""Run the sandbox daemon: ``python -m worker.sandbox --socket PATH [--pool N] [--jail N]``.
 
-``python -m worker.sandbox probe`` proves a jail once and prints ``{"available", "jail", "reasons"}`` as JSON.
+``python -m worker.sandbox probe`` proves a jail once and prints ``{"available", "jail", "reasons", "refused"}`` as JSON.
 """
 
 import argparse
@@ -9,9 +9,11 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from .daemon import Sandboxd
+from .jails import JAILS
 from .outcome import SandboxStatus
 
 
@@ -25,30 +27,36 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--pool", type=int, default=min(2, os.cpu_count() or 1), help="jails that run at once"
     )
+    parser.add_argument(
+        "--jail",
+        choices=tuple(JAILS),
+        help="use this jail or none: N is namespaces, L is Landlock; without it the strongest that holds",
+    )
     options = parser.parse_args(arguments)
+    letters = (options.jail,) if options.jail else tuple(JAILS)
     if options.pool < 1:
         parser.error("--pool must be at least 1")
     if options.command == "serve" and options.socket is None:
         parser.error("--socket is required")
     try:
-        asyncio.run(_probe() if options.command == "probe" else _serve(options.socket, options.pool))
+        if options.command == "probe":
+            asyncio.run(_probe(letters))
+        else:
+            asyncio.run(Sandboxd(options.socket, options.pool, letters).serve(_announce))
     except OSError as error:
         sys.stderr.write(f"sandboxd: {error}\n")
         return 1
     return 0
 
 
-async def _serve(path: Path, size: int) -> None:
-    await Sandboxd(path, size).serve(_announce)
-
-
-async def _probe() -> None:
+async def _probe(letters: Sequence[str]) -> None:
     """A daemon that ends as soon as it knows its status, so that both always agree."""
     with tempfile.TemporaryDirectory() as folder:
-        daemon = Sandboxd(Path(folder) / "probe.sock", 1)
+        daemon = Sandboxd(Path(folder) / "probe.sock", 1, letters)
 
         def tell(status: SandboxStatus) -> None:
             answer = {"available": status.available, "jail": status.jail, "reasons": status.reasons}
+            answer["refused"] = status.probe["refused"]
             sys.stdout.write(json.dumps(answer) + "\n")
             daemon.stop()
 

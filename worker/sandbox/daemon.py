@@ -1,8 +1,9 @@
 """sandboxd: the daemon that answers ``score``, ``validate`` and ``status`` on a Unix socket.
 
-It proves a jail before it answers anything, again every hour and after a jail failed. Without a proved jail every
-score is ``sandbox_unavailable`` with the reasons. There is no way to run a reward outside a jail: no option, no
-environment variable, no fallback.
+It proves a jail before it answers anything, the strongest first, again every hour and after a jail failed. The jail
+in use stays as long as it holds: a run that began in one is never continued in another without being told. Without
+a proved jail every score is ``sandbox_unavailable`` with the reasons. There is no way to run a reward outside a
+jail: no option, no environment variable, no fallback.
 """
 
 import asyncio
@@ -11,17 +12,17 @@ import os
 import signal
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import wire
 from .calls import BadRequest, Call
-from .jail import Jail, LandlockJail
+from .jails import JAILS, Jail
 from .outcome import CallOutcome, SandboxStatus, Validation
 from .pool import Pool, Ticket
 from .prefix import PrefixError, ensure_prefix
-from .probe import Proof, prove
+from .probe import Proof, choose
 
 _PROVE_AGAIN_SECONDS = 3600.0
 _UNPROVED_RETRY_SECONDS = 60.0
@@ -32,11 +33,19 @@ _WAITING_PER_CONNECTION = 64
 class Sandboxd:
     """One daemon: ``serve`` until ``stop`` is called or SIGTERM or SIGINT arrives."""
 
-    def __init__(self, path: Path, size: int, make_jail: Callable[[], Jail] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        size: int,
+        letters: Sequence[str] = tuple(JAILS),
+        make_jails: Callable[[Sequence[str]], list[Jail]] | None = None,
+    ) -> None:
         self._path = path
         self._size = size
-        self._make_jail = make_jail or (lambda: LandlockJail(ensure_prefix()))
-        self._proof = Proof("", "no jail was tried yet", {})
+        self._letters = letters
+        self._make_jails = make_jails or _make_jails
+        self._jails: list[Jail] = []
+        self._proofs = [Proof("", "no jail was tried yet", {})]
         self._proved = asyncio.Event()
         self._again = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -75,37 +84,40 @@ class Sandboxd:
 
     def status(self) -> SandboxStatus:
         """Which jail is proved, or why none is."""
-        proof = self._proof
-        facts = {**proof.facts, "pool": self._size, "failures": self._pool.failures if self._pool else 0}
-        if self._pool is not None:
-            facts["jail_pids"] = self._pool.pids()
-        reasons = (
-            []
-            if proof.reason is None
-            else [f"jail {proof.jail}: {proof.reason}" if proof.jail else proof.reason]
-        )
-        return SandboxStatus(proof.held, proof.jail if proof.held else None, reasons, facts)
+        refused = {proof.jail: proof.reason for proof in self._proofs if proof.reason is not None}
+        failures = self._pool.failures if self._pool else 0
+        facts = {**self._proofs[-1].facts, "pool": self._size, "failures": failures, "refused": refused}
+        if self._pool is None:
+            reasons = [f"jail {jail}: {reason}" if jail else reason for jail, reason in refused.items()]
+            return SandboxStatus(False, None, reasons, facts)
+        return SandboxStatus(True, self._pool.jail.name, [], {**facts, "jail_pids": self._pool.pids()})
 
     async def _keep_proving(self) -> None:
         while True:
             await self._prove()
             self._proved.set()
-            pause = _PROVE_AGAIN_SECONDS if self._proof.held else _UNPROVED_RETRY_SECONDS
+            pause = _PROVE_AGAIN_SECONDS if self._pool is not None else _UNPROVED_RETRY_SECONDS
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._again.wait(), pause)
             self._again.clear()
 
     async def _prove(self) -> None:
+        used = self._pool.jail.name if self._pool is not None else None
+        chosen: Jail | None = None
         try:
-            jail = await asyncio.to_thread(self._make_jail)
+            if not self._jails:  # once: a program that is replaced on disk belongs to the next daemon
+                self._jails = await asyncio.to_thread(self._make_jails, self._letters)
         except PrefixError as error:
-            self._proof = Proof("L", str(error), {})
+            proofs = [Proof("", str(error), {})]
         else:
-            self._proof = await prove(jail)
-            if self._proof.held and self._pool is None:
-                self._pool = Pool(jail, self._size)
-        if not self._proof.held and self._pool is not None:
-            pool, self._pool = self._pool, None
+            chosen, proofs = await choose(sorted(self._jails, key=lambda jail: jail.name != used))
+        if chosen is not None and chosen.name == used:
+            kept = [proof for proof in self._proofs if not proof.held and proof.jail != used]
+            self._proofs = [*kept, *proofs]
+            return
+        pool, self._pool = self._pool, Pool(chosen, self._size) if chosen is not None else None
+        self._proofs = proofs
+        if pool is not None:
             await pool.close()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -129,7 +141,7 @@ class Sandboxd:
         if operation not in ("score", "validate"):
             raise BadRequest(f"unknown operation {operation!r}")
         call = Call.from_request(request)
-        if self._pool is None or not self._proof.held:
+        if self._pool is None:
             reason = "; ".join(self.status().reasons)
             if operation == "validate":
                 return wire.pack(Validation("sandbox_unavailable", message=reason))
@@ -143,6 +155,11 @@ class Sandboxd:
         if answer.status == "sandbox_error":
             self._again.set()
         return wire.pack(answer)
+
+
+def _make_jails(letters: Sequence[str]) -> list[Jail]:
+    prefix = ensure_prefix()
+    return [make(prefix) for letter, make in JAILS.items() if letter in letters]
 
 
 class Connection:

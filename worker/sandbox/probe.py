@@ -9,13 +9,13 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .calls import Call, score
-from .jail import Jail
+from .jails import Jail
 from .limits import Timeouts
 from .session import JailDied, Session
 
@@ -84,6 +84,16 @@ class Proof:
     @property
     def held(self) -> bool:
         return self.reason is None
+
+
+async def choose(jails: Sequence[Jail]) -> tuple[Jail | None, list[Proof]]:
+    """The first jail that holds, and a proof for each that was tried: it is the last one's, if any held."""
+    proofs: list[Proof] = []
+    for jail in jails:
+        proofs.append(await prove(jail))
+        if proofs[-1].held:
+            return jail, proofs
+    return None, proofs
 
 
 async def prove(jail: Jail) -> Proof:

@@ -1,17 +1,15 @@
 """One running jail, spoken to from the daemon's event loop."""
 
 import asyncio
-import contextlib
 import json
-import os
 import socket
 import struct
 import subprocess
 import time
 from collections.abc import Sequence
 
-from .jail import Jail
 from .jailed import region
+from .jails import Jail, Running
 from .limits import JAIL_CALLS, JAIL_SECONDS, Timeouts
 from .parse import ProtocolError
 
@@ -27,10 +25,8 @@ class JailDied(Exception):
 class Session:
     """A started zygote. Use :meth:`start`; kill it after any exception."""
 
-    def __init__(
-        self, process: "subprocess.Popen[bytes]", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ):
-        self._process = process
+    def __init__(self, running: Running, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+        self._running = running
         self._reader = reader
         self._writer = writer
         self._born = time.monotonic()
@@ -44,23 +40,24 @@ class Session:
         """Launch a zygote and wait until it has locked itself in; raises :class:`JailDied` with its reason."""
         ours, theirs = socket.socketpair()
         try:
-            process = jail.launch(theirs)
+            running = jail.launch(theirs)
         except (OSError, subprocess.SubprocessError) as error:
             ours.close()
             raise JailDied(f"the jail's interpreter did not start: {error}") from error
         finally:
             theirs.close()
         reader, writer = await asyncio.open_connection(sock=ours)
-        session = cls(process, reader, writer)
+        session = cls(running, reader, writer)
         try:
             configuration = json.dumps(jail.configuration()).encode()
             writer.write(struct.pack("<I", len(configuration)) + configuration)
             payload = await session._receive(region.READY, 4096, _START_SECONDS)
+            running.settled()
             _, session.uid, session.landlock_abi, *version = region.HELLO.unpack(payload)
             session.python = ".".join(map(str, version))
-        except (JailDied, struct.error) as error:
-            session._process.kill()
-            said = await asyncio.to_thread(session._last_words)
+        except (JailDied, OSError, struct.error) as error:
+            running.kill()
+            said = await asyncio.to_thread(running.last_words)
             await session.kill()
             raise JailDied(f"{error}: {said}" if said else str(error)) from error
         except asyncio.CancelledError:
@@ -72,11 +69,11 @@ class Session:
     def worn_out(self) -> bool:
         """Dead, or old enough to be replaced before its next call."""
         old = self._calls >= JAIL_CALLS or time.monotonic() - self._born > JAIL_SECONDS
-        return old or self._process.poll() is not None
+        return old or self._running.ended()
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._running.pid
 
     async def begin(
         self, body: bytes, rows: int, budgets: Sequence[float], timeouts: Timeouts, left: float
@@ -101,11 +98,9 @@ class Session:
 
     async def kill(self) -> None:
         """End the jail; its child dies with it. Returns when the process is gone."""
-        self._process.kill()
+        self._running.kill()
         self._writer.close()
-        await asyncio.to_thread(self._process.wait)
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+        await asyncio.to_thread(self._running.wait)
 
     async def _receive(self, kind: int, cap: int, seconds: float) -> bytes:
         try:
@@ -127,13 +122,3 @@ class Session:
         if found != kind:
             raise JailDied("the jail answered out of turn")
         return payload
-
-    def _last_words(self) -> str:
-        """The last line the interpreter wrote to its standard error, which tells why it did not start."""
-        if self._process.stderr is None:
-            return ""
-        os.set_blocking(self._process.stderr.fileno(), False)
-        with contextlib.suppress(OSError):
-            lines = (self._process.stderr.read() or b"").decode("utf-8", "replace").strip().splitlines()
-            return lines[-1][:300] if lines else ""
-        return ""

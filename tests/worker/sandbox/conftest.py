@@ -4,14 +4,14 @@ import pytest
 
 from worker.sandbox import SandboxClient
 
-from .harness import RunningDaemon, running_daemon
+from .harness import JAILS, RunningDaemon, running_daemon
 
 
-@pytest.fixture(scope="session")
-def daemon() -> Iterator[RunningDaemon]:
+@pytest.fixture(scope="session", params=JAILS)
+def daemon(request: pytest.FixtureRequest) -> Iterator[RunningDaemon]:
     """One daemon with two jails for the tests that leave it as they found it."""
-    with running_daemon(pool=2) as running:
-        assert running.announced == "sandboxd: jail L proved"
+    with running_daemon(pool=2, jail=request.param) as running:
+        assert running.announced == f"sandboxd: jail {request.param} proved"
         yield running
 
 

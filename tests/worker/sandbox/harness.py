@@ -1,5 +1,6 @@
 """A real sandbox daemon for tests: started as a process, spoken to through its socket, stopped by its pid."""
 
+import functools
 import os
 import secrets
 import shutil
@@ -15,12 +16,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from worker.sandbox import RewardRow, SandboxClient, wire
+from worker.sandbox.jailed import kernel
+from worker.sandbox.jails.base import SANDBOX_UID
 from worker.sandbox.prefix import Prefix, ensure_prefix
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 NORMAL_UID = 64102
 CONTROL = "def grade(sample, item):\n    return 0.5\n"
+
+
+@functools.cache
+def cannot(jail: str) -> str | None:
+    """Why this machine cannot have a jail, found out without any of the sandbox's code; None: it has to hold here."""
+    if jail == "L":
+        abi = kernel.landlock_abi()
+        return None if abi >= 3 else f"this kernel's Landlock has version {abi}"
+    program = shutil.which("bwrap")
+    if program is None:
+        return "bubblewrap is not installed"
+    user = SANDBOX_UID if os.geteuid() == 0 else None
+    done = subprocess.run(
+        [program, "--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "--", "/bin/true"],
+        capture_output=True, text=True, user=user, group=user, extra_groups=[] if user else None,
+    )  # fmt: skip
+    return None if done.returncode == 0 else f"bubblewrap is refused: {done.stderr.strip()}"
+
+
+JAILS = [
+    pytest.param(jail, marks=pytest.mark.skipif(bool(cannot(jail)), reason=f"jail {jail}: {cannot(jail)}"))
+    for jail in ("N", "L")
+]
+"""For ``parametrize``: both, each skipped with the reason where the machine cannot have it."""
+
+STRONGEST = next((jail for jail in ("N", "L") if not cannot(jail)), "none")
 
 
 @dataclass(frozen=True)
@@ -42,17 +73,23 @@ class RunningDaemon:
 
 @contextmanager
 def running_daemon(
-    *, pool: int = 1, user: int | None = None, script: str | None = None, env: Mapping[str, str] | None = None
+    *,
+    pool: int = 1,
+    jail: str | None = None,
+    user: int | None = None,
+    script: str | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Iterator[RunningDaemon]:
-    """Start sandboxd; as another user when ``user`` is given; from a Python ``script`` instead of the module.
-
-    A script gets the socket's path as its first argument.
+    """Start sandboxd, with the strongest jail or the one given; as another user when ``user`` is given; from a Python
+    ``script`` instead of the module. A script gets the socket's path as its first argument.
     """
     folder = Path(tempfile.mkdtemp(prefix="sbx-", dir="/var/tmp"))
     secret = secrets.token_hex(16)
     command, settings = _command(folder, user)
     arguments = ["-c", script, str(folder / "s")] if script else []
     arguments = arguments or ["-m", "worker.sandbox", "--socket", str(folder / "s"), "--pool", str(pool)]
+    if jail is not None:
+        arguments += ["--jail", jail]
     process = subprocess.Popen(
         [*command, *arguments],
         env={**settings, "RFT_CANARY": secret, **(env or {})},
@@ -150,7 +187,18 @@ def children(pid: int) -> list[int]:
 
 
 def jails_of(daemon: RunningDaemon) -> list[int]:
-    return children(daemon.pid)
+    """Process ids of a daemon's zygotes; in jail N bubblewrap stands between."""
+    found: list[int] = []
+    for pid in children(daemon.pid):
+        found += children(pid) if _name(pid) == "bwrap" else [pid]
+    return found
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def kill_hard(daemon: RunningDaemon) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from worker.sandbox.jail import SANDBOX_UID, LandlockJail
+from worker.sandbox.jails import Jail, LandlockJail, Running
+from worker.sandbox.jails.base import SANDBOX_UID
 from worker.sandbox.prefix import ensure_prefix
 
 ALLOW_EVERYTHING = bytes.fromhex("060000000000ff7f").hex()
@@ -24,16 +25,16 @@ zygote.main({channel})
 
 @dataclass(frozen=True)
 class WeakJail:
-    """Jail L with something changed in what the zygote is told."""
+    """A jail with something changed in what the zygote is told."""
 
     weaken: Callable[[dict[str, Any]], None]
-    whole: LandlockJail = field(default_factory=lambda: LandlockJail(ensure_prefix()))
+    whole: Jail = field(default_factory=lambda: LandlockJail(ensure_prefix()))
     name: str = "weak"
 
     def missing(self) -> str | None:
         return self.whole.missing()
 
-    def launch(self, channel: socket.socket) -> "subprocess.Popen[bytes]":
+    def launch(self, channel: socket.socket) -> Running:
         return self.whole.launch(channel)
 
     def configuration(self) -> dict[str, Any]:
@@ -53,10 +54,10 @@ class PlainProcess:
     def missing(self) -> str | None:
         return None
 
-    def launch(self, channel: socket.socket) -> "subprocess.Popen[bytes]":
+    def launch(self, channel: socket.socket) -> Running:
         program = _PLAIN.format(program=str(self.whole.prefix.program), channel=channel.fileno())
         user = SANDBOX_UID if os.geteuid() == 0 else None
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [str(self.whole.prefix.python), "-s", "-S", "-B", "-c", program],
             stderr=subprocess.PIPE,
             cwd="/",
@@ -66,6 +67,7 @@ class PlainProcess:
             group=user,
             extra_groups=[] if user else None,
         )
+        return Running(process)
 
     def configuration(self) -> dict[str, Any]:
         configuration = self.whole.configuration()

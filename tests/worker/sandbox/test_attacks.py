@@ -1,5 +1,5 @@
-"""Every attack of the corpus is held, as root (the jail drops to a user of its own) and as a normal user (the jail
-has the daemon's own user)."""
+"""Every attack of the corpus is held in each jail, as root (the jail drops to a user of its own) and as a normal user
+(the jail has the daemon's own user)."""
 
 import os
 from collections.abc import Iterator
@@ -9,17 +9,31 @@ import pytest
 from worker.sandbox.prefix import ensure_prefix
 
 from .corpus import ATTACKS, Attack, Targets, targets
-from .harness import NORMAL_UID, RunningDaemon, children, control_scores, eventually, jails_of, running_daemon
+from .harness import (
+    JAILS,
+    NORMAL_UID,
+    STRONGEST,
+    RunningDaemon,
+    children,
+    control_scores,
+    eventually,
+    jails_of,
+    running_daemon,
+)
 
 
 @pytest.fixture(scope="module", params=["the user of the tests", "a normal user"])
-def attacked(request: pytest.FixtureRequest) -> Iterator[tuple[RunningDaemon, Targets]]:
+def user(request: pytest.FixtureRequest) -> int | None:
     other = request.param == "a normal user"
     if other and os.geteuid() != 0:
         pytest.skip("the tests run as a normal user already: covered by the other half")
-    user = NORMAL_UID if other else None
-    with running_daemon(user=user) as daemon, targets(user) as aims:
-        assert daemon.announced == "sandboxd: jail L proved"
+    return NORMAL_UID if other else None
+
+
+@pytest.fixture(scope="module", params=JAILS)
+def attacked(request: pytest.FixtureRequest, user: int | None) -> Iterator[tuple[RunningDaemon, Targets]]:
+    with running_daemon(jail=request.param, user=user) as daemon, targets(user) as aims:
+        assert daemon.announced == f"sandboxd: jail {request.param} proved"
         yield daemon, aims
 
 
@@ -34,6 +48,10 @@ def test_attack_is_held(path: os.PathLike[str], attacked: tuple[RunningDaemon, T
         assert aims.damage(outcome, daemon.secret) == []
         assert control_scores(client) == [0.5, 0.5, 0.5]
     eventually(lambda: not [child for jail in jails_of(daemon) for child in children(jail)])
+
+
+def test_this_machine_has_a_jail() -> None:
+    assert STRONGEST in ("N", "L"), "neither jail can be had here, so none of the attacks was tried"
 
 
 def test_the_corpus_is_whole() -> None:

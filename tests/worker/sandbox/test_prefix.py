@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from worker.sandbox import prefix
-from worker.sandbox.jail import jail_environment
+from worker.sandbox.jails.base import jail_environment
 from worker.sandbox.prefix import PrefixError, default_root, ensure_prefix, make_folder, require_traversable
 
 

@@ -14,11 +14,13 @@ import pytest
 import worker.sandbox
 from worker.sandbox import RewardRow
 from worker.sandbox.__main__ import main
-from worker.sandbox.jail import LandlockJail, jail_environment
+from worker.sandbox.jails import JAILS as LETTERS
+from worker.sandbox.jails import LandlockJail, NamespaceJail
+from worker.sandbox.jails.base import jail_environment
 from worker.sandbox.prefix import ensure_prefix
 from worker.sandbox.probe import prove
 
-from .harness import REPOSITORY, running_daemon
+from .harness import JAILS, REPOSITORY, running_daemon
 from .jails import ALLOW_EVERYTHING, WeakJail
 
 WITHOUT_LANDLOCK = """
@@ -26,7 +28,7 @@ import sys
 from worker.sandbox.jailed import kernel
 kernel.landlock_abi = lambda: {abi}
 from worker.sandbox.__main__ import main
-sys.exit(main(["--socket", sys.argv[1]]))
+sys.exit(main(["--socket", *sys.argv[1:]]))
 """
 
 PACKAGE = Path(worker.sandbox.__file__).parent
@@ -44,7 +46,7 @@ TEMPTING = {
 @pytest.mark.parametrize("abi", [0, 2])
 def test_without_landlock_every_score_is_refused_with_the_reason(abi: int) -> None:
     with (
-        running_daemon(script=WITHOUT_LANDLOCK.format(abi=abi), env=TEMPTING) as daemon,
+        running_daemon(script=WITHOUT_LANDLOCK.format(abi=abi), jail="L", env=TEMPTING) as daemon,
         daemon.client() as client,
     ):
         assert "code rewards are off" in daemon.announced and "Landlock" in daemon.announced
@@ -124,16 +126,20 @@ def test_a_jail_that_does_not_hold_is_refused(weaken: Callable[[dict[str, Any]],
     assert says in (proof.reason or "")
 
 
-def test_the_whole_jail_is_proved() -> None:
-    proof = asyncio.run(prove(LandlockJail(ensure_prefix())))
-    assert (proof.held, proof.reason, proof.jail) == (True, None, "L")
+@pytest.mark.parametrize("jail", JAILS)
+def test_the_whole_jail_is_proved(jail: str) -> None:
+    proof = asyncio.run(prove(LETTERS[jail](ensure_prefix())))
+    assert (proof.held, proof.reason, proof.jail) == (True, None, jail)
     assert proof.facts["uid"] != 0
 
 
 def test_there_is_no_option_to_run_without_a_jail(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
-    assert set(re.findall(r"--\w+", capsys.readouterr().out)) == {"--help", "--socket", "--pool"}
+    assert set(re.findall(r"--\w+", capsys.readouterr().out)) == {"--help", "--socket", "--pool", "--jail"}
+    for none in ("none", "", "plain", "off", "0"):
+        with pytest.raises(SystemExit):
+            main(["--socket", "/tmp/s", "--jail", none])
 
 
 def test_the_sandbox_reads_no_environment_but_where_its_files_lie() -> None:
@@ -161,7 +167,7 @@ def test_user_code_is_compiled_and_run_in_one_place_that_the_host_never_imports(
                 "runpy.run_path",
             ):
                 runs.add(file.name)
-            if isinstance(node, ast.ImportFrom) and node.module and file.parent == PACKAGE:
+            if isinstance(node, ast.ImportFrom) and node.module and file.parent != PACKAGE / "jailed":
                 imports |= {f"{node.module}.{alias.name}" for alias in node.names if "jailed" in node.module}
     assert runs == {"child.py"}
     assert {name.split(".")[1] for name in imports} == {"region", "kernel", "spellings"}

@@ -5,6 +5,7 @@ maps that are dropped after each call, never through its heap: a child forked fo
 another job's rows in the memory it inherits.
 """
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -73,7 +74,8 @@ def _enter(config: dict[str, Any]) -> int:
     abi = kernel.landlock_abi()
     kernel.die_with_parent(config["parent"])
     kernel.forbid_inspection()
-    kernel.restrict_paths(config["readable"])
+    if config["readable"] is not None:  # else a mount namespace is around this process
+        kernel.restrict_paths(config["readable"])
     kernel.install_filter(bytes.fromhex(config["zygote_filter"]))
     sys.path[:] = [p for p in sys.path if p != config["program"]] + [config["site"]]
     for name in config["preload"]:
@@ -132,6 +134,8 @@ class Zygote:
         os.close(progress_write)
         watch = Watch(pid, shared, call, left, log_read, progress_read)
         outcome = watch.until_dead()
+        if parent == 1:
+            _sweep()
         self._reply(call, start, outcome, shared, watch)
         watch.close()
 
@@ -250,6 +254,15 @@ class Watch:
                 self._log_total += count
                 self.log_kept = min(self.log_kept + count, region.LOG_BYTES)
         return False
+
+
+def _sweep() -> None:
+    """As process 1 of a namespace: end and reap whatever a child may have left, so that no call meets another's."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
 
 
 def _read_into(channel: int, view: memoryview) -> None:

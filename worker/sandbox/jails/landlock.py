@@ -1,0 +1,47 @@
+"""Jail **L**: Landlock, two seccomp filters and resource limits, which the zygote puts on itself before it answers.
+
+It needs no privilege and no package, and works in a default Docker container. What it covers: reading (only the
+interpreter, its library, allowed packages), writing (nothing), sockets of every family, processes and threads,
+programs, signals and ptrace, namespaces, the environment, descriptors, memory, CPU. What it does not: metadata of
+files (``stat``) can be seen, and the kernel is shared.
+"""
+
+import os
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from .. import bpf
+from ..jailed import kernel
+from ..prefix import Prefix
+from .base import Running, common_configuration, jail_environment, start, zygote_command
+
+
+@dataclass(frozen=True, slots=True)
+class LandlockJail:
+    """Jail L on a prefix."""
+
+    prefix: Prefix
+    name: str = "L"
+
+    def missing(self) -> str | None:
+        unsupported = bpf.unsupported()
+        if unsupported:
+            return unsupported
+        abi = kernel.landlock_abi()
+        if abi < kernel.LANDLOCK_MINIMUM:
+            found = f"has version {abi}" if abi else "has none, or it is switched off"
+            return f"Landlock version {kernel.LANDLOCK_MINIMUM} or later is needed (Linux 6.2); this kernel {found}"
+        return None
+
+    def launch(self, channel: socket.socket) -> Running:
+        program = str(self.prefix.program)
+        command = zygote_command(str(self.prefix.python), program, channel.fileno())
+        return Running(start(command, jail_environment(self.prefix), channel.fileno()))
+
+    def configuration(self) -> dict[str, Any]:
+        return {
+            **common_configuration(str(self.prefix.program), str(self.prefix.site)),
+            "parent": os.getpid(),
+            "readable": list(self.prefix.readable),
+        }

@@ -1,0 +1,169 @@
+"""Jail **N**: namespaces made by bubblewrap, then the same filters and limits as jail L.
+
+The zygote is process 1 of a tree in which nothing else exists: the interpreter and its library under ``/opt``, the
+system's shared libraries, three devices; no /proc, no network, no account file, no place to write. bubblewrap is an
+optional program of the host; it works where users may make user namespaces, which a default Docker container and
+some distributions deny.
+"""
+
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import bpf
+from ..prefix import Prefix
+from .base import Running, common_configuration, jail_environment, start, zygote_command
+
+_PYTHON, _PROGRAM, _SITE = "/opt/python", "/opt/program", "/opt/site"
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
+_SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
+_SYSTEM_LINKS = ("/lib", "/lib64", "/usr/lib64")
+_USER = 1000
+"""Inside. Outside it is the sandbox's user, or whoever started the daemon."""
+_OLDEST = (0, 5)
+"""``--clearenv`` appeared there."""
+_TEARDOWN_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceJail:
+    """Jail N on a prefix."""
+
+    prefix: Prefix
+    name: str = "N"
+
+    def missing(self) -> str | None:
+        unsupported = bpf.unsupported()
+        if unsupported:
+            return unsupported
+        program = _bubblewrap()
+        if program is None:
+            return "bubblewrap is not installed (package bubblewrap)"
+        version = _version(program)
+        if version is None or version < _OLDEST:
+            found = ".".join(map(str, version)) if version else "cannot be run"
+            return f"bubblewrap {'.'.join(map(str, _OLDEST))} or later is needed, {program} is {found}"
+        return None
+
+    def launch(self, channel: socket.socket) -> Running:
+        program = _bubblewrap()
+        if program is None:
+            raise OSError("bubblewrap is not installed")
+        told, tells = os.pipe()
+        try:
+            command = [program, *self.walls(), "--info-fd", str(tells), "--", *self._zygote(channel.fileno())]
+            process = start(command, {}, channel.fileno(), tells)
+        except BaseException:
+            os.close(told)
+            raise
+        finally:
+            os.close(tells)
+        return _RunningInNamespaces(process, told)
+
+    def walls(self) -> list[str]:
+        """bubblewrap's arguments: all of what the jail is, and of what it can see."""
+        environment = jail_environment(self.prefix) | {"LD_LIBRARY_PATH": self._inside(self.prefix.libraries)}
+        arguments = [
+            "--unshare-user", "--uid", str(_USER), "--gid", str(_USER), "--unshare-pid", "--as-pid-1",
+            "--unshare-net", "--unshare-ipc", "--unshare-uts", "--hostname", "sandbox", "--unshare-cgroup-try",
+            "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv",
+        ]  # fmt: skip
+        for name, value in environment.items():
+            arguments += ["--setenv", name, value]
+        for outside, inside in self._bound():
+            arguments += ["--ro-bind", outside, inside]
+        for link in _SYSTEM_LINKS:  # most systems have their libraries in /usr alone
+            if os.path.islink(link):
+                arguments += ["--symlink", os.readlink(link), link]
+        arguments += ["--dir", "/dev"]
+        for device in _DEVICES:
+            arguments += ["--dev-bind", device, device]
+        # bubblewrap's root is a tmpfs of half the memory: it is closed once everything hangs in it
+        return [*arguments, "--remount-ro", "/", "--chdir", "/"]
+
+    def configuration(self) -> dict[str, Any]:
+        return {
+            **common_configuration(_PROGRAM, self._inside(self.prefix.site)),
+            "parent": 0,  # process 1 has no parent that it could see
+            "readable": None,
+        }
+
+    def _zygote(self, channel: int) -> list[str]:
+        return zygote_command(self._inside(self.prefix.python), _PROGRAM, channel)
+
+    def _bound(self) -> Iterator[tuple[str, str]]:
+        """(path of the host, path in the jail) of everything that can be read."""
+        root = self.prefix.python.parents[1]
+        yield str(root), _PYTHON
+        yield str(self.prefix.program), _PROGRAM
+        if not self.prefix.site.is_relative_to(root):
+            yield str(self.prefix.site), _SITE
+        system = [path for path in self.prefix.readable if path.startswith(_SYSTEM_FOLDERS)]
+        if os.path.isdir("/lib64"):  # where programs name the loader of shared libraries
+            system.append("/lib64")
+        for path in sorted({os.path.realpath(path) for path in system}):
+            yield path, path
+
+    def _inside(self, path: Path) -> str:
+        root = self.prefix.python.parents[1]
+        return f"{_PYTHON}/{path.relative_to(root)}" if path.is_relative_to(root) else _SITE
+
+
+class _RunningInNamespaces(Running):
+    """bubblewrap's process outside, and process 1 inside: the jail is gone when the second one is."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", told: int) -> None:
+        super().__init__(process)
+        self._told = told
+        self._init = -1
+        self._init_pid = process.pid
+
+    @property
+    def pid(self) -> int:
+        return self._init_pid
+
+    def settled(self) -> None:
+        """bubblewrap named process 1 before it let it go, so all of it is in the pipe by now."""
+        try:
+            self._init_pid = int(json.loads(os.read(self._told, 4096))["child-pid"])
+            self._init = os.pidfd_open(self._init_pid)
+        except (ValueError, KeyError, TypeError) as error:
+            raise OSError(f"bubblewrap did not name its process: {error}") from error
+
+    def kill(self) -> None:
+        if self._init >= 0 and not self.ended():
+            signal.pidfd_send_signal(self._init, signal.SIGKILL)
+        else:
+            self._process.kill()  # process 1 dies with its parent
+
+    def wait(self) -> None:
+        super().wait()
+        if self._init >= 0:  # the kernel takes down the rest of the tree with process 1, in its own time
+            poll = select.poll()
+            poll.register(self._init, select.POLLIN)
+            poll.poll(1000 * _TEARDOWN_SECONDS)
+            os.close(self._init)
+        os.close(self._told)
+        self._told = self._init = -1
+
+
+def _bubblewrap() -> str | None:
+    return shutil.which("bwrap")
+
+
+def _version(program: str) -> tuple[int, ...] | None:
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"(\d+)\.(\d+)", done.stdout)
+    return (int(found[1]), int(found[2])) if found else None
