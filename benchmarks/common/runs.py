@@ -29,6 +29,7 @@ from reinforge.offline import prepare, sandbox
 from reinforge.spec import JobSpec
 
 ROOT = Path(__file__).resolve().parents[2]
+TRAINER = [sys.executable, "-m", "worker.main"]
 POLL = 0.4
 """Seconds between two looks at a run's metrics."""
 DIGITS = 6
@@ -253,7 +254,7 @@ class _Driver:
         variables = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
         with (path / "trainer.log").open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "worker.main", "--run", str(path), "--offline"],
+                [*TRAINER, "--run", str(path), "--offline"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=os.environ | variables,
             )  # fmt: skip
         stopped, size = False, 0

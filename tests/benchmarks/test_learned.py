@@ -1,0 +1,64 @@
+"""What learning runs come to, worked out by hand."""
+
+import pytest
+from common.folder import Series
+from common.learned import ACCURACY, ends, mean, median_range, of_run, steps_to
+from common.runs import Result
+
+
+def accuracy(*values: float | None) -> Series:
+    return Series([5 * number for number in range(len(values))], {ACCURACY: list(values)})
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ((0.6, 0.8, 0.9, 0.95), 10),
+        ((0.6, 0.95, 0.8, 0.9, 0.9), 15),
+        ((0.6, 0.8, 0.95), None),
+        ((0.95, None, 0.9), 0),
+        ((), None),
+    ],
+)
+def test_a_level_is_reached_when_two_evaluations_say_so(
+    values: tuple[float | None, ...], step: int | None
+) -> None:
+    assert steps_to(accuracy(*values), ACCURACY, 0.9) == step
+
+
+def test_medians_count_a_run_that_never_got_there_as_later_than_all() -> None:
+    assert median_range([10, 30, 20]) == (20, 10, 30)
+    assert median_range([10, None, 20]) == (20, 10, None)
+    assert median_range([10, None, None]) == (None, 10, None)
+    assert median_range([10, None]) == (None, 10, None)
+    assert median_range([10, 20]) == (15, 10, 20)
+    assert median_range([]) == (None, None, None)
+
+
+def test_a_run_is_told_by_its_ends_and_means() -> None:
+    train = Series(
+        [1, 2, 3, 4],
+        {
+            "entropy/mean": [1.0, 2.0, 3.0, 7.0],
+            "policy/clip_low_share": [0.0, None, 0.001, 0.002],
+            "memory/peak": [0.5, 0.6, 0.6, 0.6],
+        },
+    )
+    held_out = accuracy(0.5, 0.86, 0.91, 0.95)
+    held_out.values["held_out/length_mean"] = [20.0, 30.0, 40.0, 44.44]
+    told = of_run(
+        Result(name="a", seed=2, digest="", outcome="stopped", step=4, train=train, held_out=held_out)
+    )
+    assert (told["start"], told["end"], told["to_85"], told["to_90"]) == (0.5, 0.95, 5, 10)
+    assert told["entropy"] == [2.0, 4.0]
+    assert told["length"] == [20.0, 44.4]
+    assert (told["clip_low"], told["clip_high"]) == (0.001, None)
+    assert told["curve"] == [[0, 0.5], [5, 0.86], [10, 0.91], [15, 0.95]]
+
+
+def test_a_run_without_any_step_has_no_numbers() -> None:
+    told = of_run(Result(name="a", seed=0, digest="", outcome="crashed"))
+    assert told["curve"] == []
+    assert told["start"] is told["entropy"] is told["length"] is told["to_90"] is None
+    assert ends(Series(), "x", 3) is None
+    assert mean(Series(), "x") is None
