@@ -9,10 +9,9 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
 from . import calls
-from .calls import Call, NeedsLibraries
-from .families import NOTHING, Family, KnownSources, LibraryBroken
+from .calls import Call
 from .jails import Jail
-from .outcome import CallOutcome, CallStatus, Validation
+from .outcome import CallOutcome, Validation
 from .session import JailDied, Session
 
 Answer = CallOutcome | Validation
@@ -75,8 +74,7 @@ class Pool:
     def __init__(self, jail: Jail, size: int) -> None:
         self.jail = jail
         self._line = FairLine()
-        self._known = KnownSources()
-        self._families = [Family(jail) for _ in range(size)]
+        self._sessions: list[Session | None] = [None] * size
         self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(size)]
         self.failures = 0
         """Calls that ended because of a jail, not of a reward."""
@@ -85,7 +83,7 @@ class Pool:
         self._line.put(peer, ticket)
 
     def pids(self) -> list[int]:
-        return [pid for family in self._families for pid in family.pids()]
+        return [session.pid for session in self._sessions if session is not None]
 
     async def close(self) -> None:
         """Kill the jails; calls that wait or run are answered with ``sandbox_error``."""
@@ -102,7 +100,7 @@ class Pool:
                 if not ticket.answer.cancelled():
                     await self._answer(slot, ticket)
         finally:
-            await self._families[slot].close()
+            await self._drop(slot)
 
     async def _answer(self, slot: int, ticket: Ticket) -> None:
         ticket.running = running = asyncio.create_task(self._run(slot, ticket.call))
@@ -112,6 +110,8 @@ class Pool:
             running.cancel()
             ticket.fail(_CLOSED)
             raise
+        if running.cancelled() or running.exception():
+            await self._drop(slot)
         if running.cancelled():
             ticket.fail("the call was cancelled")
         elif error := running.exception():
@@ -121,35 +121,26 @@ class Pool:
             ticket.answer.set_result(running.result())
 
     async def _run(self, slot: int, call: Call) -> Answer:
-        """Run a call in the jail that has what it imports; a new source runs first where there is nothing."""
-        family, known = self._families[slot], self._known.needs(call.source)
-        needs = known or NOTHING
+        session = self._sessions[slot]
         try:
-            try:
-                answer = await self._operate(await family.session(needs), call, known is None)
-            except NeedsLibraries as error:
-                needs = error.modules
-                answer = await self._operate(await family.session(needs), call, False)
-            if answer.status == "ok":
-                self._known.learn(call.source, needs)
-        except LibraryBroken as error:
-            return _failure(call, f"a library cannot be used in the sandbox: {error}", "load_error")
+            if session is None or session.worn_out:
+                await self._drop(slot)
+                session = self._sessions[slot] = await Session.start(self.jail)
+            if call.operation == "validate":
+                return await calls.validate(session, call)
+            return await calls.score(session, call, self.jail.name)
         except JailDied as error:
             self.failures += 1
-            await family.drop(needs)
+            await self._drop(slot)
             return _failure(call, str(error))
-        except BaseException:
-            await family.drop(needs)
-            raise
-        return answer
 
-    async def _operate(self, session: Session, call: Call, scan: bool) -> Answer:
-        if call.operation == "validate":
-            return await calls.validate(session, call, scan)
-        return await calls.score(session, call, self.jail.name, scan)
+    async def _drop(self, slot: int) -> None:
+        session, self._sessions[slot] = self._sessions[slot], None
+        if session is not None:
+            await session.kill()
 
 
-def _failure(call: Call, message: str, status: CallStatus = "sandbox_error") -> Answer:
+def _failure(call: Call, message: str) -> Answer:
     if call.operation == "validate":
-        return Validation(status, message=message)
-    return CallOutcome(status, message=message)
+        return Validation("sandbox_error", message=message)
+    return CallOutcome("sandbox_error", message=message)

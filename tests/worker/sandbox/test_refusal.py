@@ -15,7 +15,6 @@ import worker.sandbox
 from worker.sandbox import RewardRow
 from worker.sandbox.__main__ import main
 from worker.sandbox.jails import JAILS as LETTERS
-from worker.sandbox.jails import LandlockJail, NamespaceJail
 from worker.sandbox.jails.base import jail_environment
 from worker.sandbox.prefix import ensure_prefix
 from worker.sandbox.probe import prove

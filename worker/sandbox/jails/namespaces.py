@@ -82,8 +82,8 @@ class NamespaceJail:
         for outside, inside in self._bound():
             arguments += ["--ro-bind", outside, inside]
         for link in _SYSTEM_LINKS:  # most systems have their libraries in /usr alone
-            if os.path.islink(link):
-                arguments += ["--symlink", os.readlink(link), link]
+            if Path(link).is_symlink():
+                arguments += ["--symlink", str(Path(link).readlink()), link]
         arguments += ["--dir", "/dev"]
         for device in _DEVICES:
             arguments += ["--dev-bind", device, device]
@@ -108,7 +108,7 @@ class NamespaceJail:
         if not self.prefix.site.is_relative_to(root):
             yield str(self.prefix.site), _SITE
         system = [path for path in self.prefix.readable if path.startswith(_SYSTEM_FOLDERS)]
-        if os.path.isdir("/lib64"):  # where programs name the loader of shared libraries
+        if Path("/lib64").is_dir():  # where programs name the loader of shared libraries
             system.append("/lib64")
         for path in sorted({os.path.realpath(path) for path in system}):
             yield path, path
