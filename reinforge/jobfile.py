@@ -15,6 +15,8 @@ from pydantic import ValidationError
 from reinforge.errors import InvalidInput
 from reinforge.spec import JobSpec
 
+_CHECKPOINTS = ("classifier", "reward_model", "reference_logprob")
+
 
 def load(path: str | Path) -> JobSpec:
     """The validated specification; dataset, held-out and reward paths that exist beside the file become absolute."""
@@ -46,7 +48,8 @@ def validate(raw: dict[str, Any]) -> JobSpec:
     except ValidationError as error:
         errors = [
             {
-                "param": e.get("ctx", {}).get("param") or dotted(e["loc"]),
+                "param": e.get("ctx", {}).get("param")
+                or dotted(e["loc"], raw, missing=e["type"] == "missing"),
                 "message": e["msg"],
                 "code": e["type"],
             }
@@ -63,15 +66,22 @@ def validate(raw: dict[str, Any]) -> JobSpec:
         ) from None
 
 
-def dotted(location: tuple[int | str, ...]) -> str:
-    """`("rewards", 0, "python", "path")` → `rewards[0].path`: union tags are not part of what people write."""
-    tags = {"python", "weighted_sum", "keep_all", "single_turn", "grpo", "dr_grpo", "ppo_clip", "seq_mean"}
+def dotted(location: tuple[int | str, ...], value: Any = None, *, missing: bool = False) -> str:
+    """`("rewards", 0, "python", "path")` → `rewards[0].path`: union tags are not part of what people write.
+
+    value: what was validated; what it does not have is a tag, but for the last part of a `missing` field.
+    """
     out = ""
     for index, part in enumerate(location):
         if isinstance(part, int):
             out += f"[{part}]"
-        elif not (part in tags and index):
-            out += f".{part}" if out else part
+            value = value[part] if isinstance(value, list) and part < len(value) else None
+            continue
+        field_is_missing = missing and index == len(location) - 1
+        if isinstance(value, dict) and part not in value and not field_is_missing:
+            continue
+        out += f".{part}" if out else part
+        value = value.get(part) if isinstance(value, dict) else None
     return out
 
 
@@ -85,13 +95,19 @@ def _absolute(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
         raw["data"] = {k: resolve(v) if k in ("dataset", "held_out") else v for k, v in data.items()}
     rewards = raw.get("rewards")
     if isinstance(rewards, list):
-        raw["rewards"] = [
-            {**r, "path": str(folder / r["path"])}
-            if isinstance(r, dict) and isinstance(r.get("path"), str)
-            else r
-            for r in rewards
-        ]
+        raw["rewards"] = [_absolute_reward(r, folder) if isinstance(r, dict) else r for r in rewards]
     return raw
+
+
+def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Code and grader files always, checkpoints where there is such a folder beside the job file."""
+    found = dict(reward)
+    if isinstance(found.get("path"), str):
+        found["path"] = str(folder / found["path"])
+    if found.get("type") in _CHECKPOINTS and isinstance(found.get("model"), str) and found["model"]:
+        place = folder / found["model"]
+        found["model"] = str(place) if place.is_dir() else found["model"]
+    return found
 
 
 class _Loader(yaml.SafeLoader):

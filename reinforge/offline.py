@@ -22,7 +22,8 @@ from reinforge.errors import InvalidInput
 from reinforge.platform.supervisor import Service
 from reinforge.platform.up import accepts
 from reinforge.records import RewardCode, RunManifest
-from reinforge.spec import JobSpec, PythonReward
+from reinforge.reward_spec import PythonReward
+from reinforge.spec import JobSpec
 
 
 def train(spec: JobSpec, out: Path) -> dict[str, Any]:

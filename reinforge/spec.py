@@ -6,16 +6,14 @@ is left open. The algorithm is four exchangeable slots (`reinforge.algorithm`).
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from reinforge.algorithm.base import Probability, SpecModel, fault_at
 from reinforge.algorithm.rules import Job
 from reinforge.algorithm.rules import check as check_rules
 from reinforge.algorithm.slots import Algorithm, fill_lengths
 from reinforge.presets import apply_preset
-
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
-
+from reinforge.reward_spec import Judge, Name, Reward
 
 # ── Data ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -51,7 +49,7 @@ class DataSpec(SpecModel):
     half of the time most often (`frontier`)."""
 
 
-# ── Environment and rewards ─────────────────────────────────────────────────────────────────────────────────
+# ── Environment ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class SingleTurn(SpecModel):
@@ -61,50 +59,6 @@ class SingleTurn(SpecModel):
 
 
 Environment = Annotated[SingleTurn, Field(discriminator="type")]
-
-
-class PythonReward(SpecModel):
-    """Python code run in the sandbox. Exactly one of `reward` (stored), `source` (inline) or `path` (offline)."""
-
-    type: Literal["python"] = "python"
-    name: Name = "reward"
-    """Names the reward's part in metrics and completions."""
-    weight: float = 1.0
-    """Factor in the sum; negative ones punish, 0 only shows it."""
-    reward: str | None = None
-    """Id of a stored reward (`rew_…`)."""
-    revision: int | None = Field(default=None, ge=1)
-    """Revision of the stored reward; default its newest when the job is created."""
-    source: str | None = Field(default=None, max_length=262_144)
-    """The code itself."""
-    path: str | None = None
-    """A `.py` file, relative to the job file; only for `reinforge train` and the command line."""
-    entry: str | None = None
-    """Name of the function; needed when the module defines several and none is called `grade`."""
-    granularity: Literal["sample", "group", "batch"] = "sample"
-    """What one call sees: a completion, the completions of one prompt together, or a batch."""
-    isolate: Literal["batch", "sample"] = "batch"
-    """`sample` runs every completion in a process of its own: for rewards that execute completions."""
-    on_error: Literal["drop", "zero", "pause"] = "drop"
-    """What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job."""
-    timeout_seconds: float = Field(default=2.0, gt=0, le=60)
-    """Wall time for one completion."""
-
-    @model_validator(mode="after")
-    def one_origin(self) -> Self:
-        if sum(x is not None for x in (self.reward, self.source, self.path)) != 1:
-            raise ValueError("give exactly one of `reward` (an id), `source` (code) or `path` (a .py file)")
-        if self.revision is not None and self.reward is None:
-            raise ValueError("`revision` needs `reward`")
-        return self
-
-
-def _python_by_default(value: Any) -> Any:
-    """A reward without `type` is Python: discriminators do not look at defaults."""
-    return {"type": "python", **value} if isinstance(value, dict) else value
-
-
-Reward = Annotated[Annotated[PythonReward, Field(discriminator="type")], BeforeValidator(_python_by_default)]
 
 
 # ── Rollout, adapter, optimizer, evaluation, limits ─────────────────────────────────────────────────────────
@@ -184,6 +138,8 @@ class Limits(SpecModel):
     """Steps between checkpoints and resume states."""
     error_share: Probability = 0.2
     """Reward errors on a larger share of rows over three steps pause the job."""
+    judge_budget: float | None = Field(default=None, gt=0)
+    """What judges may cost, by their prices; the job then pauses, and resuming it allows the same again."""
 
 
 class JobSpec(SpecModel):
@@ -199,6 +155,8 @@ class JobSpec(SpecModel):
     """What happens around a completion."""
     rewards: list[Reward] = Field(min_length=1, max_length=16)
     """What scores a completion; their weighted sum is its reward."""
+    judges: dict[Name, Judge] = Field(default_factory=dict, max_length=16)
+    """Name → judge, for `reinforge train`; on a server graders name the project's judges."""
     algorithm: Algorithm = Algorithm()
     """From rewards to a loss."""
     rollout: Rollout = Rollout()

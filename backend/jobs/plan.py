@@ -17,7 +17,8 @@ from backend.models import BaseModel, Dataset
 from backend.rewards import service as rewards
 from reinforge.dataset import check_roles, split
 from reinforge.errors import InvalidInput, NotFound
-from reinforge.spec import JobSpec, PythonReward
+from reinforge.reward_spec import PythonReward
+from reinforge.spec import JobSpec
 
 T = TypeVar("T")
 

@@ -134,6 +134,12 @@ class PythonGrader(GraderBase):
     """The code."""
     image_tag: str | None = None
     """Taken for OpenAI's sake; the worker's packages are used whatever it says."""
+    entry: str | None = None
+    """Name of the function; needed when the code defines several and none is called `grade`."""
+    isolate: Literal["batch", "sample"] = "batch"
+    """`sample` runs every completion in a process of its own: for code that executes completions."""
+    timeout_seconds: float = Field(default=2.0, gt=0, le=60)
+    """Wall time for one completion."""
 
 
 class EndpointGrader(GraderBase):

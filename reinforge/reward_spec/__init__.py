@@ -1,0 +1,60 @@
+"""What may stand in a job's `rewards`: Python code, a stored grader, or a grader written out."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from reinforge.reward_spec.base import Name, RewardBase
+from reinforge.reward_spec.graders import (
+    ClassifierReward,
+    EndpointReward,
+    LabelModelReward,
+    MultiReward,
+    RankingJudgeReward,
+    ReferenceLogprobReward,
+    RewardModelReward,
+    ScoreModelReward,
+    StoredGrader,
+    StringCheckReward,
+    TextSimilarityReward,
+    grader_of,
+)
+from reinforge.reward_spec.judges import Judge
+from reinforge.reward_spec.python import PythonReward
+
+
+def _type_by_default(value: Any) -> Any:
+    """A reward without `type` is Python, or a grader where it brings one: discriminators do not look at defaults."""
+    if not isinstance(value, dict) or "type" in value:
+        return value
+    stored = "grader" in value or str(value.get("path") or "").endswith(".json")
+    return {"type": "grader" if stored else "python", **value}
+
+
+GraderReward = (
+    StoredGrader
+    | StringCheckReward
+    | TextSimilarityReward
+    | ScoreModelReward
+    | LabelModelReward
+    | MultiReward
+    | EndpointReward
+    | ClassifierReward
+    | RewardModelReward
+    | ReferenceLogprobReward
+    | RankingJudgeReward
+)
+Reward = Annotated[
+    Annotated[PythonReward | GraderReward, Field(discriminator="type")], BeforeValidator(_type_by_default)
+]
+
+__all__ = [
+    "GraderReward",
+    "Judge",
+    "Name",
+    "PythonReward",
+    "Reward",
+    "RewardBase",
+    "StoredGrader",
+    "grader_of",
+]

@@ -1,0 +1,97 @@
+"""Graders as rewards of a job: the grader's own fields, and those of every reward beside them."""
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from reinforge.grading.multi import GRADER, Grader, Multi
+from reinforge.grading.own_types import Classifier, RankingJudge, ReferenceLogprob, RewardModel
+from reinforge.grading.types import EndpointGrader, LabelModel, ScoreModel, StringCheck, TextSimilarity
+from reinforge.reward_spec.base import Name, RewardBase
+
+
+class StoredGrader(RewardBase):
+    """A grader as JSON. Exactly one of `reward` (stored), `grader` (written out) or `path` (offline)."""
+
+    type: Literal["grader"] = "grader"
+    name: Name = "grader"
+    """Names the reward's part in metrics and completions."""
+    reward: str | None = None
+    """Id of a stored reward that is a grader (`rew_…`)."""
+    revision: int | None = Field(default=None, ge=1)
+    """Revision of the stored reward; default its newest when the job is created."""
+    grader: Grader | None = None
+    """The grader itself."""
+    path: str | None = None
+    """A `.json` file, relative to the job file; only for `reinforge train` and the command line."""
+
+    @model_validator(mode="after")
+    def one_origin(self) -> Self:
+        if sum(x is not None for x in (self.reward, self.grader, self.path)) != 1:
+            raise ValueError("give exactly one of `reward` (an id), `grader` (JSON) or `path` (a .json file)")
+        if self.revision is not None and self.reward is None:
+            raise ValueError("`revision` needs `reward`")
+        return self
+
+
+class StringCheckReward(StringCheck, RewardBase):
+    name: Name = "string_check"
+    """Names the reward's part in metrics and completions."""
+
+
+class TextSimilarityReward(TextSimilarity, RewardBase):
+    name: Name = "text_similarity"
+    """Names the reward's part in metrics and completions."""
+
+
+class ScoreModelReward(ScoreModel, RewardBase):
+    name: Name = "score_model"
+    """Names the reward's part in metrics and completions."""
+
+
+class LabelModelReward(LabelModel, RewardBase):
+    name: Name = "label_model"
+    """Names the reward's part in metrics and completions."""
+
+
+class MultiReward(Multi, RewardBase):
+    name: Name = "multi"
+    """Names the reward's part in metrics and completions."""
+
+
+class EndpointReward(EndpointGrader, RewardBase):
+    name: Name = "endpoint"
+    """Names the reward's part in metrics and completions."""
+
+
+class ClassifierReward(Classifier, RewardBase):
+    name: Name = "classifier"
+    """Names the reward's part in metrics and completions."""
+
+
+class RewardModelReward(RewardModel, RewardBase):
+    name: Name = "reward_model"
+    """Names the reward's part in metrics and completions."""
+
+
+class ReferenceLogprobReward(ReferenceLogprob, RewardBase):
+    name: Name = "reference_logprob"
+    """Names the reward's part in metrics and completions."""
+
+
+class RankingJudgeReward(RankingJudge, RewardBase):
+    name: Name = "ranking_judge"
+    """Names the reward's part in metrics and completions."""
+
+
+_OF_REWARDS = frozenset(RewardBase.model_fields)
+
+
+def grader_of(reward: Any) -> Grader | None:
+    """The grader that a reward is; None for code and for what is stored elsewhere."""
+    if isinstance(reward, StoredGrader):
+        return reward.grader
+    if reward.type == "python":
+        return None
+    fields = reward.model_dump(exclude=_OF_REWARDS)
+    return GRADER.validate_python(fields | {"name": reward.name})

@@ -1,0 +1,45 @@
+"""Connections to judges: any server that speaks OpenAI's chat completions."""
+
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator
+
+from reinforge.algorithm.base import SpecModel
+
+
+class Judge(SpecModel):
+    """A judge, for `reinforge train`. On a server judges belong to the project and jobs only name them."""
+
+    base_url: str = Field(max_length=2048)
+    """Where `/chat/completions` is found, for example `https://api.openai.com/v1`."""
+    model: str = Field(min_length=1, max_length=200)
+    """The model's name there."""
+    api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
+    """Environment variable with the key; by default no key is sent."""
+    input_price: float = Field(default=0.0, ge=0)
+    """Per million tokens of input, in a currency of your choice."""
+    output_price: float = Field(default=0.0, ge=0)
+    """Per million tokens of output."""
+    structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+    """How the reply's form is asked for: by schema, as any JSON, or by the prompt alone, for servers without either."""
+    concurrency: int = Field(default=8, ge=1, le=256)
+    """Requests under way at the same time."""
+    timeout_seconds: float = Field(default=60.0, gt=0, le=600)
+    """For one try, from connecting to the last byte."""
+    retries: int = Field(default=4, ge=0, le=10)
+    """After a time-out, 429 or 5xx, with growing pauses."""
+
+    @field_validator("base_url")
+    @classmethod
+    def an_address(cls, value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        except ValueError:
+            known = False
+        if not known or parts.query or parts.fragment:
+            raise ValueError("write an address such as https://api.openai.com/v1")
+        if parts.username or parts.password:
+            raise ValueError("take user and password out of the address: keys have a place of their own")
+        return value.rstrip("/").removesuffix("/chat/completions")
