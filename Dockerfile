@@ -1,5 +1,5 @@
-# One file, three images: `backend` (api and background), `worker` (trainer and calls; torch), `sandbox` (standard
-# library alone: nothing to steal, no network, see docker-compose.yml).
+# One file, three images: `backend` (api and background), `worker` (trainer and calls; torch), `sandbox` (nothing
+# but the libraries that rewards import: nothing to steal, no network, see docker-compose.yml).
 #
 #   docker build --target backend -t reinforge-backend .
 #   docker build --target worker  -t reinforge-worker --build-arg TORCH_INDEX= .      (GPU build, several GB)
@@ -44,6 +44,10 @@ FROM python:3.12-slim AS sandbox
 RUN useradd --create-home --uid 10001 reinforge && install -d -o reinforge -g reinforge /var/lib/reinforge /run/reinforge
 WORKDIR /app
 COPY worker/__init__.py worker/__init__.py
+COPY pyproject.toml requirements.lock ./
+# Of the platform's packages only what rewards may import.
+RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['rewards'], sep='\n')" > rewards.txt \
+    && pip install --no-cache-dir --constraint requirements.lock --requirement rewards.txt
 COPY worker/sandbox worker/sandbox
 # The jails' own interpreter is made here, because at run time nothing is writable and executable at once.
 ENV PYTHONUNBUFFERED=1 REINFORGE_HOME=/var/lib/reinforge REINFORGE_PREFIX=/opt/reinforge

@@ -37,7 +37,7 @@ setup: .venv/.complete ## make .venv with everything (tests and benchmarks too) 
 	@echo "setup 2/5: torch$(if $(TORCH_INDEX), from $(TORCH_INDEX))"
 	@$(PIP) torch==2.13.0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) $(if $(LOCK),--constraint $(LOCK))
 	@echo "setup 3/5: Reinforge and what it needs"
-	@$(PIP) --editable '.[backend,worker,train,dev]' $(if $(LOCK),--constraint $(LOCK))
+	@$(PIP) --editable '.[backend,worker,train,rewards,dev]' $(if $(LOCK),--constraint $(LOCK))
 	@$(PIP) --no-deps trl==1.16.0
 	@echo "setup 4/5: the page's packages"
 	@cd frontend && npm ci --no-audit --no-fund --loglevel=error

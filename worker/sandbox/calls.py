@@ -13,10 +13,13 @@ from typing import Any
 
 from .jailed import region
 from .jailed.spellings import SPELLINGS
+from .libraries import PRELOADED
 from .limits import MAX_CASUALTIES, MAX_ROWS, MAX_SOURCE_BYTES, Timeouts
 from .outcome import CallOutcome, EntryPoint, RowResult, RowStatus, Validation
 from .parse import ProtocolError, Run, clean_text, end_of_child, parse_run
 from .session import JailDied, Session
+
+_LOADABLE = frozenset(module for modules in PRELOADED.values() for module in modules)
 
 
 class BadRequest(Exception):
@@ -58,16 +61,24 @@ class Call:
             operation, request["source"], request.get("entry"), rows, units, granularity, isolate, timeouts
         )
 
-    def body(self) -> bytes:
-        """What the child reads."""
+    def body(self, scan: bool) -> bytes:
+        """What the child reads. ``scan``: it reads the source's imports before it runs it."""
         request = {
             "op": self.operation, "source": self.source, "entry": self.entry, "rows": self.rows,
-            "units": self.units, "granularity": self.granularity, "isolate": self.isolate,
+            "units": self.units, "granularity": self.granularity, "isolate": self.isolate, "scan": scan,
         }  # fmt: skip
         return json.dumps(request).encode()
 
     def budgets(self) -> list[float]:
         return [min(self.timeouts.sample * len(unit), self.timeouts.call) for unit in self.units]
+
+
+class NeedsLibraries(Exception):
+    """The source is to be run in a jail that has loaded ``modules``."""
+
+    def __init__(self, modules: frozenset[str]) -> None:
+        super().__init__(", ".join(sorted(modules)))
+        self.modules = modules
 
 
 class LoadFailed(Exception):
@@ -86,14 +97,17 @@ class _Progress:
     end: float = 0.0
 
 
-async def score(session: Session, call: Call, jail: str) -> CallOutcome:
-    """Score a call's rows in a session; raises :class:`JailDied`, after which the session is to be killed."""
+async def score(session: Session, call: Call, jail: str, scan: bool = True) -> CallOutcome:
+    """Score a call's rows in a session; raises :class:`JailDied`, after which the session is to be killed.
+
+    scan: the source's imports are read before it runs, and :class:`NeedsLibraries` is raised when it names any.
+    """
     progress = _Progress([None] * len(call.rows), end=time.monotonic() + call.timeouts.call)
     too_large = source_too_large(call.source)
     if too_large:
         return CallOutcome("load_error", message=too_large, jail=jail)
     try:
-        await _run_all(session, call, progress)
+        await _run_all(session, call, progress, scan)
     except LoadFailed as error:
         return CallOutcome(
             "load_error", message=str(error), line=error.line, log=clean_text(progress.log), jail=jail
@@ -102,17 +116,17 @@ async def score(session: Session, call: Call, jail: str) -> CallOutcome:
     return CallOutcome("ok", rows=results, log=clean_text(progress.log), jail=jail)
 
 
-async def validate(session: Session, call: Call) -> Validation:
-    """Load a module and list its functions; raises :class:`JailDied`."""
+async def validate(session: Session, call: Call, scan: bool = True) -> Validation:
+    """Load a module and list its functions; raises as :func:`score` does."""
     too_large = source_too_large(call.source)
     if too_large:
         return Validation("load_error", message=too_large)
-    payload = await session.begin(call.body(), 1, call.budgets(), call.timeouts, call.timeouts.call)
-    session.forget()
-    run = _parse(payload, 0, 1)
-    log = clean_text(run.log)
-    row = run.rows[0]
+    log = ""
     try:
+        run = await _begin(session, call, call.timeouts.call, scan)
+        session.forget()
+        log = clean_text(run.log)
+        row = run.rows[0]
         _check_loaded(run, call)
         if not run.clean or row is None or row.status != "ok":
             raise LoadFailed(f"while it was imported: {end_of_child(run, 0, 0)[1]}")
@@ -142,7 +156,7 @@ def _units(rows: Sequence[Mapping[str, Any]], granularity: str) -> list[list[int
     return list(groups.values())
 
 
-async def _run_all(session: Session, call: Call, progress: _Progress) -> None:
+async def _run_all(session: Session, call: Call, progress: _Progress, scan: bool) -> None:
     unit = 0
     while unit < len(call.units):
         left = progress.end - time.monotonic()
@@ -151,10 +165,9 @@ async def _run_all(session: Session, call: Call, progress: _Progress) -> None:
             _mark(call, progress, range(unit, len(call.units)), "deadline", text)
             break
         if unit == 0:
-            payload = await session.begin(call.body(), len(call.rows), call.budgets(), call.timeouts, left)
+            run = await _begin(session, call, left, scan)
         else:
-            payload = await session.resume(unit, len(call.rows), left)
-        run = _parse(payload, unit, len(call.rows))
+            run = _parse(await session.resume(unit, len(call.rows), left), unit, len(call.rows))
         progress.log = (progress.log + run.log)[: region.LOG_BYTES]
         _check_loaded(run, call)
         unit = _take(run, unit, call, progress)
@@ -162,6 +175,16 @@ async def _run_all(session: Session, call: Call, progress: _Progress) -> None:
             _mark(call, progress, range(unit, len(call.units)), "skipped", "too many failures in this call")
             break
     session.forget()
+
+
+async def _begin(session: Session, call: Call, left: float, scan: bool) -> Run:
+    """Hand over the request and run its first child."""
+    rows = len(call.rows)
+    run = _parse(await session.begin(call.body(scan), rows, call.budgets(), call.timeouts, left), 0, rows)
+    if scan and run.header.state == region.NEEDS and run.clean and run.progress == region.IMPORTING:
+        named = run.rows[0].criteria if run.rows[0] is not None else {}
+        raise NeedsLibraries(frozenset(named) & _LOADABLE)
+    return run
 
 
 def _parse(payload: bytes, unit: int, rows: int) -> Run:

@@ -9,9 +9,10 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
 from . import calls
-from .calls import Call
+from .calls import Call, NeedsLibraries
+from .families import NOTHING, Family, KnownSources, LibraryBroken
 from .jails import Jail
-from .outcome import CallOutcome, Validation
+from .outcome import CallOutcome, CallStatus, Validation
 from .session import JailDied, Session
 
 Answer = CallOutcome | Validation
@@ -74,7 +75,8 @@ class Pool:
     def __init__(self, jail: Jail, size: int) -> None:
         self.jail = jail
         self._line = FairLine()
-        self._sessions: list[Session | None] = [None] * size
+        self._known = KnownSources()
+        self._families = [Family(jail) for _ in range(size)]
         self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(size)]
         self.failures = 0
         """Calls that ended because of a jail, not of a reward."""
@@ -83,7 +85,7 @@ class Pool:
         self._line.put(peer, ticket)
 
     def pids(self) -> list[int]:
-        return [session.pid for session in self._sessions if session is not None]
+        return [pid for family in self._families for pid in family.pids()]
 
     async def close(self) -> None:
         """Kill the jails; calls that wait or run are answered with ``sandbox_error``."""
@@ -100,7 +102,7 @@ class Pool:
                 if not ticket.answer.cancelled():
                     await self._answer(slot, ticket)
         finally:
-            await self._drop(slot)
+            await self._families[slot].close()
 
     async def _answer(self, slot: int, ticket: Ticket) -> None:
         ticket.running = running = asyncio.create_task(self._run(slot, ticket.call))
@@ -110,8 +112,6 @@ class Pool:
             running.cancel()
             ticket.fail(_CLOSED)
             raise
-        if running.cancelled() or running.exception():
-            await self._drop(slot)
         if running.cancelled():
             ticket.fail("the call was cancelled")
         elif error := running.exception():
@@ -121,26 +121,35 @@ class Pool:
             ticket.answer.set_result(running.result())
 
     async def _run(self, slot: int, call: Call) -> Answer:
-        session = self._sessions[slot]
+        """Run a call in the jail that has what it imports; a new source runs first where there is nothing."""
+        family, known = self._families[slot], self._known.needs(call.source)
+        needs = known or NOTHING
         try:
-            if session is None or session.worn_out:
-                await self._drop(slot)
-                session = self._sessions[slot] = await Session.start(self.jail)
-            if call.operation == "validate":
-                return await calls.validate(session, call)
-            return await calls.score(session, call, self.jail.name)
+            try:
+                answer = await self._operate(await family.session(needs), call, known is None)
+            except NeedsLibraries as error:
+                needs = error.modules
+                answer = await self._operate(await family.session(needs), call, False)
+            if answer.status == "ok":
+                self._known.learn(call.source, needs)
+        except LibraryBroken as error:
+            return _failure(call, f"a library cannot be used in the sandbox: {error}", "load_error")
         except JailDied as error:
             self.failures += 1
-            await self._drop(slot)
+            await family.drop(needs)
             return _failure(call, str(error))
+        except BaseException:
+            await family.drop(needs)
+            raise
+        return answer
 
-    async def _drop(self, slot: int) -> None:
-        session, self._sessions[slot] = self._sessions[slot], None
-        if session is not None:
-            await session.kill()
+    async def _operate(self, session: Session, call: Call, scan: bool) -> Answer:
+        if call.operation == "validate":
+            return await calls.validate(session, call, scan)
+        return await calls.score(session, call, self.jail.name, scan)
 
 
-def _failure(call: Call, message: str) -> Answer:
+def _failure(call: Call, message: str, status: CallStatus = "sandbox_error") -> Answer:
     if call.operation == "validate":
-        return Validation("sandbox_error", message=message)
-    return CallOutcome("sandbox_error", message=message)
+        return Validation(status, message=message)
+    return CallOutcome(status, message=message)

@@ -4,7 +4,8 @@ Nothing a jail needs may lie under a home folder: those are 0700, and a process 
 execute what is there. So the base interpreter is copied once into a prefix whose every ancestor others may
 traverse, and reused by every later start:
 
-    <root>/python-<hash>/  bin/pythonX.Y  lib/…  site/  libraries.json
+    <root>/python-<hash>/  bin/pythonX.Y  lib/…  libraries.json
+    <root>/site-<hash>/                   the libraries a reward may import (see ``libraries``)
     <root>/jailed-<hash>/jailed/          the program, one copy per version of it
 
 ``<root>`` is ``$REINFORGE_PREFIX``, else ``/var/lib/reinforge`` for root, else a folder of the user
@@ -26,6 +27,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from . import libraries
 
 _LAYOUT = "1"
 _PROGRAM = Path(__file__).with_name("jailed")
@@ -90,6 +93,7 @@ def ensure_prefix(root: Path | None = None) -> Prefix:
         python = _ensure(
             root, f"python-{_interpreter_hash(interpreter)}", lambda to: _copy_python(interpreter, to)
         )
+        site = _ensure(root, f"site-{libraries.fingerprint()}", _copy_site)
         program = _ensure(root, f"jailed-{_program_hash()}", _copy_program)
         system = json.loads((python / "libraries.json").read_text())["system"]
     except (OSError, ValueError, KeyError, shutil.Error, subprocess.SubprocessError) as error:
@@ -97,9 +101,9 @@ def ensure_prefix(root: Path | None = None) -> Prefix:
     return Prefix(
         python=python / "bin" / interpreter_name(),
         libraries=python / "lib",
-        site=python / "site",
+        site=site,
         program=program,
-        readable=(str(python), str(program), *system),
+        readable=(str(python), str(site), str(program), *system),
     )
 
 
@@ -185,12 +189,16 @@ def _copy_program(to: Path) -> None:
     _open_to_others(to)
 
 
+def _copy_site(to: Path) -> None:
+    libraries.copy_libraries(to)
+    _open_to_others(to)
+
+
 def _copy_python(interpreter: Path, to: Path) -> None:
     """Copy interpreter, standard library and those shared libraries that lie outside the system's folders."""
     stdlib = Path(sysconfig.get_path("stdlib"))
     (to / "bin").mkdir()
     (to / "lib").mkdir()
-    (to / "site").mkdir()
     shutil.copy2(interpreter, to / "bin" / interpreter_name())
     target = to / sys.platlibdir / interpreter_name()
     shutil.copytree(stdlib, target, ignore=_left_out, symlinks=False, ignore_dangling_symlinks=True)

@@ -14,6 +14,8 @@ from .limits import JAIL_CALLS, JAIL_SECONDS, Timeouts
 from .parse import ProtocolError
 
 _START_SECONDS = 20.0
+_PRELOAD_SECONDS = 90.0
+"""All libraries together take some seconds on a quiet machine."""
 _GRACE_SECONDS = 15.0
 """A healthy zygote answers this long after a call's deadline at the latest, even on a busy machine."""
 
@@ -91,6 +93,12 @@ class Session:
         """Run another child on the request handed over last, from ``unit`` on."""
         self._writer.write(region.CALL.pack(region.OP_RESUME, rows, 0, unit, 0, left, 0.0, 0.0))
         return await self._receive(region.REPLY, region.reply_cap(rows), left + _GRACE_SECONDS)
+
+    async def preload(self, modules: Sequence[str]) -> str:
+        """Have the zygote import libraries; returns why one cannot be imported, or nothing."""
+        body = "\n".join(modules).encode()
+        self._writer.write(region.CALL.pack(region.OP_PRELOAD, 0, 0, 0, len(body), 0.0, 0.0, 0.0) + body)
+        return (await self._receive(region.PRELOADED, 4096, _PRELOAD_SECONDS)).decode("utf-8", "replace")
 
     def forget(self) -> None:
         """Let the zygote drop the request."""

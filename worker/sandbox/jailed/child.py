@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from mmap import mmap
 from typing import Any, NoReturn
 
-from . import kernel, region
+from . import imports, kernel, region
 from .report import Prints, Report
 from .spellings import MODULE_NAME, SPELLINGS, Entry, NoReward, Row, choose_entry, find_entries, invoke
 from .values import BadValue, Converted, convert
@@ -47,6 +47,8 @@ class Task:
     pid_hole: int
     rlimits: Mapping[str, int]
     parent: int
+    libraries: Mapping[str, Sequence[str]]
+    absent: Sequence[str]
 
 
 def run(task: Task, *, log: int, progress: int, devnull: int) -> NoReturn:
@@ -85,6 +87,8 @@ def describe(error: BaseException) -> tuple[str, int | None, int | None]:
         text = "an exception whose text could not be rendered"
     if isinstance(error, NoReward | BadValue):
         return str(error), None, None
+    if isinstance(error, imports.NotAllowed):
+        return str(error), error.line, None
     if isinstance(error, SyntaxError) and error.filename == FILE_NAME:
         return (
             f"{type(error).__name__}: {error.msg}: {(error.text or '').strip()[:200]}",
@@ -111,6 +115,8 @@ def _capture_prints(report: Report) -> None:
 
 def _serve(task: Task, request: Mapping[str, Any], report: Report) -> None:
     try:
+        if request["scan"] and _needs_libraries(task, request["source"], report):
+            return
         namespace = _load(request["source"])
         if request["op"] == "validate":
             _report_entries(namespace, request.get("entry"), report)
@@ -123,6 +129,16 @@ def _serve(task: Task, request: Mapping[str, Any], report: Report) -> None:
     os.write(_PROGRESS, b"l")
     os.close(_PROGRESS)
     _score(task, request, entry, report)
+
+
+def _needs_libraries(task: Task, source: str, report: Report) -> bool:
+    """Whether the source names libraries, which the host is then told; raises what an import would."""
+    named, stranger = imports.scan(source, task.libraries)
+    if stranger is not None:
+        imports.refuse(stranger, task.libraries, task.absent)
+    if named:
+        report.needs(named)
+    return bool(named)
 
 
 def _load(source: str) -> dict[str, object]:

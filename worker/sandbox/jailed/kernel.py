@@ -11,6 +11,7 @@ import signal
 import stat
 import struct
 from collections.abc import Mapping, Sequence
+from mmap import mmap
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -24,6 +25,8 @@ _HANDLED_NET = 0b11
 """TCP bind and connect (Landlock ABI 4)."""
 _SCOPED = 0b11
 """Abstract Unix sockets and signals (Landlock ABI 6)."""
+
+_FINE_ENOUGH = 1 << 20
 
 LANDLOCK_MINIMUM = 3
 """ABI 1 and 2 cannot deny truncation."""
@@ -93,6 +96,23 @@ def apply_rlimits(limits: Mapping[str, int]) -> None:
             value + 1 if name == "CPU" and (ceiling == resource.RLIM_INFINITY or value < ceiling) else value
         )
         resource.setrlimit(which, (value, hard))
+
+
+def address_space() -> int:
+    """Bytes of this process's address space, which RLIMIT_AS counts, without a /proc to read it from."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    low, high = 0, 1 << 47
+    while high - low > _FINE_ENOUGH:
+        middle = (low + high) // 2
+        resource.setrlimit(resource.RLIMIT_AS, (middle, limits[1]))
+        try:
+            mmap(-1, _FINE_ENOUGH).close()
+            high = middle
+        except OSError:
+            low = middle
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, limits)
+    return high
 
 
 def _allow(ruleset: int, path: str, access: int) -> None:

@@ -28,7 +28,8 @@ FLOOD_BYTES = 8 << 20
 _TAIL_BYTES = (MAX_PARTS + MAX_CRITERIA) * (NAME_BYTES + 1) + REASON_BYTES + MESSAGE_BYTES
 MAX_NUMBERS = MAX_PARTS + MAX_CRITERIA + 2 * MAX_STEPS + MAX_CANDIDATE_NUMBERS
 
-LOADING, LOADED, LOAD_FAILED = 0, 1, 2
+LOADING, LOADED, LOAD_FAILED, NEEDS = 0, 1, 2, 3
+"""A child's own word: NEEDS asks, with names among row 0's criteria, that the zygote load libraries before it runs."""
 
 STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "memory": 5}
 """What a child may say of a row; every other status is the host's own finding."""
@@ -116,15 +117,17 @@ def windows(rows: int, row: int) -> tuple[int, int, int]:
 
 FRAME = struct.Struct("<4sBI")
 MAGIC = b"RFS1"
-READY, FAILED, REPLY = 1, 2, 3
-"""Kinds of frame. READY carries a :data:`HELLO`; FAILED a text of the trusted zygote; REPLY a run's result."""
+READY, FAILED, REPLY, PRELOADED = 1, 2, 3, 4
+"""Kinds of frame. READY carries a :data:`HELLO`; FAILED a text of the trusted zygote; REPLY a run's result; PRELOADED
+why a library could not be loaded, or nothing."""
 
 HELLO = struct.Struct("<IIIBBB")
 """pid, uid, Landlock ABI, Python major, minor, micro."""
 
 CALL = struct.Struct("<cIIIIddd")
 """op, rows, units, first unit, body bytes, seconds left for the call, seconds for loading, CPU seconds."""
-OP_CALL, OP_RESUME, OP_FORGET = b"C", b"R", b"F"
+OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD = b"C", b"R", b"F", b"P"
+"""PRELOAD's body names modules, one a line, of the list the zygote was started with."""
 
 DONE = struct.Struct("<IIIIIdddI")
 """first unit, rows, wait status, cause, progress, CPU s, wall s, wall s of the last unit, log bytes."""

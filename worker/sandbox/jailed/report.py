@@ -45,6 +45,11 @@ class Report:
         self.row(0, "exception", message=message)
         self._update(state=region.LOAD_FAILED, line=line or 0, column=column or 0, finished=1)
 
+    def needs(self, modules: Iterable[str]) -> None:
+        """Libraries have to be loaded first."""
+        self.row(0, "ok", value=Converted(criteria=dict.fromkeys(modules, 1.0)))
+        self._update(state=region.NEEDS, finished=1)
+
     def row(
         self,
         row: int,

@@ -23,6 +23,9 @@ from typing import Any, NoReturn
 
 from . import child, kernel, region
 
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/"}
+"""All there is: libraries must not start threads, for a jail has none; NLTK wants a home before it can be imported."""
+
 STARVED_GRACE = 2.0
 """A unit that had too little CPU to spend its budget may take this many times longer (a busy machine)."""
 
@@ -71,6 +74,7 @@ def main(channel: int) -> NoReturn:
 def _enter(config: dict[str, Any]) -> int:
     """Put on every restriction, then import what rewards may use; returns the Landlock ABI."""
     os.environ.clear()
+    os.environ.update(ENVIRONMENT)
     abi = kernel.landlock_abi()
     kernel.die_with_parent(config["parent"])
     kernel.forbid_inspection()
@@ -78,6 +82,9 @@ def _enter(config: dict[str, Any]) -> int:
         kernel.restrict_paths(config["readable"])
     kernel.install_filter(bytes.fromhex(config["zygote_filter"]))
     sys.path[:] = [p for p in sys.path if p != config["program"]] + [config["site"]]
+    language_data = f"{config['site']}/nltk_data"
+    if os.access(language_data, os.R_OK):
+        os.environ["NLTK_DATA"] = language_data
     for name in config["preload"]:
         importlib.import_module(name)
     return abi
@@ -92,13 +99,20 @@ class Zygote:
         self._filter = bytes.fromhex(config["child_filter"])
         self._pid_hole = int(config["pid_hole"])
         self._rlimits: dict[str, int] = config["rlimits"]
+        self._libraries: dict[str, list[str]] = config["libraries"]
+        self._absent: list[str] = config["absent"]
+        self._own_space = 0
         self._call: Call | None = None
 
     def serve(self) -> NoReturn:
+        self._own_space = kernel.address_space()
         head = bytearray(region.CALL.size)
         while True:
             _read_into(self._channel, memoryview(head))
             op, rows, units, start, size, left, load, cpu = region.CALL.unpack(head)
+            if op == region.OP_PRELOAD:
+                self._preload(size)
+                continue
             if op == region.OP_CALL:
                 self._call = self._receive(rows, units, size, load, cpu)
             if op == region.OP_FORGET or self._call is None:
@@ -115,19 +129,40 @@ class Zygote:
             _read_into(self._channel, view[:size])
         return Call(body, rows, struct.unpack(f"<{units}d", raw), load, cpu)
 
+    def _preload(self, size: int) -> None:
+        """Import libraries of the closed list, so that children find them loaded."""
+        body = bytearray(size)
+        _read_into(self._channel, memoryview(body))
+        known = {module for modules in self._libraries.values() for module in modules}
+        failed = b""
+        for name in filter(known.__contains__, body.decode().split("\n")):
+            try:
+                importlib.import_module(name)
+                WARM_UP.get(name, _nothing)()
+            except Exception as error:  # noqa: BLE001 - a library that does not work is the host's to report
+                failed = f"{name}: {type(error).__name__}: {error}"[:1000].encode("utf-8", "replace")
+        gc.collect()
+        gc.freeze()
+        self._own_space = kernel.address_space()
+        _send_frame(self._channel, region.PRELOADED, [failed])
+
     def _run(self, call: Call, start: int, left: float) -> None:
         shared = mmap(-1, region.region_size(call.rows))
         region.HEADER.pack_into(shared, 0, region.LOADING, start, 0, 0, 0, time.monotonic(), 0.0)
         log_read, log_write = os.pipe()
         progress_read, progress_write = os.pipe()
         os.set_blocking(log_read, False)
-        rlimits = {**self._rlimits, "CPU": min(self._rlimits["CPU"], max(1, round(call.cpu)))}
+        rlimits = {
+            **self._rlimits,
+            "AS": self._rlimits["AS"] + self._own_space,
+            "CPU": min(self._rlimits["CPU"], max(1, round(call.cpu))),
+        }
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
             task = child.Task(
                 memoryview(call.body), shared, call.rows, start, call.budgets,
-                self._filter, self._pid_hole, rlimits, parent,
+                self._filter, self._pid_hole, rlimits, parent, self._libraries, self._absent,
             )  # fmt: skip
             child.run(task, log=log_write, progress=progress_write, devnull=self._devnull)
         os.close(log_write)
@@ -254,6 +289,43 @@ class Watch:
                 self._log_total += count
                 self.log_kept = min(self.log_kept + count, region.LOG_BYTES)
         return False
+
+
+def _warm_math_verify() -> None:
+    """Its first answer takes a tenth of a second: grammars and patterns are built then."""
+    library: Any = sys.modules["math_verify"]
+    half = library.parse(r"$\boxed{\frac{1}{2}}$")
+    library.verify(half, library.parse("0.5"))
+
+
+def _warm_sympy_latex() -> None:
+    library: Any = sys.modules["sympy.parsing.latex"]
+    library.parse_latex(r"\frac{1}{2}")
+
+
+def _warm_nltk() -> None:
+    """It refuses data of another user; in a jail they belong to whoever made the prefix."""
+    library: Any = importlib.import_module("nltk.pathsec")
+    library.ENFORCE = False
+
+
+def _warm_pydantic() -> None:
+    """Its first model looks for plugins among all installed packages."""
+    library: Any = sys.modules["pydantic"]
+    library.create_model("Warm", number=(int, ...))(number=1)
+
+
+def _nothing() -> None:
+    """Most libraries are ready once imported."""
+
+
+WARM_UP = {
+    "math_verify": _warm_math_verify,
+    "nltk": _warm_nltk,
+    "pydantic": _warm_pydantic,
+    "sympy.parsing.latex": _warm_sympy_latex,
+}
+"""Run once a module is loaded, in the zygote: what its first use would cost in every child."""
 
 
 def _sweep() -> None:

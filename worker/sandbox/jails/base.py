@@ -10,7 +10,7 @@ import socket
 import subprocess
 from typing import Any, Protocol
 
-from .. import bpf
+from .. import bpf, libraries
 from ..limits import PRELOAD, RLIMITS
 from ..prefix import Prefix
 
@@ -105,9 +105,10 @@ def zygote_command(python: str, program: str, channel: int) -> list[str]:
     return [python, "-s", "-P", "-S", "-B", "-c", _START.format(program=program, channel=channel)]
 
 
-def common_configuration(program: str, site: str) -> dict[str, Any]:
+def common_configuration(prefix: Prefix, program: str, site: str) -> dict[str, Any]:
     """What every jail tells its zygote; ``program`` and ``site`` as they are called inside."""
     return {
+        **libraries.configuration(prefix.site),
         "program": program,
         "site": site,
         "zygote_filter": bpf.zygote_filter().hex(),

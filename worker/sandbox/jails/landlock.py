@@ -41,7 +41,7 @@ class LandlockJail:
 
     def configuration(self) -> dict[str, Any]:
         return {
-            **common_configuration(str(self.prefix.program), str(self.prefix.site)),
+            **common_configuration(self.prefix, str(self.prefix.program), str(self.prefix.site)),
             "parent": os.getpid(),
             "readable": list(self.prefix.readable),
         }

@@ -92,7 +92,7 @@ class NamespaceJail:
 
     def configuration(self) -> dict[str, Any]:
         return {
-            **common_configuration(_PROGRAM, self._inside(self.prefix.site)),
+            **common_configuration(self.prefix, _PROGRAM, self._inside(self.prefix.site)),
             "parent": 0,  # process 1 has no parent that it could see
             "readable": None,
         }

@@ -1,0 +1,92 @@
+"""Reads a source's imports before it runs: what the zygote should have loaded, and what cannot be had at all.
+
+It runs in a child, on untrusted text; the zygote never parses any.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+
+class NotAllowed(Exception):
+    """The source needs a module that rewards cannot import. ``line`` is from 1."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def scan(source: str, libraries: Mapping[str, Sequence[str]]) -> tuple[list[str], tuple[str, int] | None]:
+    """What a source imports of ``libraries`` (allowed module → what a zygote may load of it).
+
+    Returns the loadable modules it names, and (module, line) of the first import that can only fail. Names reached
+    through an attribute count: ``import scipy`` with ``scipy.stats.norm`` names ``scipy.stats``. An import inside
+    ``try`` can fail: its author has thought of it. What cannot be parsed names nothing; compiling it will say why.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return [], None
+    imports = list(_imports(tree))
+    names = {name for name, _, _ in imports} | set(_attributes(tree))
+    known = [module for modules in libraries.values() for module in modules]
+    named = [module for module in known if any(n == module or n.startswith(module + ".") for n in names)]
+    strangers = [
+        (top, line)
+        for name, line, guarded in imports
+        if not guarded and (top := name.partition(".")[0]) not in libraries
+        if top not in sys.stdlib_module_names
+    ]
+    return named, min(strangers, key=lambda found: found[1], default=None)
+
+
+def refuse(stranger: tuple[str, int], libraries: Mapping[str, Sequence[str]], absent: Sequence[str]) -> None:
+    """Raise :class:`NotAllowed` with what can be imported instead. ``absent``: allowed but not installed."""
+    module, line = stranger
+    if module in absent:
+        raise NotAllowed(
+            f"the module {module!r} is allowed, but not installed where the sandbox runs (extra: rewards)",
+            line,
+        )
+    allowed = ", ".join(sorted(libraries)) or "none here"
+    raise NotAllowed(
+        f"the module {module[:80]!r} cannot be imported by a reward: there is the standard library, and of other "
+        f"libraries {allowed}",
+        line,
+    )
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
+    """(dotted name, line, whether a ``try`` is around it) of each absolute import."""
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, guarded = waiting.pop()
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno, guarded
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module, node.lineno, guarded
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}", node.lineno, guarded
+        guarded = guarded or isinstance(node, ast.Try | ast.TryStar)
+        waiting += [(inner, guarded) for inner in ast.iter_child_nodes(node)]
+
+
+def _attributes(tree: ast.Module) -> Iterator[str]:
+    """Dotted names that start at an imported module."""
+    bound: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                bound[alias.asname or top] = alias.name if alias.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            bound |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    for node in ast.walk(tree):
+        parts: list[str] = []
+        inner: ast.AST = node
+        while isinstance(inner, ast.Attribute) and len(parts) < 8:
+            parts.append(inner.attr)
+            inner = inner.value
+        if parts and isinstance(inner, ast.Name) and inner.id in bound:
+            yield ".".join([bound[inner.id], *reversed(parts)])

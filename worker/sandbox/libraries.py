@@ -1,0 +1,143 @@
+"""The third-party libraries a reward may import, and the folder they are copied into for the jails.
+
+The versions are those installed beside the daemon (extra ``rewards``). Only these distributions and what they need
+are copied, without their tests: a jail never sees the platform's own packages.
+"""
+
+import compileall
+import hashlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+_LAYOUT = "1"
+
+DISTRIBUTIONS: dict[str, str] = {
+    "numpy": "numpy", "scipy": "scipy", "sympy": "sympy", "pandas": "pandas", "sklearn": "scikit-learn",
+    "rapidfuzz": "rapidfuzz", "jsonschema": "jsonschema", "pydantic": "pydantic", "yaml": "PyYAML",
+    "nltk": "nltk", "rouge_score": "rouge-score", "sqlparse": "sqlparse", "regex": "regex",
+    "math_verify": "math-verify", "mpmath": "mpmath", "latex2sympy2_extended": "latex2sympy2_extended",
+}  # fmt: skip
+"""Module → distribution. A module that is neither here nor in the standard library cannot be imported. The last two
+come with sympy and math-verify, and people import them beside those."""
+
+PRELOADED: dict[str, tuple[str, ...]] = {
+    "numpy": ("numpy", "numpy.linalg", "numpy.random"),
+    "scipy": (
+        "scipy", "scipy.stats", "scipy.optimize", "scipy.special", "scipy.linalg", "scipy.signal",
+        "scipy.spatial", "scipy.spatial.distance", "scipy.interpolate", "scipy.integrate", "scipy.sparse",
+    ),
+    "sympy": ("sympy", "sympy.parsing.sympy_parser", "sympy.parsing.latex"),
+    "pandas": ("pandas",),
+    "sklearn": (
+        "sklearn", "sklearn.metrics", "sklearn.metrics.pairwise", "sklearn.feature_extraction.text",
+        "sklearn.preprocessing", "sklearn.linear_model", "sklearn.cluster",
+    ),
+    "rapidfuzz": ("rapidfuzz", "rapidfuzz.fuzz", "rapidfuzz.process", "rapidfuzz.distance"),
+    "jsonschema": ("jsonschema",),
+    "pydantic": ("pydantic",),
+    "yaml": ("yaml",),
+    "nltk": (
+        "nltk", "nltk.translate.bleu_score", "nltk.translate.gleu_score", "nltk.translate.meteor_score",
+    ),
+    "rouge_score": ("rouge_score", "rouge_score.rouge_scorer"),
+    "sqlparse": ("sqlparse",),
+    "regex": ("regex",),
+    "math_verify": ("math_verify",),
+    "mpmath": ("mpmath",),
+    "latex2sympy2_extended": ("latex2sympy2_extended",),
+}  # fmt: skip
+"""What a zygote may import before it forks, when a source names it or something beneath it. The list is closed: a
+source chooses from it and cannot make the zygote import anything else."""
+
+LANGUAGE_DATA = ("tokenizers/punkt_tab", "tokenizers/punkt", "corpora/wordnet", "corpora/omw-1.4")
+"""Of NLTK; copied where this machine has them."""
+
+
+def configuration(site: Path) -> dict[str, object]:
+    """What a zygote is told: module → what it may load of it; and the allowed modules that ``site`` lacks."""
+    there = {module for module in DISTRIBUTIONS if any(site.glob(f"{module}*"))}
+    return {
+        "libraries": {module: list(PRELOADED[module]) for module in DISTRIBUTIONS if module in there},
+        "absent": [module for module in DISTRIBUTIONS if module not in there],
+    }
+
+
+def installed() -> dict[str, str]:
+    """Allowed module → version, of those that are installed beside the daemon."""
+    return {module: found.version for module, name in DISTRIBUTIONS.items() if (found := _find(name))}
+
+
+def language_data() -> dict[str, Path]:
+    """Name → file or folder of NLTK's data that this machine has."""
+    places = [Path(p) for p in os.environ.get("NLTK_DATA", "").split(os.pathsep) if p]
+    places += [Path(base, "nltk_data") for base in (sys.prefix, "/usr/local/share", "/usr/share", "/usr/lib")]
+    found = {}
+    for name in LANGUAGE_DATA:
+        for path in (place / f"{name}{end}" for place in places for end in ("", ".zip")):
+            if path.exists() and os.access(path, os.R_OK):
+                found[name] = path
+                break
+    return found
+
+
+def fingerprint() -> str:
+    """Changes with every version that would be copied."""
+    versions = sorted((d.metadata["Name"], d.version) for d in _closure())
+    data = sorted((name, str(path), path.stat().st_mtime_ns) for name, path in language_data().items())
+    return hashlib.sha256(repr((_LAYOUT, sys.version, versions, data)).encode()).hexdigest()[:12]
+
+
+def copy_libraries(to: Path) -> None:
+    """Copy the allowed libraries, what they need and the language data found; compile what came without."""
+    for distribution in _closure():
+        for file in distribution.files or []:
+            source = Path(str(distribution.locate_file(file)))
+            if ".." in file.parts or "tests" in file.parts or not source.is_file():
+                continue
+            target = to / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    for name, path in language_data().items():
+        target = to / "nltk_data" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            shutil.copytree(path, target)
+        else:
+            shutil.copy2(path, target.with_name(path.name))
+    compileall.compile_dir(to, quiet=2, workers=1)
+
+
+def _closure() -> list[metadata.Distribution]:
+    """The allowed distributions that are installed and, of what they need, all that is installed."""
+    found: dict[str, metadata.Distribution] = {}
+    wanted = list(DISTRIBUTIONS.values())
+    while wanted:
+        name = _normal(wanted.pop())
+        if name not in found and (distribution := _find(name)) is not None:
+            found[name] = distribution
+            wanted += _needs(distribution)
+    return [found[name] for name in sorted(found)]
+
+
+def _needs(distribution: metadata.Distribution) -> Iterator[str]:
+    """Names of unconditional requirements, and of those whose condition is no extra."""
+    for requirement in distribution.requires or []:
+        name, _, condition = requirement.partition(";")
+        if "extra" not in condition and (match := re.match(r"[A-Za-z0-9._-]+", name)):
+            yield match[0]
+
+
+def _find(name: str) -> metadata.Distribution | None:
+    try:
+        return metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
