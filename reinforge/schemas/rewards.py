@@ -36,17 +36,35 @@ class RewardCheckResult(Response):
     jail: str | None = None
 
 
+class RewardParameter(Response):
+    """A constant at the top of a reward's source that may be set."""
+
+    name: str
+    default: Any
+    meaning: str = ""
+
+
 class RewardTemplate(Response):
-    """A reward to start from."""
+    """A ready reward: it runs as it is, and is a source to start from."""
 
     id: str
     title: str
+    group: str = ""
+    """Where a list puts it."""
     description: str
+    """What it pays for, and when to use it."""
+    limits: list[str] = []
+    """What it does not see."""
     source: str
     granularity: Literal["sample", "group", "batch"] = "sample"
     """What one call has to see."""
+    isolate: Literal["batch", "sample"] = "batch"
+    """`sample`: every completion needs a process of its own."""
+    parameters: list[RewardParameter] = []
     columns: list[str] = []
     """Columns of the dataset that it reads as `item.<column>`."""
+    optional_columns: list[str] = []
+    """Columns that it reads where the dataset has them."""
     example_item: dict[str, Any] = {}
     example_completions: list[str] = []
     """The first scores best."""

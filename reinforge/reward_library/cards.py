@@ -1,0 +1,55 @@
+"""The library's cards: one per folder of `rewards/`, in the order of their groups."""
+
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import yaml
+
+from reinforge.errors import NotFound
+from reinforge.reward_library.parameters import parameters
+from reinforge.schemas.rewards import RewardTemplate
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Right answers": ("exact_answer", "numeric", "math_equal", "multiple_choice", "several_parts"),
+    "Form": ("regex_match", "json_schema", "tool_call", "think_answer"),
+    "Length": ("length_linear", "length_cosine", "length_overlong", "shorter_wins"),
+    "Language": ("language", "repetition"),
+    "Evidence and rubrics": ("quote_check", "rubric", "boxes_iou"),
+    "Code": ("code_tests",),
+}
+"""Every ready reward, group by group, the simplest first."""
+
+
+def folder(id: str) -> Traversable:
+    """Where a ready reward lies; it need not exist."""
+    return files(__package__) / "rewards" / id
+
+
+def read_yaml(id: str, name: str) -> Any:
+    return yaml.safe_load((folder(id) / name).read_text(encoding="utf-8"))
+
+
+@cache
+def library() -> tuple[RewardTemplate, ...]:
+    """All ready rewards."""
+    return tuple(_load(group, id) for group, ids in GROUPS.items() for id in ids)
+
+
+def ready_reward(id: str) -> RewardTemplate:
+    """Raises NotFound `template_not_found`."""
+    for each in library():
+        if each.id == id:
+            return each
+    known = ", ".join(each.id for each in library())
+    raise NotFound(
+        f"There is no ready reward {id!r}.", code="template_not_found", hint=f"There are: {known}."
+    )
+
+
+def _load(group: str, id: str) -> RewardTemplate:
+    source = (folder(id) / "reward.py").read_text(encoding="utf-8")
+    return RewardTemplate(
+        id=id, group=group, source=source, parameters=parameters(source), **read_yaml(id, "card.yaml")
+    )

@@ -1,0 +1,74 @@
+"""What may be set in a reward without knowing Python: the constants at its top.
+
+A parameter is an assignment of a literal to an upper-case name at the top level of the file; the comment behind it
+says what it means.
+
+    LONGEST = 200  # characters; a longer answer is wrong
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reinforge.errors import InvalidInput
+from reinforge.schemas.rewards import RewardParameter
+
+
+def parameters(source: str) -> list[RewardParameter]:
+    """Those of a source, in order. Raises SyntaxError for what is no Python."""
+    lines = source.splitlines()
+    return [
+        RewardParameter(name=name, default=value, meaning=_comment(lines, node))
+        for name, value, node in _assignments(source)
+    ]
+
+
+def fill(source: str, values: Mapping[str, Any]) -> str:
+    """The source with these literals in place of its own. Raises InvalidInput `unknown_parameter`."""
+    found = {name: node for name, _, node in _assignments(source)}
+    unknown = sorted(set(values) - set(found))
+    if unknown:
+        raise InvalidInput(
+            f"The reward has no parameter {unknown[0]!r}.",
+            code="unknown_parameter",
+            param=unknown[0],
+            hint=f"It has: {', '.join(found) or 'none'}.",
+        )
+    lines = source.encode().splitlines(keepends=True)  # columns of `ast` count bytes
+    for name, value in sorted(values.items(), key=lambda pair: -found[pair[0]].lineno):
+        literal = found[name]
+        first, last = literal.lineno - 1, (literal.end_lineno or literal.lineno) - 1
+        before, after = lines[first][: literal.col_offset], lines[last][literal.end_col_offset :]
+        lines[first : last + 1] = [before + repr(value).encode() + after]
+    return b"".join(lines).decode()
+
+
+def _assignments(source: str) -> Iterator[tuple[str, Any, ast.expr]]:
+    for node in ast.parse(source).body:
+        if (
+            not isinstance(node, ast.Assign)
+            or len(node.targets) != 1
+            or not isinstance(node.targets[0], ast.Name)
+        ):
+            continue
+        name = node.targets[0].id
+        if not name.isupper():
+            continue
+        try:
+            yield name, ast.literal_eval(node.value), node.value
+        except ValueError:  # computed: a part of the code
+            continue
+
+
+def _comment(lines: list[str], literal: ast.expr) -> str:
+    """What stands behind the literal, else in the lines of comment directly above it."""
+    last = lines[(literal.end_lineno or literal.lineno) - 1]
+    behind = last.encode()[literal.end_col_offset :].decode().strip()
+    if behind.startswith("#"):
+        return behind.lstrip("# ")
+    above: list[str] = []
+    for line in reversed(lines[: literal.lineno - 1]):
+        if not line.startswith("#"):
+            break
+        above.insert(0, line.lstrip("# "))
+    return " ".join(above)
