@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from common.learned import ACCURACY, of_run
+from common.learned import ACCURACY, of_run, over_seeds
 from common.measure import RESULTS, machine, parser, table, write
 from common.preset_jobs import (
     EVERY,
@@ -60,8 +60,9 @@ def summary(results: list[Result]) -> dict[str, Any]:
     for name in single_turn():
         own = [of_run(result) for result in results if result.name == name]
         if own:
+            own.sort(key=lambda run: int(run["seed"]))
             facts = {"updates": updates_of(name), "group": group_of(name), "note": note_of(name)}
-            presets[name] = facts | {"runs": sorted(own, key=lambda run: int(run["seed"]))}
+            presets[name] = facts | {"median_min_max": over_seeds(own), "runs": own}
     return presets
 
 
@@ -87,7 +88,7 @@ def main() -> None:
     recipe = {"learning_rate": LEARNING_RATE, "steps": STEPS, "every": EVERY, "stop": STOP.at_least}
     about = machine("reinforge", "torch", "transformers", "peft")
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
-    write(into.name, {"machine": about, "date": day, "recipe": recipe, "presets": presets})
+    write(into.name, {"machine": about, "date": day, "recipe": recipe, "presets": presets}, depth=4)
     if failed := [result for result in results if not result.ok]:
         sys.exit("\n".join(f"{each.name} seed {each.seed}: {each.outcome}: {each.cause}" for each in failed))
 

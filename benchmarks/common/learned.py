@@ -10,6 +10,7 @@ from common.folder import Series
 from common.runs import Result
 
 ACCURACY = "held_out/pass@1"
+NUMBERS = ("steps", "start", "end", "to_85", "to_90", "clip_low", "clip_high", "seconds", "memory_gib")
 CLIPS = ("policy/clip_low_share", "policy/clip_high_share")
 
 
@@ -59,10 +60,20 @@ def mean(series: Series, metric: str) -> float | None:
     return float(f"{statistics.fmean(values):.3g}") if values else None
 
 
-def median_range(values: Sequence[float | None]) -> tuple[float | None, float | None, float | None]:
-    """Median, smallest and largest; a missing value (not reached) is larger than all others, and stays None."""
+def over_seeds(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """[median, smallest, largest] of each number of `of_run`; of starts and ends the medians."""
+    told: dict[str, Any] = {key: median_range([run[key] for run in runs]) for key in NUMBERS}
+    for key in ("entropy", "length"):
+        pairs = [run[key] for run in runs if run[key] is not None]
+        told[key] = [statistics.median(side) for side in zip(*pairs, strict=True)] or None
+    return told
+
+
+def median_range(values: Sequence[float | None]) -> list[float | None]:
+    """[median, smallest, largest]; a missing value (not reached) is larger than all others, and stays None."""
     if not values:
-        return (None, None, None)
+        return [None, None, None]
     ordered = sorted(math.inf if value is None else float(value) for value in values)
-    middle = statistics.median_high(ordered) if math.inf in ordered else statistics.median(ordered)
-    return tuple(None if value == math.inf else value for value in (middle, ordered[0], ordered[-1]))  # type: ignore[return-value]
+    half = len(ordered) // 2
+    middle = statistics.median(ordered) if ordered[half] < math.inf else math.inf
+    return [None if value == math.inf else value for value in (middle, ordered[0], ordered[-1])]

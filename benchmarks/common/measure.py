@@ -64,12 +64,25 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
             print("  ".join("─" * width for width in widths))
 
 
-def write(name: str, result: dict[str, Any]) -> None:
-    """Write `benchmarks/results/<name>.json`."""
+def write(name: str, result: dict[str, Any], *, depth: int | None = None) -> None:
+    """Write `benchmarks/results/<name>.json`; from `depth` levels down whole values stand on one line."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    text = json.dumps(result, indent=2) if depth is None else _to_depth(result, depth, "")
+    path.write_text(f"{text}\n", encoding="utf-8")
     print(f"\n→ {path.relative_to(ROOT)}")
+
+
+def _to_depth(value: Any, depth: int, indent: str) -> str:
+    if not depth or not isinstance(value, dict | list) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    inner = f"{indent}  "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}: {_to_depth(each, depth - 1, inner)}" for key, each in value.items()]
+    else:
+        parts = [_to_depth(each, depth - 1, inner) for each in value]
+    ends = "{}" if isinstance(value, dict) else "[]"
+    return f"{ends[0]}\n{inner}" + f",\n{inner}".join(parts) + f"\n{indent}{ends[1]}"
 
 
 def _text(cell: object) -> str:

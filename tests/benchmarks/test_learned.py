@@ -2,7 +2,7 @@
 
 import pytest
 from common.folder import Series
-from common.learned import ACCURACY, ends, mean, median_range, of_run, steps_to
+from common.learned import ACCURACY, ends, mean, median_range, of_run, over_seeds, steps_to
 from common.runs import Result
 
 
@@ -27,12 +27,12 @@ def test_a_level_is_reached_when_two_evaluations_say_so(
 
 
 def test_medians_count_a_run_that_never_got_there_as_later_than_all() -> None:
-    assert median_range([10, 30, 20]) == (20, 10, 30)
-    assert median_range([10, None, 20]) == (20, 10, None)
-    assert median_range([10, None, None]) == (None, 10, None)
-    assert median_range([10, None]) == (None, 10, None)
-    assert median_range([10, 20]) == (15, 10, 20)
-    assert median_range([]) == (None, None, None)
+    assert median_range([10, 30, 20]) == [20, 10, 30]
+    assert median_range([10, None, 20]) == [20, 10, None]
+    assert median_range([10, None, None]) == [None, 10, None]
+    assert median_range([10, None]) == [None, 10, None]
+    assert median_range([10, 20]) == [15, 10, 20]
+    assert median_range([]) == [None, None, None]
 
 
 def test_a_run_is_told_by_its_ends_and_means() -> None:
@@ -54,6 +54,19 @@ def test_a_run_is_told_by_its_ends_and_means() -> None:
     assert told["length"] == [20.0, 44.4]
     assert (told["clip_low"], told["clip_high"]) == (0.001, None)
     assert told["curve"] == [[0, 0.5], [5, 0.86], [10, 0.91], [15, 0.95]]
+
+
+def test_seeds_come_to_medians_and_ranges() -> None:
+    seen = ((0.5, 0.9, 0.9), (0.5, 0.6, 0.7), (0.6, 0.9, 0.94))
+    runs = [
+        of_run(Result(name="a", seed=seed, digest="", outcome="stopped", held_out=accuracy(*values), seconds=seed * 10))
+        for seed, values in enumerate(seen)
+    ]  # fmt: skip
+    told = over_seeds(runs)
+    assert told["end"] == [0.9, 0.7, 0.94]
+    assert told["to_90"] == [5, 5, None]
+    assert told["seconds"] == [10, 0, 20]
+    assert told["entropy"] is None
 
 
 def test_a_run_without_any_step_has_no_numbers() -> None:
