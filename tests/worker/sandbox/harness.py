@@ -79,13 +79,15 @@ def running_daemon(
     user: int | None = None,
     script: str | None = None,
     env: Mapping[str, str] | None = None,
+    libraries: bool = False,
 ) -> Iterator[RunningDaemon]:
-    """Start sandboxd, with the strongest jail or the one given; as another user when ``user`` is given; from a Python
-    ``script`` instead of the module. A script gets the socket's path as its first argument.
+    """Start sandboxd, with the strongest jail or the one given; as another user when ``user`` is given, who has the
+    libraries of rewards if ``libraries``; from a Python ``script`` instead of the module. A script gets the socket's
+    path as its first argument.
     """
     folder = Path(tempfile.mkdtemp(prefix="sbx-", dir="/var/tmp"))
     secret = secrets.token_hex(16)
-    command, settings = _command(folder, user)
+    command, settings = _command(folder, user, libraries)
     arguments = ["-c", script, str(folder / "s")] if script else []
     arguments = arguments or ["-m", "worker.sandbox", "--socket", str(folder / "s"), "--pool", str(pool)]
     if jail is not None:
@@ -115,7 +117,7 @@ def running_daemon(
         shutil.rmtree(folder)
 
 
-def _command(folder: Path, user: int | None) -> tuple[list[str], dict[str, str]]:
+def _command(folder: Path, user: int | None, with_libraries: bool) -> tuple[list[str], dict[str, str]]:
     """Interpreter and environment. Another user gets the sandbox's own world-readable copy of both."""
     path = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
     if user is None:
@@ -137,7 +139,7 @@ def _command(folder: Path, user: int | None) -> tuple[list[str], dict[str, str]]
     return [str(prefix.python), "-s"], {
         **path,
         **libraries,
-        "PYTHONPATH": str(packages),
+        "PYTHONPATH": os.pathsep.join([str(packages), *([str(prefix.site)] if with_libraries else [])]),
         "REINFORGE_HOME": str(home),
     }
 

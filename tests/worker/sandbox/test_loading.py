@@ -8,7 +8,7 @@ BROKEN = {
     "syntax": ("x = 1\ndef grade(sample, item:\n    pass\n", 2, "SyntaxError"),
     "indentation": ("def grade(sample, item):\nreturn 1\n", 2, "IndentationError"),
     "raises": ("import math\n\nmath.sqrt(-1)\n", 3, "ValueError"),
-    "import": ("import no_such_package\n", 1, "ModuleNotFoundError"),
+    "import": ("import no_such_package\n", 1, "'no_such_package' cannot be imported"),
     "deep raise": ("def f():\n    return 1 / 0\nf()\n", 2, "ZeroDivisionError"),
     "nothing": ("x = 1\n", None, "defines no reward function"),
     "not callable": ("grade = 3\n", None, "defines no reward function"),
