@@ -21,6 +21,7 @@ from backend.datasets.prompt_endpoints import router as dataset_prompts
 from backend.demo import service as demo_service
 from backend.demo.endpoints import router as demo
 from backend.events import Hub
+from backend.golden.endpoints import router as golden
 from backend.jobs.endpoints import router as jobs
 from backend.keys import service as keys
 from backend.keys.endpoints import router as sign_in
@@ -44,7 +45,7 @@ log = logging.getLogger(__name__)
 
 _DATABASE_WITHIN = 30.0
 ROUTERS = (
-    sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, base_models, jobs,
+    sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, golden, base_models, jobs,
     preflights, playground, adapters, workers, health.router,
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from backend.idempotency import Once, fingerprint
 from backend.jobs import plan as plans
 from backend.jobs import repository, service
 from backend.jobs.ask import ask_workers
+from backend.jobs.ask_golden import ask_golden_cases
 from backend.jobs.form_endpoints import router as form
 from backend.jobs.group_endpoints import router as groups
 from backend.jobs.view import job_detail, job_view
@@ -51,6 +52,7 @@ async def create_job(
             return stored
         plan = await plans.look_up(session, who.project_id, spec)
     await ask_workers(plan, calls, objects, service.dataset_cache(settings))
+    await ask_golden_cases(plan, database, calls)
     given: dict[str, Any] = await request.json()
     async with database.transaction() as session:
         if (stored := await once.begin(session, asked)) is not None:

@@ -6,6 +6,7 @@ from backend.models.checkpoint import Adapter, Checkpoint, ResumeState
 from backend.models.completion import Completion, StepRollouts
 from backend.models.dataset import Dataset
 from backend.models.diagnosis import FindingRow, LogLineRow
+from backend.models.golden import GoldenCaseRow
 from backend.models.job import Attempt, Event, Job, JobCommand, JobReward
 from backend.models.metric import MetricPoint, MetricSeries
 from backend.models.project import ApiKey, BrowserSession, IdempotencyKey, Member, Project, SignInToken
@@ -27,6 +28,7 @@ __all__ = [
     "Dataset",
     "Event",
     "FindingRow",
+    "GoldenCaseRow",
     "IdempotencyKey",
     "Job",
     "JobCommand",

@@ -1,11 +1,14 @@
 """Rewards and their revisions."""
 
+import builtins
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from reinforge.client.paging import iterate
 from reinforge.client.transport import WORKER_SECONDS, Transport
+from reinforge.golden import GoldenCase
+from reinforge.schemas.golden import GoldenCaseList, GoldenRun, StoredGoldenCase
 from reinforge.schemas.resources import RewardDetail, RewardSummary, RewardTestResult
 from reinforge.schemas.rewards import RewardCheckResult
 
@@ -53,6 +56,26 @@ class Rewards:
         body = {"source": source, "entry": entry}
         return RewardCheckResult.model_validate(
             self._transport.post("/rewards/check", body, at_least=WORKER_SECONDS)
+        )
+
+    def golden_cases(self, id: str) -> builtins.list[StoredGoldenCase]:
+        """Oldest first."""
+        return GoldenCaseList.model_validate(self._transport.get(f"/rewards/{id}/golden-cases")).data
+
+    def add_golden_cases(self, id: str, cases: Sequence[GoldenCase]) -> builtins.list[StoredGoldenCase]:
+        body = {"cases": [case.model_dump(mode="json", exclude_defaults=True) for case in cases]}
+        return GoldenCaseList.model_validate(self._transport.post(f"/rewards/{id}/golden-cases", body)).data
+
+    def remove_golden_case(self, id: str, case: str) -> None:
+        self._transport.delete(f"/rewards/{id}/golden-cases/{case}")
+
+    def run_golden_cases(
+        self, id: str, *, source: str | None = None, revision: int | None = None
+    ) -> GoldenRun:
+        """All cases against the newest revision, another one, or code that is not stored."""
+        body = {"source": source, "revision": revision}
+        return GoldenRun.model_validate(
+            self._transport.post(f"/rewards/{id}/golden-cases/run", body, at_least=WORKER_SECONDS)
         )
 
     def test(

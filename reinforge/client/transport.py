@@ -152,6 +152,9 @@ class Transport:
         except httpx.TransportError as error:
             raise self.unreachable(error) from error
 
+    def delete(self, path: str) -> None:
+        self.request("DELETE", path)
+
     def close(self) -> None:
         self.http.close()
 

@@ -1,0 +1,1 @@
+"""Golden cases of rewards: kept, run, and asked before a job starts."""

@@ -1,0 +1,45 @@
+"""GET, POST /rewards/{id}/golden-cases · POST …/golden-cases/run · DELETE …/golden-cases/{case}."""
+
+from fastapi import APIRouter
+
+from backend.auth import Reader, Writer
+from backend.calls import CallsDep
+from backend.database import DatabaseDep, Session
+from backend.golden import service
+from backend.rewards import service as rewards
+from backend.strict_json import StrictRoute
+from reinforge.schemas.golden import GoldenCaseList, GoldenCasesCreate, GoldenRun, GoldenRunCreate
+
+router = APIRouter(prefix="/api/v1", tags=["golden cases"], route_class=StrictRoute)
+
+
+@router.get("/rewards/{id}/golden-cases", operation_id="listGoldenCases")
+async def list_cases(id: str, session: Session, who: Reader) -> GoldenCaseList:
+    await rewards.get(session, who.project_id, id)
+    return GoldenCaseList(data=await service.cases_of(session, id))
+
+
+@router.post("/rewards/{id}/golden-cases", status_code=201, operation_id="createGoldenCases")
+async def create(id: str, body: GoldenCasesCreate, session: Session, who: Writer) -> GoldenCaseList:
+    """Keep completions with what the reward has to say about them; the reward is not asked yet."""
+    return GoldenCaseList(data=await service.add(session, who.project_id, id, body.cases, who.name))
+
+
+@router.delete("/rewards/{id}/golden-cases/{case}", status_code=204, operation_id="deleteGoldenCase")
+async def delete(id: str, case: str, session: Session, who: Writer) -> None:
+    await service.remove(session, who.project_id, id, case)
+
+
+@router.post("/rewards/{id}/golden-cases/run", operation_id="runGoldenCases")
+async def run(
+    id: str, body: GoldenRunCreate, database: DatabaseDep, calls: CallsDep, who: Writer
+) -> GoldenRun:
+    """All cases against the newest revision, another one, or code that is not stored."""
+    async with database.transaction() as session:
+        reward, revision = await rewards.get_revision(session, who.project_id, id, body.revision)
+        cases = await service.cases_of(session, id)
+    entry = body.entry if "entry" in body.model_fields_set else revision.entry
+    source = revision.source if body.source is None else body.source
+    code = service.Code(reward.name, source, entry, reward.granularity, body.timeout_seconds)
+    found = await service.run(calls, code, [service.plain(case) for case in cases])
+    return service.report(id, revision.revision if body.source is None else None, cases, found)

@@ -1,0 +1,22 @@
+"""Validation of a job, part 3: stored rewards pass their golden cases."""
+
+from backend.calls import Calls
+from backend.database import Database
+from backend.golden import service as golden
+from backend.golden.service import Code
+from backend.jobs.plan import Plan
+
+
+async def ask_golden_cases(plan: Plan, database: Database, calls: Calls) -> None:
+    """Run the cases of every stored reward of a validated job. Raises InvalidInput `golden_cases_failed`, Unavailable.
+
+    The revision that the job would run is asked, with the job's own entry, granularity and time limit.
+    """
+    checked = []
+    async with database.transaction() as session:
+        for position, (pinned, asked) in enumerate(zip(plan.rewards, plan.spec.rewards, strict=True)):
+            if pinned.reward_id is None or asked.type != "python":
+                continue
+            code = Code(pinned.name, pinned.source, pinned.entry, asked.granularity, asked.timeout_seconds)
+            checked.append((position, code, await golden.cases_of(session, pinned.reward_id)))
+    await golden.gate(calls, checked)

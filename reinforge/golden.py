@@ -1,0 +1,171 @@
+"""Golden cases: completions with what a reward has to say about them, and whether it does.
+
+They belong to a reward. They are run before a job starts, before a live edit, and by `reinforge reward golden run`,
+whose JUnit report a CI understands.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+from xml.etree import ElementTree
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reinforge.schemas.jobs import RewardResult
+
+TOLERANCE = 1e-6
+
+
+class Expectation(BaseModel):
+    """One of: `value`; `least` and/or `most`; `above`, a completion that has to get less; `not_applicable`."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    value: float | None = Field(default=None, allow_inf_nan=False)
+    tolerance: float = Field(default=TOLERANCE, ge=0, allow_inf_nan=False)
+    """How far the reward may be from `value`."""
+    least: float | None = Field(default=None, allow_inf_nan=False)
+    most: float | None = Field(default=None, allow_inf_nan=False)
+    above: str | None = Field(default=None, max_length=262_144)
+    """Another completion of the same row, which has to get a smaller reward."""
+    not_applicable: bool = False
+
+    @model_validator(mode="after")
+    def one_kind(self) -> Self:
+        ranged = self.least is not None or self.most is not None
+        if (self.value is not None) + ranged + (self.above is not None) + self.not_applicable != 1:
+            raise ValueError(
+                "give exactly one of `value`, a range (`least`, `most`), `above` or `not_applicable`"
+            )
+        if self.least is not None and self.most is not None and self.least > self.most:
+            raise ValueError("`least` is larger than `most`")
+        return self
+
+    def __str__(self) -> str:
+        if self.value is not None:
+            return f"{self.value:g}"
+        if self.above is not None:
+            return "more than the other completion"
+        if self.not_applicable:
+            return "no reward (not applicable)"
+        return " and ".join(
+            f"{word} {bound:g}"
+            for word, bound in (("at least", self.least), ("at most", self.most))
+            if bound is not None
+        )
+
+
+class GoldenCase(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    item: dict[str, Any] = {}
+    """The dataset row."""
+    prompt: str | list[dict[str, Any]] = ""
+    completion: str = Field(max_length=262_144)
+    expect: Expectation
+    note: str | None = Field(default=None, max_length=400)
+    """What the case is there for."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What the reward is asked: the completion and, for an ordering, the other one after it."""
+        texts = [self.completion] + ([self.expect.above] if self.expect.above is not None else [])
+        return [{"completion": text, "item": self.item, "prompt": self.prompt} for text in texts]
+
+
+class GoldenOutcome(BaseModel):
+    """What one case came to."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    passed: bool
+    expected: str
+    value: float | None = None
+    status: str
+    other_value: float | None = None
+    """Of the completion that has to get less."""
+    message: str | None = None
+    """Why it did not pass."""
+    wall_ms: float = 0.0
+
+
+def rows_of(cases: Sequence[GoldenCase]) -> list[dict[str, Any]]:
+    """The rows of all cases, in order."""
+    return [row for case in cases for row in case.rows()]
+
+
+def outcomes(cases: Sequence[GoldenCase], results: Sequence[RewardResult]) -> list[GoldenOutcome]:
+    """One per case; `results` are those of `rows_of(cases)`."""
+    found, rest = [], list(results)
+    for case in cases:
+        count = len(case.rows())
+        mine, rest = rest[:count], rest[count:]
+        found.append(_outcome(case.expect, mine[0], mine[1] if count == 2 else None))
+    return found
+
+
+def _outcome(expect: Expectation, result: RewardResult, other: RewardResult | None) -> GoldenOutcome:
+    why = _why_not(expect, result, other)
+    return GoldenOutcome(
+        passed=why is None,
+        expected=str(expect),
+        value=result.value,
+        status=result.status,
+        other_value=other.value if other else None,
+        message=why,
+        wall_ms=result.wall_ms + (other.wall_ms if other else 0.0),
+    )
+
+
+def _why_not(expect: Expectation, result: RewardResult, other: RewardResult | None) -> str | None:
+    for each, which in ((result, "it"), (other, "the other completion")):
+        if each is not None and each.status not in ("ok", "not_applicable"):
+            return f"The reward failed on {which}: {each.status}. {each.message or ''}".strip()
+    if expect.not_applicable:
+        return None if result.status == "not_applicable" else f"It got {result.value:g} instead of no reward."
+    if result.value is None:
+        return f"It got no reward instead of {expect}."
+    if expect.above is not None:
+        return _ordering(result.value, other.value if other else None)
+    if expect.value is not None:
+        close = math.isclose(result.value, expect.value, rel_tol=TOLERANCE, abs_tol=expect.tolerance)
+        return None if close else f"It got {result.value:g} instead of {expect}."
+    low = -math.inf if expect.least is None else expect.least
+    high = math.inf if expect.most is None else expect.most
+    return None if low <= result.value <= high else f"It got {result.value:g} instead of {expect}."
+
+
+def _ordering(value: float, other: float | None) -> str | None:
+    if other is None:
+        return "The other completion got no reward, so there is nothing to be above."
+    return None if value > other else f"It got {value:g}, the other completion {other:g}: not more."
+
+
+def junit(suite: str, cases: Sequence[GoldenCase], found: Sequence[GoldenOutcome]) -> str:
+    """A JUnit report, one test case per golden case."""
+    failures = sum(not each.passed for each in found)
+    root = ElementTree.Element(
+        "testsuite",
+        name=suite,
+        tests=str(len(found)),
+        failures=str(failures),
+        errors="0",
+        time=f"{sum(each.wall_ms for each in found) / 1000:.3f}",
+    )
+    for number, (case, outcome) in enumerate(zip(cases, found, strict=True), 1):
+        name = f"{number}: {case.note or case.completion[:60] or '(empty)'}"
+        node = ElementTree.SubElement(
+            root, "testcase", classname=suite, name=_printable(name), time=f"{outcome.wall_ms / 1000:.3f}"
+        )
+        if not outcome.passed:
+            message = _printable(outcome.message or "")
+            ElementTree.SubElement(node, "failure", message=message).text = _printable(case.completion[:2000])
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _printable(text: str) -> str:
+    """XML 1.0 has no place for most control characters."""
+    return "".join(
+        each if each in "\t\n\r" or (each >= " " and each not in "\ufffe\uffff")
+        else "\ufffd"
+        for each in text
+    )  # fmt: skip
