@@ -11,46 +11,20 @@ import gc
 import importlib
 import json
 import os
-import select
 import signal
 import struct
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, NoReturn
 
 from . import child, kernel, region
+from .warm import warm_up
+from .watch import Call, Outcome, Watch
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/"}
 """All there is: libraries must not start threads, for a jail has none; NLTK wants a home before it can be imported."""
-
-STARVED_GRACE = 2.0
-"""A unit that had too little CPU to spend its budget may take this many times longer (a busy machine)."""
-
-
-@dataclass(slots=True)
-class Call:
-    """The request at hand. ``body`` lies in a map of its own; ``budgets`` are seconds per unit."""
-
-    body: mmap
-    rows: int
-    budgets: Sequence[float]
-    load: float
-    cpu: float
-
-
-@dataclass(slots=True)
-class Outcome:
-    """How a child ended: wait status, cause, progress, seconds of CPU, of wall, and since its last unit began."""
-
-    status: int = 0
-    cause: int = region.ENDED_ITSELF
-    progress: int = region.NOT_STARTED
-    cpu: float = 0.0
-    wall: float = 0.0
-    unit_wall: float = 0.0
 
 
 def main(channel: int) -> NoReturn:
@@ -138,7 +112,7 @@ class Zygote:
         for name in filter(known.__contains__, body.decode().split("\n")):
             try:
                 importlib.import_module(name)
-                WARM_UP.get(name, _nothing)()
+                warm_up(name)
             except Exception as error:  # noqa: BLE001 - a library that does not work is the host's to report
                 failed = f"{name}: {type(error).__name__}: {error}"[:1000].encode("utf-8", "replace")
         gc.collect()
@@ -174,7 +148,7 @@ class Zygote:
         self._reply(call, start, outcome, shared, watch)
         watch.close()
 
-    def _reply(self, call: Call, start: int, outcome: Outcome, shared: mmap, watch: "Watch") -> None:
+    def _reply(self, call: Call, start: int, outcome: Outcome, shared: mmap, watch: Watch) -> None:
         """Send what the child left. It is dead, so nothing changes any more; nothing is copied into the heap."""
         done = region.DONE.pack(
             start, call.rows, outcome.status, outcome.cause, outcome.progress,
@@ -191,141 +165,6 @@ class Zygote:
             _send_frame(self._channel, region.REPLY, pieces)
             for piece in pieces[1:]:
                 piece.release()  # type: ignore[union-attr]
-
-
-class Watch:
-    """Watches one child until it is dead: deadlines, progress, output."""
-
-    def __init__(self, pid: int, shared: mmap, call: Call, left: float, log: int, progress: int) -> None:
-        self._pid, self._shared, self._call = pid, shared, call
-        self._log_fd, self._progress_fd = log, progress
-        self._began = time.monotonic()
-        self._end = self._began + left
-        self._pidfd = os.pidfd_open(pid)
-        self._poll = select.poll()
-        self._open = {self._pidfd, log, progress}
-        for descriptor in self._open:
-            self._poll.register(descriptor, select.POLLIN)
-        self.log = mmap(-1, region.LOG_BYTES + (1 << 16))
-        self.log_kept = 0
-        self._log_total = 0
-        self._outcome = Outcome()
-
-    def until_dead(self) -> Outcome:
-        outcome = self._outcome
-        ready: set[int] = set()
-        while self._pidfd not in ready and outcome.cause == region.ENDED_ITSELF:
-            outcome.cause, wait = self._judge()
-            if outcome.cause == region.ENDED_ITSELF:
-                ready = {descriptor for descriptor, _ in self._poll.poll(wait)}
-                self._take(ready)
-        if outcome.cause != region.ENDED_ITSELF:
-            os.kill(self._pid, signal.SIGKILL)
-        _, outcome.status, usage = os.wait4(self._pid, 0)
-        now = time.monotonic()
-        outcome.cpu = usage.ru_utime + usage.ru_stime
-        outcome.wall, outcome.unit_wall = now - self._began, now - self._unit_began(now)
-        self._take(self._open)
-        return outcome
-
-    def close(self) -> None:
-        for descriptor in (self._pidfd, self._log_fd, self._progress_fd):
-            os.close(descriptor)
-
-    def _judge(self) -> tuple[int, int]:
-        """(why the child has to end now or ENDED_ITSELF, milliseconds to look again)."""
-        header = region.Header._make(region.HEADER.unpack_from(self._shared, 0))
-        now = time.monotonic()
-        if now >= self._end:
-            return region.CALL_DEADLINE, 0
-        if self._log_total > region.FLOOD_BYTES:
-            return region.OUTPUT_FLOOD, 0
-        running = self._outcome.progress >= region.RUNNING
-        if running:
-            budget = self._call.budgets[min(header.unit, len(self._call.budgets) - 1)]
-            began, cpu_began = self._unit_began(now), header.cpu_started
-        else:
-            budget, began, cpu_began = self._call.load, self._began, 0.0
-        if now - began >= budget:
-            starved = self._cpu() - cpu_began < 0.9 * budget and now - began < STARVED_GRACE * budget
-            if not starved:
-                return (region.UNIT_TIMEOUT if running else region.LOAD_TIMEOUT), 0
-        # the child moves to its next unit without waking anyone, hence a few looks per budget
-        due = min(self._end - now, max(began + budget - now, 0.01), budget / 8)
-        return region.ENDED_ITSELF, max(1, int(due * 1000) + 1)
-
-    def _unit_began(self, now: float) -> float:
-        """The child's own word, clamped: the call's deadline does not depend on it."""
-        started = region.Header._make(region.HEADER.unpack_from(self._shared, 0)).started
-        return min(max(started, self._began), now) if started == started else self._began
-
-    def _cpu(self) -> float:
-        return time.clock_gettime((~self._pid << 3) | 2)  # CPUCLOCK_SCHED of another process
-
-    def _take(self, ready: set[int]) -> None:
-        ready = ready & self._open
-        if self._progress_fd in ready:
-            data = os.read(self._progress_fd, 16)
-            self._outcome.progress = min(self._outcome.progress + len(data), region.RUNNING)
-            if not data:
-                self._ended(self._progress_fd)
-        if self._log_fd in ready and self._drain():
-            self._ended(self._log_fd)
-
-    def _ended(self, descriptor: int) -> None:
-        self._poll.unregister(descriptor)
-        self._open.remove(descriptor)
-
-    def _drain(self) -> bool:
-        """Read what the pipe holds, keep the beginning; True at its end."""
-        with memoryview(self.log) as log:
-            while self._log_total <= region.FLOOD_BYTES:
-                try:
-                    count = os.readv(self._log_fd, [log[self.log_kept :]])
-                except BlockingIOError:
-                    return False
-                if count == 0:
-                    return True
-                self._log_total += count
-                self.log_kept = min(self.log_kept + count, region.LOG_BYTES)
-        return False
-
-
-def _warm_math_verify() -> None:
-    """Its first answer takes a tenth of a second: grammars and patterns are built then."""
-    library: Any = sys.modules["math_verify"]
-    half = library.parse(r"$\boxed{\frac{1}{2}}$")
-    library.verify(half, library.parse("0.5"))
-
-
-def _warm_sympy_latex() -> None:
-    library: Any = sys.modules["sympy.parsing.latex"]
-    library.parse_latex(r"\frac{1}{2}")
-
-
-def _warm_nltk() -> None:
-    """It refuses data of another user; in a jail they belong to whoever made the prefix."""
-    library: Any = importlib.import_module("nltk.pathsec")
-    library.ENFORCE = False
-
-
-def _warm_pydantic() -> None:
-    """Its first model looks for plugins among all installed packages."""
-    library: Any = sys.modules["pydantic"]
-    library.create_model("Warm", number=(int, ...))(number=1)
-
-
-def _nothing() -> None:
-    """Most libraries are ready once imported."""
-
-
-WARM_UP = {
-    "math_verify": _warm_math_verify,
-    "nltk": _warm_nltk,
-    "pydantic": _warm_pydantic,
-    "sympy.parsing.latex": _warm_sympy_latex,
-}
-"""Run once a module is loaded, in the zygote: what its first use would cost in every child."""
 
 
 def _sweep() -> None:

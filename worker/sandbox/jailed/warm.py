@@ -1,0 +1,43 @@
+"""First uses of libraries that cost something: made in the zygote once, not in every child."""
+
+import importlib
+import sys
+from typing import Any
+
+
+def warm_up(module: str) -> None:
+    """Prepare a library that was just imported; most need nothing."""
+    if module in _WARM_UP:
+        _WARM_UP[module]()
+
+
+def _warm_math_verify() -> None:
+    """Its first answer takes a tenth of a second: grammars and patterns are built then."""
+    library: Any = sys.modules["math_verify"]
+    half = library.parse(r"$\boxed{\frac{1}{2}}$")
+    library.verify(half, library.parse("0.5"))
+
+
+def _warm_sympy_latex() -> None:
+    library: Any = sys.modules["sympy.parsing.latex"]
+    library.parse_latex(r"\frac{1}{2}")
+
+
+def _warm_nltk() -> None:
+    """It refuses data of another user; in a jail they belong to whoever made the prefix."""
+    library: Any = importlib.import_module("nltk.pathsec")
+    library.ENFORCE = False
+
+
+def _warm_pydantic() -> None:
+    """Its first model looks for plugins among all installed packages."""
+    library: Any = sys.modules["pydantic"]
+    library.create_model("Warm", number=(int, ...))(number=1)
+
+
+_WARM_UP = {
+    "math_verify": _warm_math_verify,
+    "nltk": _warm_nltk,
+    "pydantic": _warm_pydantic,
+    "sympy.parsing.latex": _warm_sympy_latex,
+}

@@ -1,0 +1,135 @@
+"""Watching a child from outside: its deadlines, its progress, its output, its input."""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from mmap import mmap
+
+from . import region
+
+STARVED_GRACE = 2.0
+"""A unit that had too little CPU to spend its budget may take this many times longer (a busy machine)."""
+
+
+@dataclass(slots=True)
+class Call:
+    """The request at hand. ``body`` lies in a map of its own; ``budgets`` are seconds per unit."""
+
+    body: mmap
+    rows: int
+    budgets: Sequence[float]
+    load: float
+    cpu: float
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a child ended: wait status, cause, progress, seconds of CPU, of wall, and since its last unit began."""
+
+    status: int = 0
+    cause: int = region.ENDED_ITSELF
+    progress: int = region.NOT_STARTED
+    cpu: float = 0.0
+    wall: float = 0.0
+    unit_wall: float = 0.0
+
+
+class Watch:
+    """Watches one child until it is dead: deadlines, progress, output."""
+
+    def __init__(self, pid: int, shared: mmap, call: Call, left: float, log: int, progress: int) -> None:
+        self._pid, self._shared, self._call = pid, shared, call
+        self._log_fd, self._progress_fd = log, progress
+        self._began = time.monotonic()
+        self._end = self._began + left
+        self._pidfd = os.pidfd_open(pid)
+        self._poll = select.poll()
+        self._open = {self._pidfd, log, progress}
+        for descriptor in self._open:
+            self._poll.register(descriptor, select.POLLIN)
+        self.log = mmap(-1, region.LOG_BYTES + (1 << 16))
+        self.log_kept = 0
+        self._log_total = 0
+        self._outcome = Outcome()
+
+    def until_dead(self) -> Outcome:
+        outcome = self._outcome
+        ready: set[int] = set()
+        while self._pidfd not in ready and outcome.cause == region.ENDED_ITSELF:
+            outcome.cause, wait = self._judge()
+            if outcome.cause == region.ENDED_ITSELF:
+                ready = {descriptor for descriptor, _ in self._poll.poll(wait)}
+                self._take(ready)
+        if outcome.cause != region.ENDED_ITSELF:
+            os.kill(self._pid, signal.SIGKILL)
+        _, outcome.status, usage = os.wait4(self._pid, 0)
+        now = time.monotonic()
+        outcome.cpu = usage.ru_utime + usage.ru_stime
+        outcome.wall, outcome.unit_wall = now - self._began, now - self._unit_began(now)
+        self._take(self._open)
+        return outcome
+
+    def close(self) -> None:
+        for descriptor in (self._pidfd, self._log_fd, self._progress_fd):
+            os.close(descriptor)
+
+    def _judge(self) -> tuple[int, int]:
+        """(why the child has to end now or ENDED_ITSELF, milliseconds to look again)."""
+        header = region.Header._make(region.HEADER.unpack_from(self._shared, 0))
+        now = time.monotonic()
+        if now >= self._end:
+            return region.CALL_DEADLINE, 0
+        if self._log_total > region.FLOOD_BYTES:
+            return region.OUTPUT_FLOOD, 0
+        running = self._outcome.progress >= region.RUNNING
+        if running:
+            budget = self._call.budgets[min(header.unit, len(self._call.budgets) - 1)]
+            began, cpu_began = self._unit_began(now), header.cpu_started
+        else:
+            budget, began, cpu_began = self._call.load, self._began, 0.0
+        if now - began >= budget:
+            starved = self._cpu() - cpu_began < 0.9 * budget and now - began < STARVED_GRACE * budget
+            if not starved:
+                return (region.UNIT_TIMEOUT if running else region.LOAD_TIMEOUT), 0
+        # the child moves to its next unit without waking anyone, hence a few looks per budget
+        due = min(self._end - now, max(began + budget - now, 0.01), budget / 8)
+        return region.ENDED_ITSELF, max(1, int(due * 1000) + 1)
+
+    def _unit_began(self, now: float) -> float:
+        """The child's own word, clamped: the call's deadline does not depend on it."""
+        started = region.Header._make(region.HEADER.unpack_from(self._shared, 0)).started
+        return min(max(started, self._began), now) if started == started else self._began
+
+    def _cpu(self) -> float:
+        return time.clock_gettime((~self._pid << 3) | 2)  # CPUCLOCK_SCHED of another process
+
+    def _take(self, ready: set[int]) -> None:
+        ready = ready & self._open
+        if self._progress_fd in ready:
+            data = os.read(self._progress_fd, 16)
+            self._outcome.progress = min(self._outcome.progress + len(data), region.RUNNING)
+            if not data:
+                self._ended(self._progress_fd)
+        if self._log_fd in ready and self._drain():
+            self._ended(self._log_fd)
+
+    def _ended(self, descriptor: int) -> None:
+        self._poll.unregister(descriptor)
+        self._open.remove(descriptor)
+
+    def _drain(self) -> bool:
+        """Read what the pipe holds, keep the beginning; True at its end."""
+        with memoryview(self.log) as log:
+            while self._log_total <= region.FLOOD_BYTES:
+                try:
+                    count = os.readv(self._log_fd, [log[self.log_kept :]])
+                except BlockingIOError:
+                    return False
+                if count == 0:
+                    return True
+                self._log_total += count
+                self.log_kept = min(self.log_kept + count, region.LOG_BYTES)
+        return False
