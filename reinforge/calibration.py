@@ -1,0 +1,97 @@
+"""Calibration: how far a reward, above all a judge, agrees with the person who labelled some completions."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+ENOUGH = 30
+"""Labels below which agreement says little: its standard error is then above 0.05 even at an agreement of 0.9."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One labelled completion."""
+
+    right: bool
+    """What the person says."""
+    value: float | None
+    """What the reward said; None: it failed, or does not apply."""
+    wall_ms: float = 0.0
+    cost: float | None = None
+    """Of the judge's tokens, in the judge's currency; None where prices are not known."""
+
+
+class CalibrationReport(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    labels: int
+    compared: int
+    """Labels with a value of the reward; everything below is about them."""
+    agreement: float | None
+    """Share on which person and reward say the same."""
+    interval: tuple[float, float] | None
+    """Wilson's 95 % interval of the agreement."""
+    kappa: float | None
+    """Cohen's κ: agreement beyond chance; None where chance alone explains everything."""
+    right_passed: int
+    right_failed: int
+    """The person says right, the reward does not: good answers that go unpaid."""
+    wrong_passed: int
+    """The person says wrong, the reward pays: what training will find."""
+    wrong_failed: int
+    right_share: float | None
+    """Labels that say right."""
+    passed_share: float | None
+    """Values that pass."""
+    milliseconds: float | None
+    """Mean time of the reward per completion."""
+    cost_per_1000: float | None
+    enough: bool
+    """At least 30 labels were compared."""
+
+
+def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationReport:
+    """A completion passes when its value is above `pass_above`."""
+    both = [(each.right, each.value > pass_above) for each in judged if each.value is not None]
+    counts = {
+        (right, passed): both.count((right, passed)) for right in (True, False) for passed in (True, False)
+    }
+    agree = counts[True, True] + counts[False, False]
+    costs = [each.cost for each in judged if each.cost is not None]
+    return CalibrationReport(
+        labels=len(judged),
+        compared=len(both),
+        agreement=agree / len(both) if both else None,
+        interval=wilson(agree, len(both)) if both else None,
+        kappa=_kappa(both),
+        right_passed=counts[True, True],
+        right_failed=counts[True, False],
+        wrong_passed=counts[False, True],
+        wrong_failed=counts[False, False],
+        right_share=sum(right for right, _ in both) / len(both) if both else None,
+        passed_share=sum(passed for _, passed in both) / len(both) if both else None,
+        milliseconds=statistics.fmean(each.wall_ms for each in judged) if judged else None,
+        cost_per_1000=1000 * statistics.fmean(costs) if costs else None,
+        enough=len(both) >= ENOUGH,
+    )
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """Wilson's score interval at 95 % (Wilson 1927)."""
+    z = 1.959963984540054
+    share = successes / trials
+    middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z * ((share * (1 - share) + z * z / (4 * trials)) / trials) ** 0.5 / (1 + z * z / trials)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _kappa(both: Sequence[tuple[bool, bool]]) -> float | None:
+    if not both:
+        return None
+    n = len(both)
+    agreement = sum(right == passed for right, passed in both) / n
+    right, passed = sum(r for r, _ in both) / n, sum(p for _, p in both) / n
+    chance = right * passed + (1 - right) * (1 - passed)
+    return (agreement - chance) / (1 - chance) if chance < 1 else None
