@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from reinforge.algorithm.base import Probability, SpecModel, fault_at
 from reinforge.algorithm.rules import Job
 from reinforge.algorithm.rules import check as check_rules
-from reinforge.algorithm.slots import Algorithm, fill_lengths
+from reinforge.algorithm.slots import Algorithm, fill_lengths, fill_packages
 from reinforge.presets import apply_preset
 from reinforge.reward_spec import Judge, Name, Reward
 
@@ -207,4 +207,5 @@ class JobSpec(SpecModel):
         if self.adapter.alpha is None:
             spec["adapter"]["alpha"] = 2.0 * self.adapter.rank
         fill_lengths(spec["algorithm"], self.rollout.max_completion_tokens)
+        fill_packages(spec["algorithm"])
         return JobSpec.model_validate(spec)

@@ -6,10 +6,13 @@ What a part of an algorithm is checked against is said once per part, below; a p
 
 import ast
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+os.environ["REINFORGE_PLUGINS"] = "off"  # the page is about what everybody has
 
 from reinforge.presets import FAMILIES, PRESETS, Preset, cards
 

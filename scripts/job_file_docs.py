@@ -4,9 +4,12 @@
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
+
+os.environ["REINFORGE_PLUGINS"] = "off"  # the page is about what everybody has
 
 from reinforge.metrics import METRICS
 from reinforge.presets import PRESETS, Preset

@@ -25,6 +25,7 @@ from reinforge.records import Command, Ended, Phase, RunManifest, Started
 from reinforge.spec import JobSpec
 from worker.environment.single_turn import SingleTurn
 from worker.policy.host import LocalHost
+from worker.plugins import checked_spec
 from worker.policy.load import BaseModel, load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.progress import ProgressDisplay
@@ -71,7 +72,8 @@ class Job:
     def __init__(self, manifest: RunManifest, reporter: RunFolder) -> None:
         self.manifest = manifest
         self.reporter = reporter
-        self.spec = JobSpec.model_validate(manifest.spec)
+        self.spec: JobSpec
+        """Once it is known that this machine can train it."""
         self.position = Position()
         self.policy: LoraPolicy | None = None
         self.journal: Journal | None = None
@@ -90,11 +92,12 @@ class Job:
         return end
 
     def _train(self) -> Outcome:
-        spec, manifest, reporter = self.spec, self.manifest, self.reporter
+        manifest, reporter = self.manifest, self.reporter
         reporter.report(Phase, phase="loading", step=0)
         base = load_base_model(Path(manifest.model_path))
         set_threads(base.model.config.get_text_config().hidden_size)
         host = LocalHost(base)
+        spec = self.spec = checked_spec(manifest.spec)
         adapter = spec.adapter
         alpha = adapter.alpha or 2.0 * adapter.rank
         policy = host.create_policy(

@@ -11,6 +11,7 @@ from backend.jobs import check as checking
 from backend.jobs import service
 from backend.objects import ObjectsDep
 from backend.strict_json import StrictRoute
+from reinforge.algorithm.plugins import package_of_preset
 from reinforge.presets import FAMILIES, PRESETS, cards
 from reinforge.schemas.job_checks import JobCheck, JobForm, Preset
 from reinforge.spec import JobSpec
@@ -47,6 +48,7 @@ def _card(family: str, name: str) -> Preset:
         id=name,
         title=preset.title,
         family=family,
+        package=package_of_preset(name),
         summary=preset.summary,
         formula=preset.formula,
         source=preset.source,

@@ -13,6 +13,8 @@ const python = process.env.PYTHON ?? (existsSync(venv) ? venv : "python3");
 const description = execFileSync(python, ["-m", "backend", "openapi"], {
   cwd: root,
   encoding: "utf8",
+  // The types are of what everybody has; a form reads what installed packages add when it runs.
+  env: { ...process.env, REINFORGE_PLUGINS: "off" },
   maxBuffer: 64 * 1024 * 1024,
 });
 const types =

@@ -17,6 +17,8 @@ class AdvantageModel(SpecModel):
     needs_turns: ClassVar[bool] = False
     """It compares the turns of agents: a job with one completion per prompt has none."""
 
+    reads_old_policy: ClassVar[bool] = False
+    """It reads log-probabilities or entropies under the weights that sampled: a forward pass before the update."""
     reads_outcome: ClassVar[bool] = True
     """It reads the completion's reward; else only what it earned on the way."""
     reads_token_rewards: ClassVar[bool] = False
@@ -187,6 +189,7 @@ class GtpoAdvantage(AdvantageModel):
     """Weight of the token's share of its position's entropy. Published: 0.1 beside a base of 1."""
     norm_scope: Literal["separate", "joint"] = "separate"
     """`separate` (published) normalises right and wrong tokens by themselves, so that both have mean 0 and what
+    reads_old_policy: ClassVar[bool] = True
     tells them apart is lost; `joint` normalises them together."""
     correct_above: CorrectAbove = 0.5
     """A completion is right when its reward is larger than this."""
@@ -207,6 +210,7 @@ class GrpoSAdvantage(AdvantageModel):
     entropy_weight: float = Field(default=0.1, ge=0, le=100)
     """Weight of the completion's share of its side's entropy. Published: 0.1 beside a base of 1."""
     norm_scope: Literal["separate", "joint"] = "separate"
+    reads_old_policy: ClassVar[bool] = True
     """`separate` (published) normalises right and wrong completions by themselves; `joint` together."""
     correct_above: CorrectAbove = 0.5
     """A completion is right when its reward is larger than this."""
@@ -228,6 +232,7 @@ class PasskMaxAdvantage(AdvantageModel):
     """The best completion of a group gets how far it is ahead of the second; the others 0."""
 
     type: Literal["passk_max"] = "passk_max"
+    reads_old_policy: ClassVar[bool] = True
     normalise: bool = True
     """Divide by the group's standard deviation + eps."""
     eps: Eps = 1e-6
@@ -244,6 +249,7 @@ class PasskMaxAdvantage(AdvantageModel):
 
 class OpoAdvantage(AdvantageModel):
     """A_i = R_i - Σ_j L_j R_j / Σ_j L_j: the baseline weighs completions by their length in tokens."""
+    reads_old_policy: ClassVar[bool] = True
 
     type: Literal["opo"] = "opo"
 

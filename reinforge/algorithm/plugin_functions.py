@@ -44,6 +44,13 @@ def function_problem(slot: str, module: str, name: str, parameters: Iterable[str
     return None
 
 
+class _Given:
+    """Stands for a default."""
+
+    def __repr__(self) -> str:
+        return "…"
+
+
 def _signature(node: ast.FunctionDef) -> inspect.Signature:
     """As `inspect.signature` has it, without annotations and with `…` for defaults."""
     found, given = [], node.args
@@ -56,12 +63,12 @@ def _signature(node: ast.FunctionDef) -> inspect.Signature:
         )
         has_default = number >= len(positional) - len(given.defaults)
         found.append(
-            inspect.Parameter(one.arg, kind, default=... if has_default else inspect.Parameter.empty)
+            inspect.Parameter(one.arg, kind, default=_Given() if has_default else inspect.Parameter.empty)
         )
     if given.vararg:
         found.append(inspect.Parameter(given.vararg.arg, inspect.Parameter.VAR_POSITIONAL))
     for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
-        empty = inspect.Parameter.empty if default is None else ...
+        empty = inspect.Parameter.empty if default is None else _Given()
         found.append(inspect.Parameter(one.arg, inspect.Parameter.KEYWORD_ONLY, default=empty))
     if given.kwarg:
         found.append(inspect.Parameter(given.kwarg.arg, inspect.Parameter.VAR_KEYWORD))

@@ -184,6 +184,8 @@ def _part(
         raise Unusable(f'{entry.value} has to declare `type: Literal["{name}"] = "{name}"`')
     if tag.default != name:
         raise Unusable(f"the default of `type` has to be {name!r}")
+    if getattr(model, "reads_values", False):
+        raise Unusable("`reads_values`: only the built-in `gae` says what a critic is to learn")
     model.model_json_schema()  # the form is made from it
     function = functions.get(entry.name)
     if function is None:
@@ -248,6 +250,12 @@ def packages_of(algorithm: Mapping[str, Any]) -> dict[str, str]:
     owners = installed().owners
     used = [owners[kind] for kind in named_parts(algorithm) if kind in owners]
     return {package.name: package.version for package in used}
+
+
+def package_of_preset(name: str) -> str | None:
+    """`own-algorithm 0.1.0` for a package's preset, None for a built-in one."""
+    owner = installed().owners.get(("preset", name))
+    return str(owner) if owner else None
 
 
 def package_problem(name: str, version: str) -> str | None:

@@ -14,6 +14,8 @@ class SelectionModel(SpecModel):
 
     needs_tools: ClassVar[bool] = False
     """It works on tool calls: a job with one completion per prompt has none."""
+    reads_old_policy: ClassVar[bool] = False
+    """It reads log-probabilities under the weights that sampled: a forward pass before this slot."""
 
     @property
     def keeps(self) -> int | None:
@@ -122,6 +124,7 @@ class Axpo(SelectionModel):
 
     type: Literal["axpo"] = "axpo"
     needs_tools: ClassVar[bool] = True
+    reads_old_policy: ClassVar[bool] = True
     extra: Probability = 0.25
     """Continuations of a step, as a share of its completions."""
     branches: int = Field(default=4, ge=2, le=1024)

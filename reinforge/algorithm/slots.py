@@ -1,15 +1,25 @@
 """`Algorithm`: the four slots together. A variant is a way to fill them; rules between them are in `rules`."""
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
+from reinforge.algorithm import plugins
 from reinforge.algorithm.advantage import Advantage, GrpoAdvantage
 from reinforge.algorithm.base import SpecModel, fault_at
 from reinforge.algorithm.loss import Loss
 from reinforge.algorithm.selection import KeepAll, Selection
 from reinforge.algorithm.shaping import Shaping, WeightedSum, default_cache
-from reinforge.presets import PRESETS
+from reinforge.presets import PRESETS, withdraw
+
+if TYPE_CHECKING:
+    AnyShaping = Shaping
+    AnySelection = Selection
+    AnyAdvantage = Advantage
+else:
+    AnyShaping = plugins.union("shaping")
+    AnySelection = plugins.union("selection")
+    AnyAdvantage = plugins.union("advantage")
 
 
 class Reference(SpecModel):
@@ -34,11 +44,11 @@ class Reference(SpecModel):
 class Algorithm(SpecModel):
     preset: str | None = "grpo"
     """Where the slots came from; a label only, the slots decide."""
-    shaping: Shaping = WeightedSum()
+    shaping: AnyShaping = WeightedSum()
     """Slot 1: from the rewards of a completion to one number."""
-    selection: Selection = KeepAll()
+    selection: AnySelection = KeepAll()
     """Slot 2: which groups and completions are trained on."""
-    advantage: Advantage = GrpoAdvantage()
+    advantage: AnyAdvantage = GrpoAdvantage()
     """Slot 3: how much better a completion is than the others of its group."""
     loss: Loss = Loss()
     """Slot 4: what is minimised."""
@@ -50,6 +60,18 @@ class Algorithm(SpecModel):
     @field_validator("preset")
     @classmethod
     def known_preset(cls, name: str | None) -> str | None:
+    packages: dict[str, str] = Field(default_factory=dict, max_length=16)
+    """Installed packages that preset and slots come from, with their versions. Filled in when a job is created; a
+    machine with another version refuses the job."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def packages_can_be_used(cls, value: Any) -> Any:
+        """What a package offers and cannot be used is refused with the reason, instead of as unknown."""
+        if isinstance(value, dict):
+            _refuse_unusable(value)
+        return value
+
         if name is not None and name not in PRESETS:
             raise ValueError(f"unknown preset {name!r}; known: {', '.join(sorted(PRESETS))}")
         return name
@@ -58,6 +80,39 @@ class Algorithm(SpecModel):
 def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
     """Put the longest completion wherever a dumped `Algorithm` leaves a number of tokens to it, in place."""
     aggregation = algorithm["loss"]["aggregation"]
+def _refuse_unusable(algorithm: dict[str, Any]) -> None:
+    """Raises PydanticCustomError."""
+    pinned = algorithm.get("packages")
+    for name, version in pinned.items() if isinstance(pinned, dict) else ():
+        if problem := plugins.package_problem(str(name), str(version)):
+            raise fault_at(
+                "algorithm.packages", f"{problem}: install {name}=={version}, or leave `packages` out"
+            )
+    for kind in plugins.named_parts(algorithm):
+        if fault := plugins.installed().blocked.get(kind):
+            place = plugins.SLOT_KINDS.get(kind[0])
+            raise fault_at(f"algorithm.{place.path}.type" if place else "algorithm.preset", str(fault))
+
+
+def _check_own_presets() -> None:
+    """A package's preset that is no algorithm is left out, with the reason kept."""
+    for name in list(plugins.installed().presets):
+        try:
+            Algorithm.model_validate({"preset": name, **PRESETS[name].slots})
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = (first.get("ctx") or {}).get("param") or ".".join(map(str, first["loc"]))
+            withdraw(name, f"its slots are not an algorithm: {where}: {first['msg']}")
+
+
+_check_own_presets()
+
+
+def fill_packages(algorithm: dict[str, Any]) -> None:
+    """Put the packages that a dumped `Algorithm` takes parts from beside them, in place."""
+    algorithm["packages"] = {**algorithm["packages"], **plugins.packages_of(algorithm)}
+
+
     if aggregation["type"] == "constant" and aggregation["length"] is None:
         aggregation["length"] = max_completion_tokens
     for term in (algorithm["shaping"].get(name) for name in ("soft_overlong", "cosine_length")):

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from reinforge.algorithm.plugins import package_of_preset
 from reinforge.cli import output
 from reinforge.cli.output import Json, out
 from reinforge.errors import InvalidInput
@@ -51,6 +52,8 @@ def show(
     _line(f"  {preset.formula}\n")
     _line(f"source      {preset.source}")
     _line(f"confidence  {preset.confidence}")
+    if package := package_of_preset(name):
+        _line(f"package     {package}")
     for deviation in preset.deviations:
         _line(f"differs     {deviation}")
     for need in preset.needs:
@@ -70,6 +73,7 @@ def _card(name: str) -> dict[str, Any]:
     return {
         "id": name,
         "family": family_of(name),
+        "package": package_of_preset(name),
         **asdict(PRESETS[name]),
         "single_turn": refusal is None,
         "reason": refusal,

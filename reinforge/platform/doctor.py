@@ -9,6 +9,7 @@ Rooms are asked as processes, never imported.
 
 import contextlib
 import ctypes
+import importlib
 import importlib.util
 import json
 import os
@@ -59,6 +60,7 @@ def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int =
         check_landlock,
         check_sandbox,
         check_torch,
+        check_plugins,
         check_page,
         lambda: check_port(host, port),
     ]
@@ -208,6 +210,29 @@ def check_torch() -> Check:
             "torch", "warn", message, "The starter model trains on the CPU; larger models need a GPU."
         )
     return Check("torch", "ok", f"torch {version}, {device}")
+
+
+def check_plugins() -> Check:
+    """Packages with parts of the algorithm: what they declare, and in a process of the worker what it would call."""
+    from reinforge.algorithm import plugins  # loads other people's code: only when asked
+
+    importlib.import_module("reinforge.algorithm.slots")  # judges their presets
+    found = plugins.installed()
+    if not found.owners and not found.faults:
+        return Check("plugins", "ok", "no installed package brings algorithms of its own")
+    problems = [str(fault) for fault in found.faults]
+    if any(found.parts.values()):
+        answer = _ask([sys.executable, "-P", "-m", "worker.plugins"])
+        if answer.failure is None:
+            problems += json.loads(answer.text.splitlines()[-1])
+        else:
+            problems.append(f"the worker cannot be asked about their functions: {answer.failure}")
+    packages = sorted({str(package) for package in found.owners.values()})
+    message = f"{', '.join(packages) or 'nothing'} can be used"
+    if not problems:
+        return Check("plugins", "ok", f"algorithms of {message.removesuffix(' can be used')}")
+    remedy = "Mend or uninstall those packages; jobs that use them are refused, all others are not concerned."
+    return Check("plugins", "warn", "; ".join(problems), remedy)
 
 
 def check_page() -> Check:

@@ -29,7 +29,9 @@ class Preset(Response):
     id: str
     title: str
     family: str
-    """What it changes: baselines, objectives, credit, rewards, selections, agents, recipes."""
+    """What it changes: baselines, objectives, credit, rewards, selections, agents, recipes; or `own`."""
+    package: str | None = None
+    """Name and version of the installed package that it comes from; None for a built-in one."""
     summary: str
     """A paragraph: what it does, when to choose it."""
     formula: str

@@ -11,9 +11,12 @@ from pydantic import ValidationError
 from reinforge.algorithm.advantage import Advantage, ReinforcePpBaselineAdvantage
 from reinforge.spec import JobSpec
 from tests.algorithm.scored_steps import SLOTS, build, close
-from worker.algorithm.advantages import ADVANTAGES, READS_OLD_POLICY, advantages, observe
+from worker.algorithm.advantages import ADVANTAGES, advantages, observe
 from worker.algorithm.advantages.turns import turn_credit
 from worker.algorithm.rows import Steps, Turns
+
+MODELS = {model.model_fields["type"].default: model for model in get_args(get_args(Advantage)[0])}
+READS_OLD_POLICY = {name for name, model in MODELS.items() if model.reads_old_policy}
 
 
 def test_hard_and_easy_groups_weigh_the_same_after_normalisation() -> None:

@@ -1,7 +1,7 @@
 """The worked cases: every value and gradient that a case expects, to the case's tolerance.
 
-`REINFORGE_VECTORS=/path/to/other.json` runs another file of the same schema. A case whose slot, variant or inputs
-nothing here can use fails.
+`REINFORGE_VECTORS=/path/to/other.json` runs another file of the same schema. Cases of installed packages run beside
+the bundled ones (entry points `reinforge.vectors`). A case whose slot, variant or inputs nothing here can use fails.
 """
 
 import json
@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.algorithm.cases import advantages, losses, selection, shaping
+from reinforge.algorithm.plugins import vector_files
+from tests.algorithm.cases import advantages, losses, own, selection, shaping
 from tests.algorithm.cases.base import Adapter, Case
 
 BUNDLED = Path(__file__).parents[1] / "vectors" / "algorithm_vectors.json"
-VECTORS = Path(os.environ.get("REINFORGE_VECTORS") or BUNDLED)
+OTHER = os.environ.get("REINFORGE_VECTORS")
+VECTORS = [Path(OTHER)] if OTHER else [BUNDLED, *vector_files()]
 SLOTS: dict[int, dict[str, Adapter]] = {
     1: shaping.CASES,
     2: selection.CASES,
@@ -39,7 +41,7 @@ def _loss_tensors(cases: list[Case]) -> dict[str, Any] | None:
 
 
 def _all() -> list[Case]:
-    cases = _read(VECTORS)
+    cases = [case for path in VECTORS for case in _read(path)]
     shared = _loss_tensors(cases) or _loss_tensors(_read(BUNDLED))
     return [case | {"loss_tensors": shared} for case in cases]
 
@@ -52,7 +54,7 @@ def adapter_of(case: Case) -> Adapter:
     known = SLOTS.get(case["slot"])
     if known is None:
         pytest.fail(f"{case['id']}: unknown slot {case['slot']!r}; known: {sorted(SLOTS)}")
-    adapter = known.get(case["variant"]) or known.get(case["id"])
+    adapter = known.get(case["variant"]) or known.get(case["id"]) or own.adapter_of(case)
     if adapter is None:
         pytest.fail(f"{case['id']}: unknown variant {case['variant']!r} in slot {case['slot']}")
     return adapter

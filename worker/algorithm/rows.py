@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
+
+from worker.algorithm.own import own_function
 
 Slot = Mapping[str, Any]
 """A slot as the specification has it: `type` names the function, the rest are its keyword arguments."""
@@ -129,8 +131,12 @@ class Rows:
 
 
 def lookup(registry: Mapping[str, F], slot: Slot, what: str) -> tuple[F, dict[str, Any]]:
-    """The function that fills a slot, and its keyword arguments. Raises KeyError naming the known types."""
+    """The function that fills a slot, built in or of an installed package, and its keyword arguments.
+
+    Raises KeyError naming the built-in types, OwnFunctionError for a package's function that cannot be loaded.
+    """
     kind = slot["type"]
-    if kind not in registry:
+    function: Callable[..., Any] | None = registry.get(kind) or own_function(what, kind)
+    if function is None:
         raise KeyError(f"unknown {what} {kind!r}; known: {', '.join(sorted(registry))}")
-    return registry[kind], {key: value for key, value in slot.items() if key != "type"}
+    return cast(F, function), {key: value for key, value in slot.items() if key != "type"}

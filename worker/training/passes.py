@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from reinforge.spec import JobSpec
-from worker.algorithm import advantages, selection, shaping
+from worker.algorithm import shaping
 from worker.algorithm.optimizer_batch import loss_reads
 from worker.policy.base import Policy, Sequences, TokenScores
 
@@ -23,7 +23,7 @@ def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes
     """What slots 1 and 2 read."""
     algorithm = spec.algorithm
     in_reward = shaping.reads_reference(algorithm.shaping.model_dump())
-    old = in_reward or algorithm.selection.type in selection.READS_OLD_POLICY
+    old = in_reward or algorithm.selection.reads_old_policy
     return Passes(
         policy.log_probs(sequences) if old else None,
         policy.reference_log_probs(sequences) if in_reward else None,
@@ -45,7 +45,7 @@ def reads_old_policy(spec: JobSpec) -> bool:
     algorithm = spec.algorithm
     return (
         algorithm.updates_per_step > 1
-        or algorithm.advantage.type in advantages.READS_OLD_POLICY
+        or algorithm.advantage.reads_old_policy
         or reads_policy_before_update(spec)
     )
 

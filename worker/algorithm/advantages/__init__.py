@@ -5,6 +5,7 @@ Nothing here carries gradient: an advantage is a constant of the update.
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from worker.algorithm.advantages.entropy import eda, grpo_s, gtpo, lone_side
@@ -24,11 +25,11 @@ from worker.algorithm.advantages.process import process
 from worker.algorithm.advantages.turns import gagpo, state_visits
 from worker.algorithm.advantages.whitened import reinforce_pp, reinforce_pp_baseline
 from worker.algorithm.rows import Rows, Slot, lookup
+from worker.algorithm.own import check_shape, check_type
 
 __all__ = [
     "ADVANTAGES",
     "OBSERVATIONS",
-    "READS_OLD_POLICY",
     "GroupStatistics",
     "advantages",
     "group_statistics",
@@ -54,9 +55,6 @@ ADVANTAGES: dict[str, Callable[..., Tensor]] = {
     "identity": identity,
 }
 
-READS_OLD_POLICY: frozenset[str] = frozenset({"lampo", "gtpo", "grpo_s", "eda"})
-"""Types that need `rows.old_logprobs` or `rows.entropies`: a forward pass more before the update."""
-
 OBSERVATIONS: dict[str, tuple[str, Callable[..., tuple[int, int]], tuple[str, ...]]] = {
     "gtpo": ("advantage/lone_side_share", lone_side, ("correct_above",)),
     "grpo_s": ("advantage/lone_side_share", lone_side, ("correct_above",)),
@@ -68,7 +66,13 @@ OBSERVATIONS: dict[str, tuple[str, Callable[..., tuple[int, int]], tuple[str, ..
 def advantages(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
     """Advantages (N,) or (N, T) float64, constants for the update."""
     function, params = lookup(ADVANTAGES, slot, "advantage")
-    return function(rows, rewards, keep, **params)
+    values = function(rows, rewards, keep, **params)
+    if (kind := slot["type"]) not in ADVANTAGES:
+        check_type(values, Tensor, "advantage", kind)
+        per_token = values.dim() == 2
+        check_shape(values, rows.mask.shape if per_token else rewards.shape, "advantages", "advantage", kind)
+        values = torch.where(rows.mask & keep[:, None] if per_token else keep, values.detach().double(), 0.0)
+    return values
 
 
 def observe(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> dict[str, tuple[float, float]]:

@@ -12,7 +12,7 @@ from worker.algorithm.selection.dynamic import dynamic_sampling, keep_all
 from worker.algorithm.selection.edge import guided_correction
 from worker.algorithm.selection.gfpo import gfpo, gfpo_adaptive
 
-__all__ = ["READS_OLD_POLICY", "SELECTIONS", "Branch", "Prompts", "Repair", "Resample", "Selected", "select"]
+__all__ = ["SELECTIONS", "Branch", "Prompts", "Repair", "Resample", "Selected", "select"]
 
 SELECTIONS: dict[str, Callable[..., Selected]] = {
     "keep_all": keep_all,
@@ -22,9 +22,6 @@ SELECTIONS: dict[str, Callable[..., Selected]] = {
     "guided_correction": guided_correction,
     "axpo": axpo,
 }
-
-READS_OLD_POLICY = frozenset({"axpo"})
-"""Types that need `rows.old_logprobs`: a forward pass before this slot."""
 
 
 def select(slot: Slot, rows: Rows, rewards: Tensor, state: State) -> Selected:

@@ -13,6 +13,8 @@ export const REASONS: Record<string, readonly [title: string, text?: string]> = 
   disk_full: ["the worker's disk is full"],
   storage_unavailable: ["files cannot be reached"],
   sandbox_unavailable: ["the reward's sandbox does not start"],
+  package_missing: ["a package is not installed on the worker"],
+  package_broken: ["a package does not work on the worker"],
   model_load_failed: ["the model does not load"],
   model_changed: ["the model's files changed"],
   data_error: ["a row of the dataset cannot be used"],

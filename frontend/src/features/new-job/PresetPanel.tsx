@@ -83,6 +83,12 @@ export function PresetPanel({ preset, changed }: { preset: Preset; changed: read
         <dd>
           <Confidence level={preset.confidence} why />
         </dd>
+        {preset.package && (
+          <>
+            <dt>Package</dt>
+            <dd>{preset.package}</dd>
+          </>
+        )}
         {preset.needs.length > 0 && (
           <>
             <dt>Needs</dt>

@@ -12,6 +12,7 @@ const FAMILIES: readonly [string, string][] = [
   ["selections", "Selections: which completions are trained on"],
   ["agents", "Agents: tools and turns"],
   ["recipes", "Recipes: reports and libraries"],
+  ["own", "Own: from packages installed on the server"],
 ];
 
 export type Family = { readonly id: string; readonly title: string; readonly presets: readonly Preset[] };
