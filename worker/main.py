@@ -24,8 +24,8 @@ from reinforge.errors import JobFailure
 from reinforge.records import Command, Ended, Phase, RunManifest, Started
 from reinforge.spec import JobSpec
 from worker.environment.single_turn import SingleTurn
-from worker.policy.host import LocalHost
 from worker.plugins import checked_spec
+from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel, load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.progress import ProgressDisplay
@@ -94,10 +94,10 @@ class Job:
     def _train(self) -> Outcome:
         manifest, reporter = self.manifest, self.reporter
         reporter.report(Phase, phase="loading", step=0)
+        spec = self.spec = checked_spec(manifest.spec)
         base = load_base_model(Path(manifest.model_path))
         set_threads(base.model.config.get_text_config().hidden_size)
         host = LocalHost(base)
-        spec = self.spec = checked_spec(manifest.spec)
         adapter = spec.adapter
         alpha = adapter.alpha or 2.0 * adapter.rank
         policy = host.create_policy(

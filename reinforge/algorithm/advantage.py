@@ -163,6 +163,7 @@ class LampoAdvantage(AdvantageModel):
     """1 / (G - 1) · Σ_j w_ij (R_i - R_j) over the pairs of a group, weighted by how likely each completion was."""
 
     type: Literal["lampo"] = "lampo"
+    reads_old_policy: ClassVar[bool] = True
     weight: Literal["lambda", "confidence", "uniform"] = "lambda"
     """`lambda`: more for pairs that the policy has in the wrong order; `confidence`: more for pairs that it tells
     apart; `uniform`: all the same, which is RLOO."""
@@ -183,13 +184,13 @@ class GtpoAdvantage(AdvantageModel):
     """Tokens that were uncertain get more of the credit in right completions, and less of the blame in wrong ones."""
 
     type: Literal["gtpo"] = "gtpo"
+    reads_old_policy: ClassVar[bool] = True
     base: float = Field(default=1.0, ge=0, le=100)
     """Reward of every token of a right completion, before normalisation."""
     entropy_weight: float = Field(default=0.1, ge=0, le=100)
     """Weight of the token's share of its position's entropy. Published: 0.1 beside a base of 1."""
     norm_scope: Literal["separate", "joint"] = "separate"
     """`separate` (published) normalises right and wrong tokens by themselves, so that both have mean 0 and what
-    reads_old_policy: ClassVar[bool] = True
     tells them apart is lost; `joint` normalises them together."""
     correct_above: CorrectAbove = 0.5
     """A completion is right when its reward is larger than this."""
@@ -205,12 +206,12 @@ class GrpoSAdvantage(AdvantageModel):
     """As `gtpo`, with the mean entropy of a completion: one advantage for all its tokens."""
 
     type: Literal["grpo_s"] = "grpo_s"
+    reads_old_policy: ClassVar[bool] = True
     base: float = Field(default=1.0, ge=0, le=100)
     """Reward of every right completion, before normalisation."""
     entropy_weight: float = Field(default=0.1, ge=0, le=100)
     """Weight of the completion's share of its side's entropy. Published: 0.1 beside a base of 1."""
     norm_scope: Literal["separate", "joint"] = "separate"
-    reads_old_policy: ClassVar[bool] = True
     """`separate` (published) normalises right and wrong completions by themselves; `joint` together."""
     correct_above: CorrectAbove = 0.5
     """A completion is right when its reward is larger than this."""
@@ -222,6 +223,7 @@ class EdaAdvantage(AdvantageModel):
     """GRPO's advantage divided by the completion's entropy relative to its group's: larger for confident ones."""
 
     type: Literal["eda"] = "eda"
+    reads_old_policy: ClassVar[bool] = True
     eps: Eps = 1e-4
     """Added to the standard deviation."""
     max_scale: float = Field(default=10.0, ge=1, le=1e6)
@@ -232,7 +234,6 @@ class PasskMaxAdvantage(AdvantageModel):
     """The best completion of a group gets how far it is ahead of the second; the others 0."""
 
     type: Literal["passk_max"] = "passk_max"
-    reads_old_policy: ClassVar[bool] = True
     normalise: bool = True
     """Divide by the group's standard deviation + eps."""
     eps: Eps = 1e-6
@@ -249,7 +250,6 @@ class PasskMaxAdvantage(AdvantageModel):
 
 class OpoAdvantage(AdvantageModel):
     """A_i = R_i - Σ_j L_j R_j / Σ_j L_j: the baseline weighs completions by their length in tokens."""
-    reads_old_policy: ClassVar[bool] = True
 
     type: Literal["opo"] = "opo"
 

@@ -57,9 +57,6 @@ class Algorithm(SpecModel):
     reference: Reference = Reference()
     """The policy that a KL penalty holds on to."""
 
-    @field_validator("preset")
-    @classmethod
-    def known_preset(cls, name: str | None) -> str | None:
     packages: dict[str, str] = Field(default_factory=dict, max_length=16)
     """Installed packages that preset and slots come from, with their versions. Filled in when a job is created; a
     machine with another version refuses the job."""
@@ -72,14 +69,14 @@ class Algorithm(SpecModel):
             _refuse_unusable(value)
         return value
 
+    @field_validator("preset")
+    @classmethod
+    def known_preset(cls, name: str | None) -> str | None:
         if name is not None and name not in PRESETS:
             raise ValueError(f"unknown preset {name!r}; known: {', '.join(sorted(PRESETS))}")
         return name
 
 
-def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
-    """Put the longest completion wherever a dumped `Algorithm` leaves a number of tokens to it, in place."""
-    aggregation = algorithm["loss"]["aggregation"]
 def _refuse_unusable(algorithm: dict[str, Any]) -> None:
     """Raises PydanticCustomError."""
     pinned = algorithm.get("packages")
@@ -113,6 +110,9 @@ def fill_packages(algorithm: dict[str, Any]) -> None:
     algorithm["packages"] = {**algorithm["packages"], **plugins.packages_of(algorithm)}
 
 
+def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
+    """Put the longest completion wherever a dumped `Algorithm` leaves a number of tokens to it, in place."""
+    aggregation = algorithm["loss"]["aggregation"]
     if aggregation["type"] == "constant" and aggregation["length"] is None:
         aggregation["length"] = max_completion_tokens
     for term in (algorithm["shaping"].get(name) for name in ("soft_overlong", "cosine_length")):

@@ -24,8 +24,8 @@ from worker.algorithm.advantages.outcome import (
 from worker.algorithm.advantages.process import process
 from worker.algorithm.advantages.turns import gagpo, state_visits
 from worker.algorithm.advantages.whitened import reinforce_pp, reinforce_pp_baseline
-from worker.algorithm.rows import Rows, Slot, lookup
 from worker.algorithm.own import check_shape, check_type
+from worker.algorithm.rows import Rows, Slot, lookup
 
 __all__ = [
     "ADVANTAGES",
