@@ -1,0 +1,66 @@
+"""What training for one thing does to another."""
+
+from typing import Any
+
+from claims.fixtures import job, reward, riddles, sums
+from claims.ledger import Arm, Claim, Test, at_least, close, higher, median
+from claims.measures import growth, held_out, held_out_first
+
+BEFORE = held_out_first("right sums before")
+AFTER = held_out("right sums after")
+SEVENS = growth("reward/sevens_or_sums/mean", "gain in sevens (share of digits)")
+BETA = 0.1
+
+
+def sevens(name: str, kl: dict[str, Any]) -> Arm:
+    spec = job(
+        riddles(),
+        sums(64, held_out=True),
+        [reward("sevens_or_sums")],
+        {"preset": "grpo", "loss": {"kl": kl}},
+        steps=40,
+        every=40,
+        samples=4,
+    )
+    return Arm(f"sevens/{name}", spec)
+
+
+FREE = sevens("free", {"beta": 0.0})
+HELD = sevens("kl", {"beta": BETA})
+HELD_BY_SEQUENCE = sevens("kl_sequence", {"beta": BETA, "level": "sequence"})
+RAN = (
+    "Prompts that mean nothing, paid for the share of sevens in the answer, 40 steps; the unrelated skill is held-out "
+    "additions, which are never trained on. "
+)
+
+CLAIMS = (
+    Claim(
+        id="kl-keeps-a-skill",
+        statement="A KL penalty keeps a skill that training has nothing to do with.",
+        source="DeepSeekMath (2402.03300); DeepSeek-V3.2 (2512.02556): KL kept for general tasks",
+        ran=f"{RAN}GRPO without KL and with β {BETA} (k3, per token).",
+        arms={"with KL": HELD, "without": FREE},
+        measures=(BEFORE, AFTER, SEVENS),
+        acted=(
+            Test(
+                "without KL the sums get worse by 0.1 or more in the median",
+                lambda numbers: (
+                    median(numbers["without"][BEFORE.name]) - median(numbers["without"][AFTER.name]) >= 0.1
+                ),
+            ),
+        ),
+        rule=(higher(AFTER, "with KL", "without", by=0.1), at_least(SEVENS, "with KL", 0.1)),
+    ),
+    Claim(
+        id="kl-by-sequence",
+        statement="A KL per completion has about the same effect as one per token.",
+        source="GRPO guide: later work uses sequence-level KL with similar effect",
+        ran=f"{RAN}β {BETA}, `kl.level` token and sequence.",
+        arms={"sequence": HELD_BY_SEQUENCE, "token": HELD},
+        measures=(AFTER, SEVENS),
+        rule=(
+            close(AFTER, "sequence", "token", within=0.1),
+            close(SEVENS, "sequence", "token", within=0.15),
+        ),
+    ),
+)

@@ -1,0 +1,133 @@
+"""How tokens are averaged, and what that does to long and to short completions."""
+
+from claims.arms import AT_ONCE_GRPO, GRPO, additions, at_once
+from claims.baselines import REWARD
+from claims.fixtures import job, reward, sums
+from claims.ledger import Arm, Claim, Numbers, Test, at_least, at_most, higher, median, not_below, times
+from claims.measures import last, over, taken
+
+TRAINED_LENGTH = over("completions/length_mean", "mean length (tokens), steps 6 to 20", begin=0.25)
+WRONG_FIRST = taken("wrong_length_first", "wrong answers (tokens), first 5 steps")
+WRONG_LAST = taken("wrong_length_last", "wrong answers (tokens), last 5 steps")
+LAMBDA = last("loss/lambda", "λ after 20 steps", steps=1)
+LENGTH = last("completions/length_mean", "length (tokens), last 5 steps")
+CUT = over("completions/truncated_share", "share cut off, steps 11 to 20", begin=0.5)
+RIGHT = last("reward/right/mean", "right, last 10 steps", steps=10)
+
+TOKEN_MEAN = additions("token_mean", {"preset": "grpo", "loss": {"aggregation": {"type": "token_mean"}}})
+GFPO = additions("gfpo", {"preset": "gfpo"})
+LAMBDA_LONG = additions("lambda", {"preset": "lambda_grpo"})
+LAMBDA_SHORT = at_once("lambda", {"preset": "lambda_grpo"})
+AT_ONCE_DR = at_once("dr_grpo", {"preset": "dr_grpo"})
+
+
+def short_of_room(name: str, shaping: dict[str, object]) -> Arm:
+    """A limit of 48 tokens: workings with a carry need 49 to 51, the others fit."""
+    algorithm = {"preset": "grpo", "shaping": {"type": "weighted_sum", **shaping}}
+    rows, held_out = sums(512, held_out=False), sums(64, held_out=True)
+    return Arm(f"short_of_room/{name}", job(rows, held_out, [reward("right")], algorithm, tokens=48))
+
+
+PLAIN = short_of_room("plain", {})
+SOFT = short_of_room("soft_overlong", {"soft_overlong": {"weight": 1.0, "cache": 4}})
+
+
+def _growth(numbers: Numbers, arm: str) -> list[float]:
+    pairs = zip(numbers[arm][WRONG_LAST.name], numbers[arm][WRONG_FIRST.name], strict=True)
+    return [late - early for late, early in pairs]
+
+
+CLAIMS = (
+    Claim(
+        id="token-mean-long-answers",
+        statement="Averaged over tokens instead of completions, long answers get their full weight and win sooner.",
+        source="DAPO (2503.14476), section 3.3: token-level policy gradient loss",
+        ran="Additions, GRPO with `seq_mean` and with `token_mean`, 20 steps; long answers are the right ones.",
+        arms={"token_mean": TOKEN_MEAN, "seq_mean": GRPO},
+        measures=(TRAINED_LENGTH,),
+        rule=(higher(TRAINED_LENGTH, "token_mean", "seq_mean", by=1.0),),
+    ),
+    Claim(
+        id="dr-grpo-wrong-answers",
+        statement="Under GRPO wrong answers grow, because length dilutes their blame; under Dr. GRPO they do not.",
+        source="Dr. GRPO (2503.20783), section 3.1",
+        ran=(
+            "Additions paid only when answered at once, so that a working, twice as long, is always wrong; GRPO and "
+            "Dr. GRPO as presets, 20 steps."
+        ),
+        arms={"Dr. GRPO": AT_ONCE_DR, "GRPO": AT_ONCE_GRPO},
+        measures=(WRONG_FIRST, WRONG_LAST),
+        rule=(
+            Test(
+                "wrong answers of GRPO grow in every seed",
+                lambda numbers: min(_growth(numbers, "GRPO")) > 0,
+            ),
+            Test(
+                "those of Dr. GRPO grow less in every seed, in the median by half or less",
+                lambda numbers: (
+                    all(
+                        dr < plain
+                        for dr, plain in zip(
+                            _growth(numbers, "Dr. GRPO"), _growth(numbers, "GRPO"), strict=True
+                        )
+                    )
+                    and median(_growth(numbers, "Dr. GRPO")) <= median(_growth(numbers, "GRPO")) / 2
+                ),
+            ),
+        ),
+    ),
+    Claim(
+        id="dr-grpo-long-wrong",
+        statement="Dividing by a completion's own length punishes long wrong answers too little; a constant does not.",
+        source="Dr. GRPO (2503.20783), section 3.1: response-level length bias",
+        ran="The runs of `dr-grpo-wrong-answers`.",
+        arms={"Dr. GRPO": AT_ONCE_DR, "GRPO": AT_ONCE_GRPO},
+        measures=(WRONG_LAST,),
+        rule=(times(WRONG_LAST, "Dr. GRPO", "GRPO", at_most=0.95),),
+    ),
+    Claim(
+        id="gfpo-shorter",
+        statement=(
+            "Trained on the shortest completions of each group, answers stay at 0.7 × GRPO's length or less, and as "
+            "right."
+        ),
+        source="GFPO (2508.09726): 46 to 71 % less excess length, accuracy preserved",
+        ran="Additions, 20 steps of 8 × 8, GFPO as preset (the shortest 4 of 8) and GRPO.",
+        arms={"GFPO": GFPO, "GRPO": GRPO},
+        measures=(LENGTH, REWARD),
+        rule=(
+            times(LENGTH, "GFPO", "GRPO", at_most=0.7),
+            not_below(REWARD, "GFPO", "GRPO", within=0.05),
+        ),
+    ),
+    Claim(
+        id="lambda-drifts",
+        statement="λ-GRPO's exponent drifts to the lengths that earn more: up where long pays, down where short does.",
+        source="λ-GRPO (2510.06870): learnable token preference",
+        ran=(
+            "λ-GRPO as preset on additions, where workings pay, and on additions paid only when answered at once; 20 "
+            "steps."
+        ),
+        arms={"long pays": LAMBDA_LONG, "short pays": LAMBDA_SHORT},
+        measures=(LAMBDA,),
+        rule=(at_least(LAMBDA, "long pays", 0.02), at_most(LAMBDA, "short pays", -0.02)),
+    ),
+    Claim(
+        id="soft-overlong",
+        statement=(
+            "A punishment that rises towards the limit leaves fewer completions cut off, at no cost in right answers."
+        ),
+        source="DAPO (2503.14476), section 3.4: overlong reward shaping",
+        ran=(
+            "Additions with 48 tokens, into which a working with a carry does not fit: GRPO, plain and with a ramp "
+            "over the last 4 tokens; 20 steps."
+        ),
+        arms={"soft overlong": SOFT, "plain": PLAIN},
+        measures=(CUT, RIGHT),
+        acted=(at_least(CUT, "plain", 0.005),),
+        rule=(
+            times(CUT, "soft overlong", "plain", at_most=0.8),
+            not_below(RIGHT, "soft overlong", "plain", within=0.03),
+        ),
+    ),
+)

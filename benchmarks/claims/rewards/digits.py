@@ -1,0 +1,15 @@
+"""The digits of the answer are candidates: 0 and 9 are each the best in one respect, 5 is fair in both.
+
+Without `candidates` it is the best candidate's mean over both respects, for which 5 is the best there is.
+"""
+
+import re
+
+SCORES = {"0": [1.0, 0.0], "9": [0.0, 1.0], "5": [0.6, 0.6]}
+OTHERS = [0.2, 0.2]
+
+
+def grade(sample, item):
+    found = re.findall(r"<answer>(\d+)</answer>", sample["output_text"])
+    candidates = [SCORES.get(digit, OTHERS) for digit in found[-1]] if found else [[0.0, 0.0]]
+    return {"score": max(sum(each) / 2 for each in candidates), "candidates": candidates[:8]}
