@@ -1,6 +1,6 @@
 """Run the sandbox daemon: ``python -m worker.sandbox --socket PATH [--pool N] [--jail N]``.
 
-``python -m worker.sandbox probe`` proves a jail once and prints ``{"available", "jail", "reasons", "refused"}`` as JSON.
+``python -m worker.sandbox probe`` proves a jail once and prints ``{"available", "jail", "reasons", "refused"}``.
 """
 
 import argparse

@@ -13,13 +13,11 @@ from typing import Any
 
 from .jailed import region
 from .jailed.spellings import SPELLINGS
-from .libraries import PRELOADED
+from .libraries import LOADABLE
 from .limits import MAX_CASUALTIES, MAX_ROWS, MAX_SOURCE_BYTES, Timeouts
 from .outcome import CallOutcome, EntryPoint, RowResult, RowStatus, Validation
 from .parse import ProtocolError, Run, clean_text, end_of_child, parse_run
 from .session import JailDied, Session
-
-_LOADABLE = frozenset(module for modules in PRELOADED.values() for module in modules)
 
 
 class BadRequest(Exception):
@@ -33,44 +31,58 @@ class Call:
     operation: str
     source: str
     entry: str | None
-    rows: Sequence[Mapping[str, Any]]
+    rows: "Sequence[Mapping[str, Any]] | RawRows"
     units: Sequence[Sequence[int]]
     granularity: str
     isolate: str
     timeouts: Timeouts
 
     @classmethod
-    def from_request(cls, request: Mapping[str, Any]) -> "Call":
-        """Check a request of the socket's peer; raises :class:`BadRequest`."""
-        operation, rows = request["op"], request.get("rows", [])
+    def from_request(cls, request: Mapping[str, Any], body: bytes = b"") -> "Call":
+        """Check a request of the socket's peer; raises :class:`BadRequest`.
+
+        ``body`` is the JSON array of rows, ``count`` their number, ``units`` the rows of each group.
+        """
+        operation, count = request["op"], request.get("count")
         granularity, isolate = request.get("granularity", "sample"), request.get("isolate", "batch")
         if operation == "validate":
-            rows = [{}]
-        if not isinstance(request.get("source"), str) or not isinstance(rows, list):
-            raise BadRequest("source must be text and rows a list")
+            body, count = b"[{}]", 1
+        if not isinstance(request.get("source"), str) or not isinstance(count, int):
+            raise BadRequest("source must be text and count a number")
         if granularity not in ("sample", "group", "batch") or isolate not in ("batch", "sample"):
             raise BadRequest(f"unknown granularity {granularity!r} or isolation {isolate!r}")
-        if not 0 < len(rows) <= MAX_ROWS:
-            raise BadRequest(f"a call has 1 to {MAX_ROWS} rows, not {len(rows)}")
+        if not 0 < count <= MAX_ROWS:
+            raise BadRequest(f"a call has 1 to {MAX_ROWS} rows, not {count}")
         try:
             timeouts = Timeouts(**request.get("timeouts", {}))
         except (TypeError, ValueError) as error:
             raise BadRequest(str(error)) from error
-        units = _units(rows, granularity)
-        return cls(
-            operation, request["source"], request.get("entry"), rows, units, granularity, isolate, timeouts
-        )
+        units = _units(count, granularity, request.get("units"))
+        rows, entry = RawRows(body, count), request.get("entry")
+        return cls(operation, request["source"], entry, rows, units, granularity, isolate, timeouts)
 
     def body(self, scan: bool) -> bytes:
         """What the child reads. ``scan``: it reads the source's imports before it runs it."""
         request = {
-            "op": self.operation, "source": self.source, "entry": self.entry, "rows": self.rows,
-            "units": self.units, "granularity": self.granularity, "isolate": self.isolate, "scan": scan,
+            "op": self.operation, "source": self.source, "entry": self.entry, "units": self.units,
+            "granularity": self.granularity, "isolate": self.isolate, "scan": scan,
         }  # fmt: skip
-        return json.dumps(request).encode()
+        rows = self.rows.json if isinstance(self.rows, RawRows) else json.dumps(self.rows).encode()
+        return b"".join((json.dumps(request).encode()[:-1], b', "rows": ', rows, b"}"))
 
     def budgets(self) -> list[float]:
         return [min(self.timeouts.sample * len(unit), self.timeouts.call) for unit in self.units]
+
+
+@dataclass(frozen=True, slots=True)
+class RawRows:
+    """Rows as they came: a JSON array of ``count`` objects, which only the jailed child reads."""
+
+    json: bytes
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
 
 
 class NeedsLibraries(Exception):
@@ -145,15 +157,18 @@ def source_too_large(source: str) -> str | None:
     return f"the source has {size} bytes, more than {MAX_SOURCE_BYTES}" if size > MAX_SOURCE_BYTES else None
 
 
-def _units(rows: Sequence[Mapping[str, Any]], granularity: str) -> list[list[int]]:
+def _units(count: int, granularity: str, given: object) -> list[list[int]]:
+    """What one call of the function scores; raises :class:`BadRequest` unless groups hold each row once."""
     if granularity == "batch":
-        return [list(range(len(rows)))]
+        return [list(range(count))]
     if granularity == "sample":
-        return [[i] for i in range(len(rows))]
-    groups: dict[object, list[int]] = {}
-    for i, row in enumerate(rows):
-        groups.setdefault(row.get("group"), []).append(i)
-    return list(groups.values())
+        return [[i] for i in range(count)]
+    if not isinstance(given, list) or not all(isinstance(unit, list) and unit for unit in given):
+        raise BadRequest("units must be lists of row numbers")
+    numbers = [number for unit in given for number in unit]
+    if not all(type(number) is int for number in numbers) or sorted(numbers) != list(range(count)):
+        raise BadRequest("units must hold each row once")
+    return given
 
 
 async def _run_all(session: Session, call: Call, progress: _Progress, scan: bool) -> None:
@@ -183,7 +198,7 @@ async def _begin(session: Session, call: Call, left: float, scan: bool) -> Run:
     run = _parse(await session.begin(call.body(scan), rows, call.budgets(), call.timeouts, left), 0, rows)
     if scan and run.header.state == region.NEEDS and run.clean and run.progress == region.IMPORTING:
         named = run.rows[0].criteria if run.rows[0] is not None else {}
-        raise NeedsLibraries(frozenset(named) & _LOADABLE)
+        raise NeedsLibraries(frozenset(named) & LOADABLE)
     return run
 
 

@@ -1,16 +1,16 @@
 """The sandbox as its users see it: blocking calls to a running sandboxd."""
 
 import os
-import socket
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields, replace
-from itertools import islice
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from . import wire
+from .connection import Connection, Request
 from .limits import MAX_REQUEST_BYTES, MAX_ROWS, Timeouts
 from .outcome import (
     RETRIED_ROWS,
@@ -24,8 +24,11 @@ from .outcome import (
 )  # fmt: skip
 
 ROWS_PER_CALL = 16
+"""Of a reward whose pace is not known, or slow: what one call may lose by its deadline stays small."""
+_ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
+"""A known reward gets as many rows as it scores in a tenth of a second: the process costs more than 16 fast rows."""
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
-_IN_FLIGHT = 4
+_PACES_KEPT = 256
 
 
 class SandboxClient:
@@ -37,7 +40,8 @@ class SandboxClient:
 
     def __init__(self, socket_path: str | os.PathLike[str]) -> None:
         self._path = Path(socket_path)
-        self._idle: list[_Connection] = []
+        self._idle: list[Connection] = []
+        self._paces = _Paces()
         self._lock = threading.Lock()
 
     def score(
@@ -53,10 +57,11 @@ class SandboxClient:
         """Score rows with a Python reward; the outcome has one result per row, in order.
 
         source: the reward's module. entry: the function's name; without it ``grade`` or the only one there is.
-        granularity: what the function sees at once: one row; the rows of one ``group``; or a call's rows, at most
-        16. isolate: "sample" gives every such unit a process of its own. Rows that ended by ``deadline`` or
-        ``skipped`` and calls that ended by ``sandbox_error`` are tried once more. Blocks; raises ``ValueError``
-        when a row or group is too large to be sent.
+        granularity: what the function sees at once: one row; the rows of one ``group``; or 16 rows. isolate:
+        "sample" gives every such unit a process of its own. A call, which is one process, has at most 16 rows;
+        once a reward has shown that it is fast, as many as it scores in a tenth of a second, at most 256. Rows that
+        ended by ``deadline`` or ``skipped`` are tried once more in calls of 16, calls that ended by
+        ``sandbox_error`` as they are. Blocks; raises ``ValueError`` when a row or group is too large to be sent.
         """
         if not rows:
             return CallOutcome("ok")
@@ -65,21 +70,28 @@ class SandboxClient:
             "timeouts": asdict(timeouts or Timeouts()),
         }  # fmt: skip
         results: dict[int, RowResult] = {}
-        first = self._score(options, rows, range(len(rows)), results)
-        if first.status != "ok":
-            return first
-        again = [i for i in range(len(rows)) if results[i].status in RETRIED_ROWS]
-        if again:
-            second = self._score(options, rows, again, results)
-            if second.status != "ok":
-                return second
-        return replace(first, rows=[results[i] for i in range(len(rows))])
+        pace, left = (source, entry), list(range(len(rows)))
+        while left:
+            fixed = granularity == "batch" or isolate == "sample"
+            most = ROWS_PER_CALL if fixed else self._paces.rows_per_call(pace)
+            batches = list(_batches(rows, left, granularity, most or ROWS_PER_CALL))
+            if most is None:  # the first call shows how fast the reward is
+                batches = batches[:1]
+            outcome = self._score(options, rows, batches, results)
+            if outcome.status != "ok":
+                return outcome
+            self._paces.learn(pace, [results[i] for batch in batches for i in batch])
+            left = [i for i in left if i not in results]
+        if again := [i for i in range(len(rows)) if results[i].status in RETRIED_ROWS]:
+            small = list(_batches(rows, again, granularity, ROWS_PER_CALL))
+            outcome = self._score(options, rows, small, results)
+        return replace(outcome, rows=[results[i] for i in range(len(rows))] if outcome.status == "ok" else [])
 
     def validate(self, source: str, *, entry: str | None = None) -> Validation:
         """Load a module without scoring and list the functions that can score."""
         request = {"op": "validate", "source": source, "entry": entry}
         for _ in (1, 2):
-            answer = self._ask([request])
+            answer = self._ask([(request, b"")])
             if isinstance(answer, str):
                 return Validation("sandbox_unavailable", message=answer)
             validation = wire.unpack_validation(answer[0])
@@ -89,7 +101,7 @@ class SandboxClient:
 
     def status(self) -> SandboxStatus:
         """Whether code rewards can run, in which jail, or why not; also when no daemon answers."""
-        answer = self._ask([{"op": "status"}])
+        answer = self._ask([({"op": "status"}, b"")])
         return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else SandboxStatus(**answer[0])
 
     def close(self) -> None:
@@ -110,15 +122,15 @@ class SandboxClient:
         self,
         options: dict[str, Any],
         rows: Sequence[RewardRow],
-        indices: Sequence[int],
+        batches: Sequence[Sequence[int]],
         results: dict[int, RowResult],
     ) -> CallOutcome:
-        """Score ``indices`` of ``rows`` into ``results``; the first outcome that is not ok ends it."""
-        batches = list(_batches(rows, indices, options["granularity"]))
+        """Score batches of ``rows``, one call each, into ``results``; the first outcome that is not ok ends it."""
+        requests = [_request(options, [rows[i] for i in batch]) for batch in batches]
         wanted = list(range(len(batches)))
         outcome = CallOutcome("ok")
         for attempt in (1, 2):
-            answers = self._ask([{**options, "rows": [_fields(rows[i]) for i in batches[k]]} for k in wanted])
+            answers = self._ask([requests[k] for k in wanted])
             if isinstance(answers, str):
                 return CallOutcome("sandbox_unavailable", message=answers)
             failed = []
@@ -135,7 +147,7 @@ class SandboxClient:
                 break
         return replace(outcome, status="ok", message=None, rows=[])
 
-    def _ask(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]] | str:
+    def _ask(self, requests: Sequence[Request]) -> list[dict[str, Any]] | str:
         """The answers in order, or why there is none."""
         with self._lock:
             connection = self._idle.pop() if self._idle else None
@@ -143,7 +155,7 @@ class SandboxClient:
             if connection is not None and connection.stale():
                 connection.close()
                 connection = None
-            connection = connection or _Connection(self._path)
+            connection = connection or Connection(self._path)
             answers = connection.ask(requests)
         except (OSError, EOFError) as error:
             if connection is not None:
@@ -158,62 +170,33 @@ class SandboxClient:
         return answers
 
 
-class _Connection:
-    """One connection, used by one thread at a time."""
+class _Paces:
+    """How long a row of a source takes, so that fast rewards are not charged a process for every 16 rows."""
 
-    def __init__(self, path: Path) -> None:
-        self._socket = socket.socket(socket.AF_UNIX)
-        try:
-            self._socket.connect(str(path))
-        except OSError:
-            self._socket.close()
-            raise
+    def __init__(self) -> None:
+        self._seconds: OrderedDict[tuple[str, str | None], float] = OrderedDict()
+        self._lock = threading.Lock()
 
-    def stale(self) -> bool:
-        """Whether the daemon closed this connection while it was idle."""
-        try:
-            self._socket.setblocking(False)
-            self._socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        finally:
-            self._socket.setblocking(True)
-        return True
+    def rows_per_call(self, key: tuple[str, str | None]) -> int | None:
+        """None: nothing is known of this reward."""
+        with self._lock:
+            seconds = self._seconds.get(key)
+        if seconds is None:
+            return None
+        return min(max(ROWS_PER_CALL, int(_CALL_SECONDS / max(seconds, 1e-9))), _ROWS_PER_FAST_CALL)
 
-    def ask(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Send requests, a few ahead of their answers, and return the answers in order."""
-        answers: dict[int, dict[str, Any]] = {}
-        waiting = iter(enumerate(requests))
-        for number, request in islice(waiting, _IN_FLIGHT):
-            self._socket.sendall(wire.encode({**request, "id": number}))
-        while len(answers) < len(requests):
-            answer = wire.decode(self._read(wire.frame_size(self._read(wire.LENGTH.size))))
-            if "error" in answer:
-                raise ValueError(answer["error"])
-            answers[answer["id"]] = answer["result"]
-            for number, request in islice(waiting, 1):
-                self._socket.sendall(wire.encode({**request, "id": number}))
-        return [answers[i] for i in range(len(requests))]
-
-    def close(self) -> None:
-        self._socket.close()
-
-    def _read(self, size: int) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            part = self._socket.recv(min(size - len(data), 1 << 20))
-            if not part:
-                raise EOFError("the connection was closed")
-            data += part
-        return bytes(data)
+    def learn(self, key: tuple[str, str | None], results: Sequence[RowResult]) -> None:
+        with self._lock:
+            self._seconds[key] = sum(result.wall_ms for result in results) / 1000 / len(results)
+            self._seconds.move_to_end(key)
+            if len(self._seconds) > _PACES_KEPT:
+                self._seconds.popitem(last=False)
 
 
 def _batches(
-    rows: Sequence[RewardRow], indices: Sequence[int], granularity: Granularity
+    rows: Sequence[RewardRow], indices: Sequence[int], granularity: Granularity, most: int
 ) -> Iterator[list[int]]:
-    """Indices call by call: at most 16 rows and 16 MiB, a group never divided."""
+    """Indices call by call: at most ``most`` rows and 16 MiB, a group never divided; calls of similar size."""
     if granularity == "group":
         groups: dict[object, list[int]] = {}
         for i in indices:
@@ -221,6 +204,8 @@ def _batches(
         units = list(groups.values())
     else:
         units = [[i] for i in indices]
+    calls = -(-len(indices) // most)
+    most = -(-len(indices) // calls) if granularity == "sample" else most
     batch: list[int] = []
     size = 0
     for unit in units:
@@ -229,7 +214,7 @@ def _batches(
             raise ValueError(
                 f"{len(unit)} rows of {unit_size} bytes that belong together are too large for one call"
             )
-        if batch and (len(batch) + len(unit) > ROWS_PER_CALL or size + unit_size > _BYTES_PER_CALL):
+        if batch and (len(batch) + len(unit) > most or size + unit_size > _BYTES_PER_CALL):
             yield batch
             batch, size = [], 0
         batch, size = batch + unit, size + unit_size
@@ -237,17 +222,17 @@ def _batches(
         yield batch
 
 
-def _fields(row: RewardRow) -> dict[str, Any]:
-    """A row for the wire, without the deep copies of ``dataclasses.asdict``."""
-    return {field.name: getattr(row, field.name) for field in fields(row)}
+def _request(options: dict[str, Any], rows: list[RewardRow]) -> Request:
+    head = {**options, "count": len(rows)}
+    if options["granularity"] == "group":
+        groups: dict[object, list[int]] = {}
+        for i, row in enumerate(rows):
+            groups.setdefault(row.group, []).append(i)
+        head["units"] = list(groups.values())
+    return head, wire.pack_rows(rows)
 
 
 def _size(row: RewardRow) -> int:
     """Roughly a row's bytes on the wire; exact enough to keep a call far below the limit."""
-    return (
-        len(row.completion)
-        + len(str(row.prompt))
-        + len(str(row.item))
-        + len(str(row.sample))
-        + len(str(row.judges))
-    )
+    others = (row.prompt, row.item, row.sample, row.judges)
+    return len(row.completion) + sum(len(str(value)) for value in others if value)

@@ -132,7 +132,7 @@ class Sandboxd:
             self._connections.discard(task)
             writer.close()
 
-    async def answer(self, request: dict[str, Any], peer: int) -> dict[str, Any]:
+    async def answer(self, request: dict[str, Any], body: bytes, peer: int) -> dict[str, Any]:
         """Answer one request; raises :class:`BadRequest` for what no client sends."""
         await self._proved.wait()
         operation = request.get("op")
@@ -140,7 +140,7 @@ class Sandboxd:
             return wire.pack(self.status())
         if operation not in ("score", "validate"):
             raise BadRequest(f"unknown operation {operation!r}")
-        call = Call.from_request(request)
+        call = Call.from_request(request, body)
         if self._pool is None:
             reason = "; ".join(self.status().reasons)
             if operation == "validate":
@@ -182,23 +182,23 @@ class Connection:
                 request = await self._read()
                 if request is None:
                     return
-                task = asyncio.create_task(self._answer(request))
+                task = asyncio.create_task(self._answer(*request))
                 self._answers.add(task)
                 task.add_done_callback(self._answers.discard)
         finally:
             for task in self._answers:
                 task.cancel()
 
-    async def _read(self) -> dict[str, Any] | None:
+    async def _read(self) -> tuple[dict[str, Any], bytes] | None:
         try:
-            head = await self._reader.readexactly(wire.LENGTH.size)
-            return wire.decode(await self._reader.readexactly(wire.frame_size(head)))
+            head, body = wire.sizes(await self._reader.readexactly(wire.SIZES.size))
+            return wire.decode(await self._reader.readexactly(head)), await self._reader.readexactly(body)
         except (asyncio.IncompleteReadError, ConnectionError, wire.WireError):
             return None
 
-    async def _answer(self, request: dict[str, Any]) -> None:
+    async def _answer(self, request: dict[str, Any], body: bytes) -> None:
         try:
-            answer = {"id": request.get("id"), "result": await self._daemon.answer(request, self._peer)}
+            answer = {"id": request.get("id"), "result": await self._daemon.answer(request, body, self._peer)}
         except BadRequest as error:
             answer = {"id": request.get("id"), "error": str(error)}
         finally:

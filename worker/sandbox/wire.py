@@ -1,36 +1,42 @@
-"""The daemon's socket: frames of ``u32 length | JSON object``, requests with an ``id``, answers in any order.
+"""The daemon's connection: frames of ``u32 head bytes | u32 body bytes | head | body``.
 
-Both ends are trusted (the daemon serves only its own user and root); what came from a jail was checked before it
-gets here.
+The head is a JSON object: a request with an ``id``, or an answer to one, in any order. A request to score has its rows
+as the body, a JSON array that only the jailed child reads: the daemon passes it on as it is. Both ends are trusted
+(the daemon serves its own user and root, and remote peers that hold its token); what came from a jail was checked
+before it gets here.
 """
 
 import json
 import struct
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from .limits import MAX_REQUEST_BYTES
-from .outcome import CallOutcome, EntryPoint, RowResult, SandboxStatus, Validation
+from .outcome import CallOutcome, EntryPoint, RewardRow, RowResult, SandboxStatus, Validation
 
-LENGTH = struct.Struct("<I")
+SIZES = struct.Struct("<II")
 MAX_PATH_BYTES = 107
 """A Unix socket's path has to fit into 108 bytes with its end."""
+
+_ALWAYS = ("status", "value", "wall_ms", "cpu_ms")
+_SELDOM = ("parts", "steps", "criteria", "candidates", "reason", "prints", "message")
 
 
 class WireError(Exception):
     """The other end does not speak this protocol."""
 
 
-def encode(message: dict[str, Any]) -> bytes:
-    body = json.dumps(message).encode()
-    if len(body) > MAX_REQUEST_BYTES:
-        raise WireError(f"a message of {len(body)} bytes is larger than {MAX_REQUEST_BYTES}")
-    return LENGTH.pack(len(body)) + body
+def encode(head: Mapping[str, Any], body: bytes = b"") -> bytes:
+    text = json.dumps(head).encode()
+    if len(text) + len(body) > MAX_REQUEST_BYTES:
+        raise WireError(f"a message of {len(text) + len(body)} bytes is larger than {MAX_REQUEST_BYTES}")
+    return b"".join((SIZES.pack(len(text), len(body)), text, body))
 
 
-def decode(body: bytes) -> dict[str, Any]:
+def decode(head: bytes) -> dict[str, Any]:
     try:
-        message = json.loads(body)
+        message = json.loads(head)
     except (ValueError, RecursionError) as error:
         raise WireError(f"not JSON: {error}") from error
     if not isinstance(message, dict):
@@ -38,19 +44,50 @@ def decode(body: bytes) -> dict[str, Any]:
     return message
 
 
-def frame_size(head: bytes) -> int:
-    size: int = LENGTH.unpack(head)[0]
-    if size > MAX_REQUEST_BYTES:
-        raise WireError(f"a message of {size} bytes is larger than {MAX_REQUEST_BYTES}")
-    return size
+def sizes(raw: bytes) -> tuple[int, int]:
+    """Bytes of the head and of the body that follow."""
+    head, body = SIZES.unpack(raw)
+    if head + body > MAX_REQUEST_BYTES:
+        raise WireError(f"a message of {head + body} bytes is larger than {MAX_REQUEST_BYTES}")
+    return head, body
+
+
+def pack_rows(rows: list[RewardRow]) -> bytes:
+    """Rows for the body of a request, without what they do not have."""
+    return json.dumps([_row_fields(row) for row in rows]).encode()
+
+
+def _row_fields(row: RewardRow) -> dict[str, Any]:
+    fields: dict[str, Any] = {"prompt": row.prompt, "completion": row.completion, "item": row.item}
+    if row.judges is not None:
+        fields["judges"] = row.judges
+    if row.sample:
+        fields["sample"] = row.sample
+    return fields
 
 
 def pack(answer: CallOutcome | Validation | SandboxStatus) -> dict[str, Any]:
-    return asdict(answer)
+    if not isinstance(answer, CallOutcome):
+        return asdict(answer)
+    rows = []
+    for row in answer.rows:
+        fields = {name: getattr(row, name) for name in _ALWAYS}
+        for name in _SELDOM:
+            if value := getattr(row, name):
+                fields[name] = value
+        rows.append(fields)
+    return {
+        "status": answer.status, "rows": rows, "message": answer.message, "line": answer.line, "log": answer.log,
+        "jail": answer.jail,
+    }  # fmt: skip
 
 
 def unpack_outcome(fields: dict[str, Any]) -> CallOutcome:
-    rows = [RowResult(**{**row, "steps": [(x, end) for x, end in row["steps"]]}) for row in fields["rows"]]
+    rows = []
+    for row in fields["rows"]:
+        if "steps" in row:
+            row["steps"] = [(x, end) for x, end in row["steps"]]
+        rows.append(RowResult(**row))
     return CallOutcome(**{**fields, "rows": rows})
 
 

@@ -1,6 +1,7 @@
 """A real sandbox daemon for tests: started as a process, spoken to through its socket, stopped by its pid."""
 
 import functools
+import json
 import os
 import secrets
 import shutil
@@ -149,9 +150,18 @@ def ask(path: Path, *requests: dict[str, object]) -> dict[str, Any]:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(path))
         for request in requests:
-            connection.sendall(wire.encode(request))
+            connection.sendall(frame(request))
         stream = connection.makefile("rb")
-        return wire.decode(stream.read(wire.frame_size(stream.read(4))))
+        return wire.decode(stream.read(wire.sizes(stream.read(8))[0]))
+
+
+def frame(request: Mapping[str, object]) -> bytes:
+    """A request's frame; its ``rows``, if it has any, as the body and counted."""
+    head = dict(request)
+    rows = head.pop("rows", None)
+    if not isinstance(rows, list):
+        return wire.encode(head)
+    return wire.encode({"count": len(rows), **head}, json.dumps(rows).encode())
 
 
 def control_scores(client: SandboxClient, rows: int = 3) -> list[float | None]:

@@ -223,3 +223,29 @@ def grade(sample, item):
     rows = client.score(source, [RewardRow("p", "edit"), RewardRow("p", "honest")]).rows
     assert (rows[0].message or "").endswith("code 1")
     assert rows[1].value == 1.0
+
+
+def test_a_reward_that_proved_fast_is_charged_fewer_processes(client: SandboxClient) -> None:
+    source = "def grade(sample, item):\n    calls.append(1)\n    return len(calls)\ncalls = []\n"
+    rows = [RewardRow("p", str(i)) for i in range(100)]
+    first = [row.value for row in client.score(source, rows).rows]
+    assert first[:17] == [*range(1, 17), 1], "an unknown reward begins with a call of 16 rows"
+    second = [row.value for row in client.score(source, rows).rows]
+    assert second == list(range(1, 101)), "a fast one gets its rows in one call"
+
+
+def test_a_slow_reward_keeps_small_calls(client: SandboxClient) -> None:
+    source = (
+        "import time\ncalls = []\n"
+        "def grade(sample, item):\n    time.sleep(0.02)\n    calls.append(1)\n    return len(calls)\n"
+    )
+    rows = [RewardRow("p", str(i)) for i in range(20)]
+    for _ in range(2):
+        assert max(row.value or 0 for row in client.score(source, rows).rows) <= 16
+
+
+def test_a_known_fast_reward_is_divided_evenly(client: SandboxClient) -> None:
+    source = "def grade(sample, item):\n    calls.append(1)\n    return len(calls)\ncalls = []\n"
+    client.score(source, [RewardRow("p", "c")])
+    values = [row.value for row in client.score(source, [RewardRow("p", "c")] * 300).rows]
+    assert values == [*range(1, 151), *range(1, 151)]

@@ -29,6 +29,7 @@ from .harness import (
     children,
     control_scores,
     eventually,
+    frame,
     jails_of,
     kill_hard,
     running_daemon,
@@ -140,7 +141,7 @@ def test_a_call_nobody_waits_for_frees_its_jail() -> None:
             gone.connect(str(daemon.socket))
             row = asdict(RewardRow("p", "c", 60.0))  # type: ignore[arg-type]
             request = {"op": "score", "source": SLEEP, "rows": [row], "timeouts": asdict(PATIENT)}
-            gone.sendall(wire.encode(request))
+            gone.sendall(frame(request))
             eventually(lambda: running_children(jails_of(daemon)))
         eventually(lambda: not running_children(jails_of(daemon)))
         assert control_scores(client) == [0.5] * 3
@@ -193,6 +194,11 @@ def test_no_descriptor_or_process_is_left_by_many_calls() -> None:
         {"op": "score", "source": CONTROL, "rows": [{}], "timeouts": {"call": 1e9}},
         {"op": "score", "source": CONTROL, "rows": [{}], "timeouts": {"jail": False}},
         {"op": "score", "source": CONTROL, "rows": [{}] * 1025},
+        {"op": "score", "source": CONTROL},
+        {"op": "score", "source": CONTROL, "rows": [{}] * 2, "granularity": "group"},
+        {"op": "score", "source": CONTROL, "rows": [{}] * 2, "granularity": "group", "units": [[0], [0]]},
+        {"op": "score", "source": CONTROL, "rows": [{}] * 2, "granularity": "group", "units": [[0, 1], []]},
+        {"op": "score", "source": CONTROL, "rows": [{}] * 2, "granularity": "group", "units": [[0, "1"]]},
     ],
 )
 def test_a_request_that_makes_no_sense_is_answered_with_an_error(
@@ -203,7 +209,7 @@ def test_a_request_that_makes_no_sense_is_answered_with_an_error(
 
 
 def test_garbage_on_the_socket_ends_that_connection_only(client: SandboxClient) -> None:
-    for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\xff\xff\xff\xff", b"\x02\0\0\0[]"):
+    for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 8, b"\x02\0\0\0\0\0\0\0[]"):
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(client._path))
             connection.sendall(garbage)
@@ -240,8 +246,9 @@ def test_waiting_calls_are_taken_from_each_peer_in_turn() -> None:
 def test_a_closed_pool_answers_what_waits_and_what_runs() -> None:
     async def statuses() -> list[str]:
         pool = Pool(LandlockJail(ensure_prefix()), 1)
-        request = {"op": "score", "source": SLEEP, "rows": [asdict(RewardRow("p", "c", 30.0))]}  # type: ignore[arg-type]
-        tickets = [Ticket(Call.from_request(request)) for _ in range(2)]
+        request = {"op": "score", "source": SLEEP, "count": 1}
+        rows = wire.pack_rows([RewardRow("p", "c", 30.0)])  # type: ignore[arg-type]
+        tickets = [Ticket(Call.from_request(request, rows)) for _ in range(2)]
         for ticket in tickets:
             pool.submit(1, ticket)
         while not (pool.pids() and children(pool.pids()[0])):
