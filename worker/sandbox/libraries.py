@@ -54,6 +54,8 @@ PRELOADED: dict[str, tuple[str, ...]] = {
 """What a zygote may import before it forks, when a source names it or something beneath it. The list is closed: a
 source chooses from it and cannot make the zygote import anything else."""
 
+LOADABLE = frozenset(module for modules in PRELOADED.values() for module in modules)
+
 LANGUAGE_DATA = ("tokenizers/punkt_tab", "tokenizers/punkt", "corpora/wordnet", "corpora/omw-1.4")
 """Of NLTK; copied where this machine has them."""
 

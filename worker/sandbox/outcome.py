@@ -8,6 +8,9 @@ RowStatus = Literal[
     "ok", "not_applicable", "exception", "bad_value", "timeout", "cpu_limit", "memory", "crashed", "exited",
     "output_flood", "deadline", "skipped",
 ]  # fmt: skip
+ProgramStatus = Literal[
+    "ok", "exception", "bad_value", "memory", "timeout", "cpu_limit", "crashed", "exited", "output_flood", "deadline",
+]  # fmt: skip
 CallStatus = Literal["ok", "load_error", "sandbox_error", "sandbox_unavailable"]
 Granularity = Literal["sample", "group", "batch"]
 Isolation = Literal["batch", "sample"]
@@ -70,6 +73,48 @@ class CallOutcome:
     message: str | None = None
     line: int | None = None
     log: str = ""
+    jail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """One run of a program: as a script that reads ``stdin``, unless there is something to evaluate after it.
+
+    call: an expression, as ``f(3)``; its value comes out in :func:`worker.sandbox.jailed.canonical.canonical`'s form.
+    loose: tuples count as lists in it. test: source that runs after the program, in the same process, and judges it:
+    the program can fool it. Give a call or a test, not both.
+    """
+
+    stdin: str = ""
+    call: str | None = None
+    loose: bool = False
+    test: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramResult:
+    """How a run ended. ``ok``: the program, and a call or test behind it, came to an end by themselves.
+
+    output: what a script wrote to standard output, as it wrote it, or the canonical value of a call. notes: at most
+    2 KiB of what it wrote to standard error (with a call or test, of both). ``bad_value``: a call's value has no
+    canonical form.
+    """
+
+    status: ProgramStatus
+    output: str = ""
+    notes: str = ""
+    message: str | None = None
+    wall_ms: float = 0.0
+    cpu_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramsOutcome:
+    """One result per run, in order, when ``status`` is ``ok``; else nothing, and why."""
+
+    status: CallStatus
+    results: list[ProgramResult] = field(default_factory=list)
+    message: str | None = None
     jail: str | None = None
 
 

@@ -42,10 +42,13 @@ class Run:
         return ended and self.cause == region.ENDED_ITSELF and self.header.finished == 1
 
 
-def parse_run(payload: bytes, start: int, rows: int) -> Run:
-    """Read the reply to a run that began at unit ``start`` of a call of ``rows`` rows."""
+def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BYTES) -> Run:
+    """Read the reply to a run that began at unit ``start`` of a call of ``rows`` rows.
+
+    output: bytes of raw output it may hold.
+    """
     fixed = region.DONE.size + region.HEADER.size + rows * region.SLOT.size
-    if not fixed <= len(payload) <= region.reply_cap(rows):
+    if not fixed <= len(payload) <= region.reply_cap(rows, output):
         raise ProtocolError(f"a reply of {len(payload)} bytes for {rows} rows")
     done = region.DONE.unpack_from(payload)
     first, count, status, cause, progress, cpu, _, unit_wall, log_size = done
@@ -61,7 +64,7 @@ def parse_run(payload: bytes, start: int, rows: int) -> Run:
     slots = [
         region.Slot._make(region.SLOT.unpack_from(payload, at + i * region.SLOT.size)) for i in range(rows)
     ]
-    if log_size > region.LOG_BYTES or len(payload) != fixed + sum(sum(s.used()) for s in slots) + log_size:
+    if log_size > output or len(payload) != fixed + sum(sum(s.used()) for s in slots) + log_size:
         raise ProtocolError("the reply's length does not fit its contents")
     results: list[RowResult | None] = []
     prints: list[str] = []
@@ -78,25 +81,25 @@ def parse_run(payload: bytes, start: int, rows: int) -> Run:
     )
 
 
-def end_of_child(run: Run, budget: float, call_seconds: float) -> tuple[RowStatus, str]:
-    """Status and text for the row at which a child ended without saying it was done."""
+def end_of_child(run: Run, budget: float, call_seconds: float, what: str = "reward") -> tuple[RowStatus, str]:
+    """Status and text for the row at which a child ended without saying it was done; ``what`` it ran."""
     if run.cause == region.UNIT_TIMEOUT:
         return "timeout", f"longer than {budget:g} s"
     if run.cause == region.CALL_DEADLINE:
-        return "deadline", f"the reward call ran past its {call_seconds:g} s"
+        return "deadline", f"the {what} call ran past its {call_seconds:g} s"
     if run.cause == region.OUTPUT_FLOOD:
         return "output_flood", f"the reward wrote more than {region.FLOOD_BYTES >> 20} MiB"
     if os.WIFSIGNALED(run.status):
         number = os.WTERMSIG(run.status)
         if number == signal.SIGXCPU:
-            return "cpu_limit", "the reward used up its CPU time"
+            return "cpu_limit", f"the {what} used up its CPU time"
         try:
             name = signal.Signals(number).name
         except ValueError:
             name = f"signal {number}"
         hint = " (the machine may have run out of memory)" if number == signal.SIGKILL else ""
-        return "crashed", f"the reward's process died of {name}{hint}"
-    return "exited", f"the reward ended its process with code {os.WEXITSTATUS(run.status)}"
+        return "crashed", f"the {what}'s process died of {name}{hint}"
+    return "exited", f"the {what} ended its process with code {os.WEXITSTATUS(run.status)}"
 
 
 def clean_text(raw: bytes) -> str:

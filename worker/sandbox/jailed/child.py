@@ -5,10 +5,8 @@ pipe (closed before the first row). Its answers go into the shared region; its e
 """
 
 import _thread
-import builtins
 import io
 import json
-import linecache
 import os
 import resource
 import signal
@@ -23,11 +21,15 @@ from mmap import mmap
 from typing import Any, NoReturn
 
 from . import imports, kernel, region
+from .modules import execute, new_module
+from .programs import CALL_NAME, TEST_NAME, Ended, run_program
+from .programs import FILE_NAME as PROGRAM_NAME
 from .report import Prints, Report
 from .spellings import MODULE_NAME, SPELLINGS, Entry, NoReward, Row, choose_entry, find_entries, invoke
 from .values import BadValue, Converted, convert
 
 FILE_NAME = "reward.py"
+_SHOWN_FILES = (FILE_NAME, PROGRAM_NAME, TEST_NAME, CALL_NAME)
 _PROGRESS = 3
 _FRAMES_SHOWN = 8
 _RUNNER_FAILED = 97
@@ -51,10 +53,10 @@ class Task:
     absent: Sequence[str]
 
 
-def run(task: Task, *, log: int, progress: int, devnull: int) -> NoReturn:
+def run(task: Task, *, log: int, progress: int, stdin: int) -> NoReturn:
     """Become the sandboxed child and never return. Called right after ``fork``."""
     try:
-        os.dup2(devnull, 0)
+        os.dup2(stdin, 0)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.dup2(progress, _PROGRESS)
@@ -64,10 +66,13 @@ def run(task: Task, *, log: int, progress: int, devnull: int) -> NoReturn:
         hole = struct.pack("<I", task.pid_hole)
         kernel.install_filter(task.filter.replace(hole, struct.pack("<I", os.getpid())))
         report = Report(task.shared, task.rows)
-        _capture_prints(report)
         request = json.loads(bytes(task.body))
         os.write(_PROGRESS, b"i")
-        _serve(task, request, report)
+        if request["op"] == "program":
+            _program(task, request, report)
+        else:
+            _capture_prints(report)
+            _serve(task, request, report)
         report.finish()
         os._exit(0)
     except BaseException:  # noqa: BLE001 - nothing may escape into the zygote's own frames
@@ -85,17 +90,17 @@ def describe(error: BaseException) -> tuple[str, int | None, int | None]:
         text = f"{type(error).__name__[:200]}: {error}"[:1000]
     except BaseException:  # noqa: BLE001 - __str__ is the reward's code too
         text = "an exception whose text could not be rendered"
-    if isinstance(error, NoReward | BadValue):
+    if isinstance(error, NoReward | BadValue | Ended):
         return str(error), None, None
     if isinstance(error, imports.NotAllowed):
         return str(error), error.line, None
-    if isinstance(error, SyntaxError) and error.filename == FILE_NAME:
+    if isinstance(error, SyntaxError) and error.filename in _SHOWN_FILES:
         return (
             f"{type(error).__name__}: {error.msg}: {(error.text or '').strip()[:200]}",
             error.lineno,
             error.offset,
         )
-    frames = [f for f in traceback.extract_tb(error.__traceback__, limit=-40) if f.filename == FILE_NAME]
+    frames = [f for f in traceback.extract_tb(error.__traceback__, limit=-40) if f.filename in _SHOWN_FILES]
     lines = [f"  line {f.lineno}, in {f.name[:100]}: {(f.line or '')[:200]}" for f in frames[-_FRAMES_SHOWN:]]
     return "\n".join([text, *lines]), frames[-1].lineno if frames else None, None
 
@@ -131,6 +136,26 @@ def _serve(task: Task, request: Mapping[str, Any], report: Report) -> None:
     _score(task, request, entry, report)
 
 
+def _program(task: Task, request: Mapping[str, Any], report: Report) -> None:
+    """Run a model's program: row 0 says how it ended, the pipe carries what it gave."""
+    if request["scan"] and (named := imports.scan(request["source"], task.libraries)[0]):
+        report.needs(named)
+        return
+    report.begin(0, 0)
+    os.write(_PROGRESS, b"l")
+    os.close(_PROGRESS)
+    try:
+        run_program(request, report)
+    except BadValue as error:
+        report.row(0, "bad_value", message=str(error))
+    except MemoryError as error:
+        report.row(0, "memory", message=describe(error)[0])
+    except BaseException as error:  # noqa: BLE001 - a failing program is data
+        report.row(0, "exception", message=describe(error)[0])
+    else:
+        report.row(0, "ok")
+
+
 def _needs_libraries(task: Task, source: str, report: Report) -> bool:
     """Whether the source names libraries, which the host is then told; raises what an import would."""
     named, stranger = imports.scan(source, task.libraries)
@@ -142,11 +167,8 @@ def _needs_libraries(task: Task, source: str, report: Report) -> bool:
 
 
 def _load(source: str) -> dict[str, object]:
-    module = types.ModuleType(MODULE_NAME)
-    sys.modules[MODULE_NAME] = module
-    module.__dict__["__builtins__"] = builtins
-    linecache.cache[FILE_NAME] = (len(source), None, source.splitlines(keepends=True), FILE_NAME)
-    exec(compile(source, FILE_NAME, "exec", dont_inherit=True), module.__dict__)  # what the jail is for
+    module = new_module(MODULE_NAME)
+    execute(source, FILE_NAME, module)
     return module.__dict__
 
 

@@ -126,8 +126,12 @@ HELLO = struct.Struct("<IIIBBB")
 
 CALL = struct.Struct("<cIIIIddd")
 """op, rows, units, first unit, body bytes, seconds left for the call, seconds for loading, CPU seconds."""
-OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD = b"C", b"R", b"F", b"P"
-"""PRELOAD's body names modules, one a line, of the list the zygote was started with."""
+OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM = b"C", b"R", b"F", b"P", b"X"
+"""PRELOAD's body names modules, one a line, of the list the zygote was started with. PROGRAM is a call of one row
+and one unit, with a :data:`PROGRAM` between its header and its budget."""
+
+PROGRAM = struct.Struct("<IIQ")
+"""bytes of standard input at the end of the body, bytes of output kept (one more is a flood), bytes of memory."""
 
 DONE = struct.Struct("<IIIIIdddI")
 """first unit, rows, wait status, cause, progress, CPU s, wall s, wall s of the last unit, log bytes."""
@@ -139,6 +143,6 @@ NOT_STARTED, IMPORTING, RUNNING = 0, 1, 2
 """How far a child came, by bytes on a pipe that is closed before the first row runs: rows cannot forge it."""
 
 
-def reply_cap(rows: int) -> int:
-    """The longest honest reply to a call of ``rows`` rows, in bytes."""
-    return DONE.size + region_size(rows) + LOG_BYTES
+def reply_cap(rows: int, output: int = LOG_BYTES) -> int:
+    """The longest honest reply to a call of ``rows`` rows that may leave ``output`` bytes of output, in bytes."""
+    return DONE.size + region_size(rows) + output

@@ -16,13 +16,21 @@ STARVED_GRACE = 2.0
 
 @dataclass(slots=True)
 class Call:
-    """The request at hand. ``body`` lies in a map of its own; ``budgets`` are seconds per unit."""
+    """The request at hand. ``body`` lies in a map of its own, ``size`` bytes of it are the child's, the rest is
+    standard input; ``budgets`` are seconds per unit; ``kept`` bytes of output are kept and ``flood`` end the child.
+    """
 
     body: mmap
+    size: int
     rows: int
     budgets: Sequence[float]
     load: float
     cpu: float
+    kept: int = region.LOG_BYTES
+    flood: int = region.FLOOD_BYTES
+    memory: int | None = None
+    stdin: int = 0
+    """Bytes; 0 is an empty input."""
 
 
 @dataclass(slots=True)
@@ -40,9 +48,12 @@ class Outcome:
 class Watch:
     """Watches one child until it is dead: deadlines, progress, output."""
 
-    def __init__(self, pid: int, shared: mmap, call: Call, left: float, log: int, progress: int) -> None:
+    def __init__(
+        self, pid: int, shared: mmap, call: Call, left: float, *, log: int, progress: int, stdin: int
+    ) -> None:
         self._pid, self._shared, self._call = pid, shared, call
-        self._log_fd, self._progress_fd = log, progress
+        self._log_fd, self._progress_fd, self._stdin_fd = log, progress, stdin
+        self._fed = 0
         self._began = time.monotonic()
         self._end = self._began + left
         self._pidfd = os.pidfd_open(pid)
@@ -50,10 +61,11 @@ class Watch:
         self._open = {self._pidfd, log, progress}
         for descriptor in self._open:
             self._poll.register(descriptor, select.POLLIN)
-        self.log = mmap(-1, region.LOG_BYTES + (1 << 16))
+        self.log = mmap(-1, call.kept + (1 << 16))
         self.log_kept = 0
         self._log_total = 0
         self._outcome = Outcome()
+        self._feed()
 
     def until_dead(self) -> Outcome:
         outcome = self._outcome
@@ -73,8 +85,9 @@ class Watch:
         return outcome
 
     def close(self) -> None:
-        for descriptor in (self._pidfd, self._log_fd, self._progress_fd):
-            os.close(descriptor)
+        for descriptor in (self._pidfd, self._log_fd, self._progress_fd, self._stdin_fd):
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def _judge(self) -> tuple[int, int]:
         """(why the child has to end now or ENDED_ITSELF, milliseconds to look again)."""
@@ -82,7 +95,7 @@ class Watch:
         now = time.monotonic()
         if now >= self._end:
             return region.CALL_DEADLINE, 0
-        if self._log_total > region.FLOOD_BYTES:
+        if self._log_total > self._call.flood:
             return region.OUTPUT_FLOOD, 0
         running = self._outcome.progress >= region.RUNNING
         if running:
@@ -106,8 +119,32 @@ class Watch:
     def _cpu(self) -> float:
         return time.clock_gettime((~self._pid << 3) | 2)  # CPUCLOCK_SCHED of another process
 
+    def _feed(self) -> None:
+        """Write what the pipe of the standard input takes; close it at the end, or where nobody reads."""
+        if self._stdin_fd < 0:
+            return
+        with memoryview(self._call.body) as body:
+            try:
+                while self._fed < self._call.stdin:
+                    start = self._call.size + self._fed
+                    end = min(start + (1 << 16), self._call.size + self._call.stdin)
+                    self._fed += os.write(self._stdin_fd, body[start:end])
+            except BlockingIOError:
+                if self._stdin_fd not in self._open:
+                    self._open.add(self._stdin_fd)
+                    self._poll.register(self._stdin_fd, select.POLLOUT)
+                return
+            except BrokenPipeError:
+                pass
+        if self._stdin_fd in self._open:
+            self._ended(self._stdin_fd)
+        os.close(self._stdin_fd)
+        self._stdin_fd = -1
+
     def _take(self, ready: set[int]) -> None:
         ready = ready & self._open
+        if self._stdin_fd in ready:
+            self._feed()
         if self._progress_fd in ready:
             data = os.read(self._progress_fd, 16)
             self._outcome.progress = min(self._outcome.progress + len(data), region.RUNNING)
@@ -123,7 +160,7 @@ class Watch:
     def _drain(self) -> bool:
         """Read what the pipe holds, keep the beginning; True at its end."""
         with memoryview(self.log) as log:
-            while self._log_total <= region.FLOOD_BYTES:
+            while self._log_total <= self._call.flood:
                 try:
                     count = os.readv(self._log_fd, [log[self.log_kept :]])
                 except BlockingIOError:
@@ -131,5 +168,5 @@ class Watch:
                 if count == 0:
                     return True
                 self._log_total += count
-                self.log_kept = min(self.log_kept + count, region.LOG_BYTES)
+                self.log_kept = min(self.log_kept + count, self._call.kept)
         return False

@@ -87,6 +87,10 @@ class Zygote:
             if op == region.OP_PRELOAD:
                 self._preload(size)
                 continue
+            if op == region.OP_PROGRAM:
+                self._call = None
+                self._run(self._receive(rows, units, size, load, cpu, program=True), 0, left)
+                continue
             if op == region.OP_CALL:
                 self._call = self._receive(rows, units, size, load, cpu)
             if op == region.OP_FORGET or self._call is None:
@@ -94,14 +98,23 @@ class Zygote:
                 continue
             self._run(self._call, start, left)
 
-    def _receive(self, rows: int, units: int, size: int, load: float, cpu: float) -> Call:
+    def _receive(
+        self, rows: int, units: int, size: int, load: float, cpu: float, *, program: bool = False
+    ) -> Call:
+        limits = bytearray(region.PROGRAM.size if program else 0)
+        _read_into(self._channel, memoryview(limits))
         raw = bytearray(8 * units)
         _read_into(self._channel, memoryview(raw))
         # private: a child must not edit the request for the one that takes over from it
         body = mmap(-1, max(size, 1), flags=MAP_PRIVATE | MAP_ANONYMOUS)
         with memoryview(body) as view:
             _read_into(self._channel, view[:size])
-        return Call(body, rows, struct.unpack(f"<{units}d", raw), load, cpu)
+        budgets = struct.unpack(f"<{units}d", raw)
+        if not program:
+            return Call(body, size, rows, budgets, load, cpu)
+        stdin, output, memory = region.PROGRAM.unpack(limits)
+        kept = output + 1  # the byte that tells a flood from an output that just fits
+        return Call(body, size - stdin, rows, budgets, load, cpu, kept, output, memory, stdin)
 
     def _preload(self, size: int) -> None:
         """Import libraries of the closed list, so that children find them loaded."""
@@ -128,20 +141,26 @@ class Zygote:
         os.set_blocking(log_read, False)
         rlimits = {
             **self._rlimits,
-            "AS": self._rlimits["AS"] + self._own_space,
+            "AS": (call.memory or self._rlimits["AS"]) + self._own_space,
             "CPU": min(self._rlimits["CPU"], max(1, round(call.cpu))),
         }
+        # a reward has no input; a program gets a pipe, empty or not
+        stdin_read, stdin_write = (self._devnull, -1) if call.memory is None else os.pipe()
+        if stdin_write >= 0:
+            os.set_blocking(stdin_write, False)
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
             task = child.Task(
-                memoryview(call.body), shared, call.rows, start, call.budgets,
+                memoryview(call.body)[: call.size], shared, call.rows, start, call.budgets,
                 self._filter, self._pid_hole, rlimits, parent, self._libraries, self._absent,
             )  # fmt: skip
-            child.run(task, log=log_write, progress=progress_write, devnull=self._devnull)
+            child.run(task, log=log_write, progress=progress_write, stdin=stdin_read)
         os.close(log_write)
         os.close(progress_write)
-        watch = Watch(pid, shared, call, left, log_read, progress_read)
+        if stdin_read != self._devnull:
+            os.close(stdin_read)
+        watch = Watch(pid, shared, call, left, log=log_read, progress=progress_read, stdin=stdin_write)
         outcome = watch.until_dead()
         if parent == 1:
             _sweep()

@@ -1,0 +1,62 @@
+"""One text per value, such that two texts are equal exactly where Python's ``==`` holds between plain values.
+
+The jail writes a program's result this way and the host what it expected; they are compared outside, as texts, and
+nothing that comes from the jail is ever parsed. Only exact built-in types count: an object with an ``__eq__`` of its
+own has no text. So ``1``, ``1.0`` and ``True`` share theirs, and a list differs from a tuple unless ``loose``, which is
+for expectations written in JSON.
+"""
+
+import json
+from collections import Counter, OrderedDict, defaultdict, deque
+
+_MAX_DEPTH = 100
+_NUMBERS = (bool, int, float, complex)
+_DICTS = (dict, OrderedDict, defaultdict, Counter)
+
+
+class NoCanonicalForm(Exception):
+    """A value whose equality cannot be told from a text; says its type."""
+
+
+def canonical(value: object, *, loose: bool = False) -> str:
+    """The value's text. loose: a tuple counts as a list. Raises :class:`NoCanonicalForm`."""
+    return _text(value, loose, 0)
+
+
+def _text(value: object, loose: bool, depth: int) -> str:
+    if depth > _MAX_DEPTH:
+        raise NoCanonicalForm(f"the value is nested deeper than {_MAX_DEPTH}")
+    kind = type(value)
+    if kind.__module__ == "numpy" and hasattr(value, "tolist"):
+        return _text(value.tolist(), loose, depth + 1)
+    if value is None:
+        return "null"
+    if kind in _NUMBERS:
+        return _number(value)  # type: ignore[arg-type]
+    if kind is str:
+        return json.dumps(value)
+    if isinstance(value, bytes | bytearray) and kind in (bytes, bytearray):
+        return f"b{value.hex()}"
+    if kind is list or kind is deque or kind is tuple:
+        inside = ",".join(_text(item, loose, depth + 1) for item in value)  # type: ignore[attr-defined]
+        if kind is tuple and not loose:
+            return f"({inside})"
+        return f"d[{inside}]" if kind is deque else f"[{inside}]"
+    if kind is set or kind is frozenset:
+        return "{" + ",".join(sorted(_text(item, loose, depth + 1) for item in value)) + "}"  # type: ignore[attr-defined]
+    if kind in _DICTS:
+        pairs = value.items()  # type: ignore[attr-defined]
+        inside = ",".join(
+            sorted(f"{_text(key, loose, depth + 1)}:{_text(item, loose, depth + 1)}" for key, item in pairs)
+        )
+        return "{:" + inside + "}"
+    raise NoCanonicalForm(f"a result of type {kind.__name__[:80]} cannot be compared outside the jail")
+
+
+def _number(value: complex) -> str:
+    if type(value) is complex:
+        return _number(value.real) if value.imag == 0 else f"({_number(value.real)}+{_number(value.imag)}j)"
+    if type(value) is float and not value.is_integer():  # not a number and the infinities too
+        return repr(value)
+    whole = int(value.real)
+    return str(whole) if whole.bit_length() < 10_000 else hex(whole)

@@ -1,0 +1,20 @@
+"""Running source text as a module that tracebacks can quote."""
+
+import builtins
+import linecache
+import sys
+import types
+
+
+def new_module(name: str) -> types.ModuleType:
+    """An empty module that an import finds under its name."""
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    module.__dict__["__builtins__"] = builtins
+    return module
+
+
+def execute(source: str, file_name: str, module: types.ModuleType) -> None:
+    """Run ``source`` in ``module``; raises whatever it raises."""
+    linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
+    exec(compile(source, file_name, "exec", dont_inherit=True), module.__dict__)  # what the jail is for

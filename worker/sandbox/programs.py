@@ -1,0 +1,103 @@
+"""Programs a model wrote: each run is a child of its own, and what was expected of it stays outside."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .calls import BadRequest, NeedsLibraries, source_too_large
+from .jailed import region
+from .libraries import LOADABLE
+from .limits import ProgramLimits
+from .outcome import ProgramResult, ProgramRun, ProgramsOutcome, ProgramStatus
+from .parse import ProtocolError, Run, end_of_child, parse_run
+from .session import JailDied, Session
+
+MAX_RUNS = 64
+"""Of one request."""
+
+_OWN_WORD: dict[str, ProgramStatus] = {
+    "ok": "ok", "exception": "exception", "bad_value": "bad_value", "memory": "memory",
+}  # fmt: skip
+"""What a child may say of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramCall:
+    """A parsed request: runs of one source."""
+
+    source: str
+    runs: Sequence[ProgramRun]
+    limits: ProgramLimits
+
+    @classmethod
+    def from_request(cls, request: Mapping[str, Any], body: bytes) -> "ProgramCall":
+        """Check a request; ``body`` is a JSON array of runs. Raises :class:`BadRequest`."""
+        try:
+            runs = [ProgramRun(**fields) for fields in json.loads(body)]
+            limits = ProgramLimits(**request.get("limits", {}))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise BadRequest(f"not a request to run programs: {error}") from error
+        if not isinstance(request.get("source"), str) or not 0 < len(runs) <= MAX_RUNS:
+            raise BadRequest(f"source must be text and runs 1 to {MAX_RUNS}")
+        return cls(request["source"], runs, limits)
+
+
+async def run_programs(session: Session, call: ProgramCall, jail: str, scan: bool = True) -> ProgramsOutcome:
+    """Run after run in a session; raises :class:`JailDied`, and :class:`NeedsLibraries` where ``scan`` finds any."""
+    end = time.monotonic() + call.limits.total
+    too_large = source_too_large(call.source)
+    results: list[ProgramResult] = []
+    for run in call.runs:
+        left = end - time.monotonic()
+        if too_large:
+            results.append(ProgramResult("exception", message=too_large))
+        elif left <= 0:
+            text = f"the runs of this program took longer than {call.limits.total:g} s together"
+            results.append(ProgramResult("deadline", message=text))
+        else:
+            results.append(await _run(session, call, run, left, scan))
+            scan = False
+    return ProgramsOutcome("ok", results, jail=jail)
+
+
+async def _run(
+    session: Session, call: ProgramCall, run: ProgramRun, left: float, scan: bool
+) -> ProgramResult:
+    limits = call.limits
+    request = {
+        "op": "program", "source": call.source, "call": run.call, "test": run.test, "loose": run.loose, "scan": scan,
+    }  # fmt: skip
+    stdin = run.stdin.encode("utf-8", "replace")
+    payload = await session.run_program(json.dumps(request).encode(), stdin, limits, left)
+    try:
+        seen = parse_run(payload, 0, 1, limits.output + 1)
+    except ProtocolError as error:
+        raise JailDied(str(error)) from error
+    if seen.progress == region.NOT_STARTED:
+        raise JailDied("the jail could not prepare a process for a program")
+    row = seen.rows[0]
+    if scan and seen.header.state == region.NEEDS and seen.clean and seen.progress == region.IMPORTING:
+        raise NeedsLibraries(frozenset(row.criteria if row is not None else ()) & LOADABLE)
+    status, message = _ending(seen, limits)
+    output = seen.log[: limits.output].decode("utf-8", "replace")
+    return ProgramResult(
+        status, output, seen.prints[0], message, wall_ms=1000 * seen.unit_wall, cpu_ms=1000 * seen.cpu
+    )
+
+
+def _ending(seen: Run, limits: ProgramLimits) -> tuple[ProgramStatus, str | None]:
+    if seen.cause == region.OUTPUT_FLOOD or len(seen.log) > limits.output:
+        return "output_flood", f"the program wrote more than {limits.output} bytes"
+    if seen.cause == region.LOAD_TIMEOUT:
+        return "timeout", f"reading the program took longer than {limits.wall:g} s"
+    if seen.cause == region.CALL_DEADLINE:
+        return "timeout", f"longer than {limits.wall:g} s"
+    if not seen.clean:
+        status, message = end_of_child(seen, limits.wall, limits.total, "program")
+        return status, message  # type: ignore[return-value]
+    row = seen.rows[0]
+    if row is None or row.status not in _OWN_WORD:
+        return "bad_value", "the program damaged what was said of it"
+    return _OWN_WORD[row.status], row.message
