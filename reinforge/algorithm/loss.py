@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from reinforge.algorithm.aggregation import Aggregation, SeqMean
 from reinforge.algorithm.base import SpecModel, fault_at
+from reinforge.algorithm.kl import AdaptiveKl
 from reinforge.algorithm.plugins import union
 from reinforge.algorithm.surrogate import PpoClip, Surrogate
 
@@ -16,15 +17,6 @@ if TYPE_CHECKING:
 else:
     AnySurrogate = union("surrogate")
     AnyAggregation = union("aggregation")
-
-
-class AdaptiveKl(SpecModel):
-    """β follows the distance: up by as much as a fifth while the KL is above `target`, down while it is below."""
-
-    target: float = Field(default=0.05, gt=0, le=100)
-    """Mean nats per token to keep to; 0.01 to 0.1 is usual."""
-    horizon: int = Field(default=10_000, ge=1, le=1_000_000_000)
-    """Completions over which β moves by the whole of its error. verl: 10000."""
 
 
 class BetaBy(SpecModel):

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from reinforge.algorithm.base import Probability, SpecModel, fault_at
+from reinforge.algorithm.kl import AdaptiveKl
 
 # ── Terms beside the rewards ────────────────────────────────────────────────────────────────────────────────
 
@@ -72,6 +73,8 @@ class RewardKl(SpecModel):
     """Weight; 0 for none. Papers: 0.03 (RLOO) to 0.05 (TRL's RLOO)."""
     level: Literal["sequence", "token"] = "sequence"
     """Take the sum over tokens off the completion's reward (RLOO), or each token's off that token (REINFORCE++)."""
+    adaptive: AdaptiveKl | None = None
+    """Let β follow the distance it causes (PPO for language models, verl); `beta` is where it starts."""
 
     @model_validator(mode="after")
     def level_is_used(self) -> Self:
@@ -79,6 +82,11 @@ class RewardKl(SpecModel):
             raise fault_at(
                 "algorithm.shaping.kl.level",
                 "`level` is not used while `beta` is 0: set `beta`, or leave it out",
+            )
+        if self.beta == 0 and self.adaptive is not None:
+            raise fault_at(
+                "algorithm.shaping.kl.beta",
+                "`adaptive` multiplies `beta`, and 0 stays 0: set where it starts",
             )
         return self
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from reinforge.algorithm.loss import Aggregation, KlPenalty, Loss
+from reinforge.algorithm.aggregation import Aggregation, SeqSumMean
+from reinforge.algorithm.loss import KlPenalty, Loss
 from reinforge.algorithm.surrogate import Surrogate
 from tests.algorithm.loss_batches import LEAVES, draw, run
 from worker.algorithm.aggregation import AGGREGATIONS
@@ -42,6 +43,19 @@ def test_whatever_the_specification_takes_runs(kind: str, level: str, average: s
     found = run(draw(2, 5, 4), loss)
     assert found.value.isfinite()
     assert all(found.gradients[leaf].isfinite().all() for leaf in LEAVES)
+
+
+@pytest.mark.parametrize("average", ["token_mean", "constant"])
+def test_a_forced_average_weighs_completions_by_their_length(average: str) -> None:
+    """GSPO's objective is one value per completion: over tokens it counts as often as the completion has tokens."""
+    slot: dict[str, Any] = {"ratio_level": "sequence", "force_aggregation": True}
+    slot["aggregation"] = {"type": average} | ({"length": 9} if average == "constant" else {})
+    batch = draw(2, 5, 4)
+    found = run(batch, Loss.model_validate(slot).model_dump())
+    summed = run(batch, Loss(ratio_level="sequence", aggregation=SeqSumMean()).model_dump())
+    rows, tokens = int(batch.tensors["mask"].any(1).sum()), int(batch.tensors["mask"].sum())
+    share = rows / tokens if average == "token_mean" else 1 / 9
+    assert found.value.item() == pytest.approx(summed.value.item() * share, rel=1e-5)
 
 
 def test_every_part_at_its_defaults_runs() -> None:

@@ -38,6 +38,26 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
         "loss.aggregation.type",
         "use `seq_mean`",
     ),
+    "the way out is named": (
+        {"loss": {"ratio_level": "sequence", "aggregation": {"type": "constant"}}},
+        "loss.aggregation.type",
+        "or force it with `force_aggregation: true`",
+    ),
+    "force where nothing is to be forced": (
+        {"loss": {"aggregation": {"type": "token_mean"}, "force_aggregation": True}},
+        "loss.force_aggregation",
+        "`token_mean` fits ratio_level `token` and surrogate `ppo_clip` as it is. Leave it out",
+    ),
+    "force with a mean over completions": (
+        {"loss": {"ratio_level": "sequence", "force_aggregation": True}},
+        "loss.force_aggregation",
+        "Leave it out",
+    ),
+    "lambda, forced": (
+        {"loss": {"ratio_level": "sequence", "aggregation": {"type": "lambda"}, "force_aggregation": True}},
+        "loss.aggregation.type",
+        "use `seq_mean`",
+    ),
     # Rule 2: advantages per token need a ratio per token.
     "process, sequence ratio": (
         {"advantage": {"type": "process"}, "loss": {"ratio_level": "sequence"}},
@@ -122,6 +142,11 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
         {"shaping": {"type": "weighted_sum", "kl": {"beta": 0.1, "level": "token"}}},
         "shaping.kl.level",
         "use level `sequence`, or advantage `reinforce_pp`",
+    ),
+    "adaptive KL in the reward, no KL": (
+        {"shaping": {"type": "weighted_sum", "kl": {"adaptive": {}}}},
+        "shaping.kl.beta",
+        "set where it starts",
     ),
     "estimator without KL": (
         {"loss": {"kl": {"estimator": "k2"}}},
@@ -211,6 +236,19 @@ def test_a_selection_has_to_leave_something_out() -> None:
 
 ALLOWED: dict[str, dict[str, Any]] = {
     "gspo": {"loss": {"ratio_level": "sequence"}},
+    "gspo over tokens, on purpose": {
+        "loss": {"ratio_level": "sequence", "aggregation": {"type": "token_mean"}, "force_aggregation": True}
+    },
+    "gmpo over a constant length, on purpose": {
+        "loss": {
+            "surrogate": {"type": "gmpo"},
+            "aggregation": {"type": "constant"},
+            "force_aggregation": True,
+        }
+    },
+    "KL in the reward that follows the distance": {
+        "shaping": {"type": "weighted_sum", "kl": {"beta": 0.05, "adaptive": {"target": 0.02}}}
+    },
     "luspo": {"loss": {"ratio_level": "sequence", "aggregation": {"type": "seq_sum_mean"}}},
     "gspo_token with credit per token": {
         "advantage": {"type": "gtpo"},

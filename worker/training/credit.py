@@ -9,10 +9,12 @@ from torch import Tensor
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
 from worker.algorithm.advantages import advantages, observe
-from worker.algorithm.rows import Rows
+from worker.algorithm.kl_control import advance_kl, with_current_beta
+from worker.algorithm.rows import Rows, State
 from worker.algorithm.selection import Selected, select
 from worker.algorithm.shaping import Shaped, shape
 from worker.algorithm.shaping.combine import weighted_sum
+from worker.algorithm.shaping.reward_kl import mean_kl
 from worker.policy.base import SumCount
 from worker.training.batch import StepBatch
 from worker.training.passes import Passes
@@ -26,6 +28,8 @@ class Choice:
     """With what slot 1 and forward passes have filled in."""
     shaped: Shaped
     selected: Selected
+    reward_kl: State
+    """Of the controller of the KL in the reward, for the next step; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +68,17 @@ def choose(
         entropies=old.entropies if old else None,
         reference_logprobs=passes.reference,
     )
+    kl_state = state.get("reward_kl", {})
+    slot = with_current_beta(algorithm.shaping.model_dump(), kl_state)
     try:
-        shaped = shape(algorithm.shaping.model_dump(), rows, state.get("shaping", {}))
+        shaped = shape(slot, rows, state.get("shaping", {}))
         rows = replace(rows, token_rewards=shaped.token_rewards)
         selected = select(algorithm.selection.model_dump(), rows, shaped.rewards, state.get("selection", {}))
     except ValueError as error:
         raise _missing(error) from error
-    return Choice(rows, shaped, selected)
+    if (slot.get("kl") or {}).get("adaptive"):
+        kl_state = advance_kl(slot["kl"], kl_state, measured=mean_kl(rows), rows=len(rows.mask))
+    return Choice(rows, shaped, selected, kl_state)
 
 
 def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dict[str, float]) -> Credit:
@@ -94,7 +102,11 @@ def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dic
         trained=tokens & keep[:, None],
         counted=tokens & (counted & shaped.trained)[:, None],
         advantages=values,
-        state={"shaping": shaped.state, "selection": selected.state},
+        state={
+            "shaping": shaped.state,
+            "selection": selected.state,
+            **({"reward_kl": choice.reward_kl} if choice.reward_kl else {}),
+        },
         metrics={name: (value, 1.0) for name, value in metrics.items()} | seen,
     )
 

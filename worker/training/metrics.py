@@ -56,6 +56,9 @@ def step_values(
     travelled = update.metrics | credit.metrics
     values |= {key: (total / count if count else None) for key, (total, count) in travelled.items()}
     values |= _coefficients(spec.algorithm.loss.model_dump(), update.state)
+    in_reward = spec.algorithm.shaping.model_dump().get("kl") or {}
+    if in_reward.get("adaptive"):
+        values["kl/coefficient"] = current_beta(in_reward, credit.state.get("reward_kl", {}))
     norms = update.grad_norms
     values["optimizer/grad_norm"] = sum(norms) / len(norms) if norms else None
     return {key: _finite(value) for key, value in values.items()}

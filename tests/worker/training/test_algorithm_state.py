@@ -75,6 +75,39 @@ def test_a_resumed_job_carries_the_state_of_its_loss(tmp_path: Path, qwen: Path)
     assert rest.records("checkpoint_saved")[-1].blob == whole.records("checkpoint_saved")[-1].blob
 
 
+IN_REWARD: dict[str, Any] = {
+    "algorithm__shaping": {
+        "type": "weighted_sum",
+        "kl": {"beta": 0.05, "adaptive": {"target": 1e-4, "horizon": 20}},
+    },
+    "optimizer__learning_rate": 0.02,
+    "limits__steps": 4,
+}
+"""A KL in the reward that is above its target from the second step on; 12 completions a step."""
+
+
+def test_the_kl_in_the_reward_moves_like_the_one_in_the_loss(tmp_path: Path, qwen: Path) -> None:
+    job = SmallJob(tmp_path, qwen, small_spec(**IN_REWARD))
+    job.train()
+    told = [values["kl/coefficient"] for values in values_of(job)]
+    # The first step's completions are the reference's own: the distance is 0, and β goes down by a fifth of 12 / 20.
+    assert told[0] == pytest.approx(0.05 * (1 - 0.2 * 12 / 20))
+    assert told[-1] / told[-2] == pytest.approx(1 + 0.2 * 12 / 20)
+    assert job.position.algorithm["reward_kl"] == {"coefficient": pytest.approx(told[-1])}
+
+
+def test_a_resumed_job_carries_the_kl_in_the_reward(tmp_path: Path, qwen: Path) -> None:
+    spec = small_spec(**IN_REWARD, limits__checkpoint_every=2)
+    whole = SmallJob(tmp_path / "whole", qwen, spec)
+    whole.train()
+    state = whole.records("resume_state_saved")[0]
+    rest = SmallJob(tmp_path / "rest", qwen, spec, resume=whole.blob(state))
+    assert set(rest.position.algorithm["reward_kl"]) == {"coefficient"}
+    rest.train()
+    assert rest.position.algorithm == whole.position.algorithm
+    assert rest.records("checkpoint_saved")[-1].blob == whole.records("checkpoint_saved")[-1].blob
+
+
 def test_micro_batches_do_not_change_a_step(tmp_path: Path, qwen: Path) -> None:
     ends = []
     for number, tokens in enumerate((2048, 64)):

@@ -6,6 +6,7 @@ A constant for the update, unlike a penalty in the loss; there k1 has no expecte
 import torch
 from torch import Tensor
 
+from worker.algorithm.kl import k3
 from worker.algorithm.rows import Rows
 
 
@@ -13,6 +14,13 @@ def token_kl(rows: Rows) -> Tensor:
     """(N, T) float64: k1 per token, nats; 0 outside the mask."""
     gap = rows.needed("old_logprobs").double() - rows.needed("reference_logprobs").double()
     return torch.where(rows.mask, gap, 0.0)
+
+
+def mean_kl(rows: Rows) -> float | None:
+    """Mean nats per token over all completions, by k3 as the metric `kl/mean` has it; None without tokens."""
+    gap = token_kl(rows)
+    estimates = k3(gap, torch.ones_like(gap))[rows.mask]
+    return float(estimates.mean()) if len(estimates) else None
 
 
 def on_tokens(rows: Rows, rewards: Tensor, beta: float) -> Tensor:
