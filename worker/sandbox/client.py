@@ -204,8 +204,8 @@ def _batches(
         units = list(groups.values())
     else:
         units = [[i] for i in indices]
-    calls = -(-len(indices) // most)
-    most = -(-len(indices) // calls) if granularity == "sample" else most
+    if most > ROWS_PER_CALL and granularity == "sample":
+        most = -(-len(indices) // -(-len(indices) // most))
     batch: list[int] = []
     size = 0
     for unit in units:

@@ -61,21 +61,23 @@ def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BY
         raise ProtocolError("the reply belongs to another run")
     header = region.Header._make(region.HEADER.unpack_from(payload, region.DONE.size))
     at = region.DONE.size + region.HEADER.size
-    slots = [
-        region.Slot._make(region.SLOT.unpack_from(payload, at + i * region.SLOT.size)) for i in range(rows)
-    ]
-    if log_size > output or len(payload) != fixed + sum(sum(s.used()) for s in slots) + log_size:
+    slots = [region.Slot._make(fields) for fields in region.SLOT.iter_unpack(payload[at:fixed])]
+    windows = [slot.used() for slot in slots]
+    if log_size > output or len(payload) != fixed + sum(map(sum, filter(None, windows))) + log_size:
         raise ProtocolError("the reply's length does not fit its contents")
     results: list[RowResult | None] = []
     prints: list[str] = []
     at = fixed
-    for slot in slots:
-        sizes = slot.used()
-        texts = [payload[at : at + sizes[0]], payload[at + sizes[0] : at + sizes[0] + sizes[1]]]
-        numbers = payload[at + sizes[0] + sizes[1] : at + sum(sizes)]
-        prints.append(clean_text(texts[0]))
-        results.append(_row(slot, prints[-1], texts[1], struct.unpack(f"<{len(numbers) // 8}d", numbers)))
-        at += sum(sizes)
+    for slot, window in zip(slots, windows, strict=True):
+        if window is None:
+            prints.append("")
+            results.append(_DAMAGED if slot.status else None)
+            continue
+        tail_at, numbers_at = at + window[0], at + window[0] + window[1]
+        prints.append(clean_text(payload[at:tail_at]))
+        at = numbers_at + window[2]
+        numbers = struct.unpack_from(f"<{window[2] // 8}d", payload, numbers_at)
+        results.append(_row(slot, prints[-1], payload[tail_at:numbers_at], numbers))
     return Run(
         status, cause, progress, header, results, prints, _seconds(cpu), _seconds(unit_wall), payload[at:]
     )
@@ -104,6 +106,8 @@ def end_of_child(run: Run, budget: float, call_seconds: float, what: str = "rewa
 
 def clean_text(raw: bytes) -> str:
     """UTF-8 with replacement; control and other unprintable characters become spaces."""
+    if not raw:
+        return ""
     text = raw.decode("utf-8", "replace")
     return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
 
@@ -111,11 +115,9 @@ def clean_text(raw: bytes) -> str:
 def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]) -> RowResult | None:
     if slot.status == 0:
         return None
-    if slot.damaged() or slot.status > len(_STATUSES):
+    if slot.status > len(_STATUSES) or not all(map(math.isfinite, (slot.score, *numbers))):
         return _DAMAGED
     status = _STATUSES[slot.status - 1]
-    if any(not math.isfinite(x) for x in (slot.score, *numbers)):
-        return _DAMAGED
     reason_at = slot.part_names + slot.criteria_names
     part_names = _names(tail[: slot.part_names], slot.parts)
     criteria_names = _names(tail[slot.part_names : reason_at], slot.criteria)
@@ -125,7 +127,7 @@ def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]
         return _DAMAGED
     vectors = numbers[steps_at + 2 * slot.steps :]
     scores = (slot.score, *numbers[:steps_at], *(number for number, _ in steps), *vectors)
-    if any(abs(x) > region.MAX_MAGNITUDE for x in scores):
+    if max(map(abs, scores)) > region.MAX_MAGNITUDE:
         return _DAMAGED
     return RowResult(
         status=status,
@@ -148,10 +150,12 @@ _STATUSES: tuple[RowStatus, ...] = ("ok", "not_applicable", "exception", "bad_va
 
 def _names(raw: bytes, count: int) -> list[str] | None:
     """Exactly ``count`` different printable names, each ended by NUL; else None."""
+    if not raw and not count:
+        return []
     names = raw.decode("utf-8", "replace").split("\0")
     if names.pop() or len(names) != count or len(set(names)) != count:
         return None
-    return names if all(name and name.isprintable() for name in names) else None
+    return names if all(names) and all(map(str.isprintable, names)) else None
 
 
 def _steps(numbers: tuple[float, ...]) -> list[tuple[float, int]] | None:

@@ -36,7 +36,7 @@ def payloads(draw: st.DrawFn, start: int = 0, rows: int = ROWS) -> bytes:
         fields = [draw(st.one_of(st.integers(0, 6), u32)), *(draw(counts) for _ in range(10))]
         slot = region.Slot(*fields, draw(f64), draw(f64), draw(f64))
         slots.append(region.SLOT.pack(*slot))
-        prints, tail, numbers = slot.used()
+        prints, tail, numbers = slot.used() or (0, 0, 0)
         contents.append(draw(st.binary(min_size=prints + tail, max_size=prints + tail)))
         contents.append(b"".join(struct.pack("<d", draw(f64)) for _ in range(numbers // 8)))
     log = draw(st.binary(max_size=50))

@@ -195,23 +195,26 @@ def _score(task: Task, request: Mapping[str, Any], entry: Entry, report: Report)
     """Score unit after unit; end early, counted as finished, when a unit left the process in an odd state."""
     rows, units = request["rows"], request["units"]
     stop = task.start + 1 if request["isolate"] == "sample" else len(units)
-    threads = _thread._count()
+    threads, single = _thread._count(), request["granularity"] == "sample"
     for unit in range(task.start, stop):
-        began = time.monotonic()
-        report.begin(unit, units[unit][0])
-        odd = _score_unit(entry, rows, units[unit], request["granularity"] == "sample", report)
+        began = report.begin(unit, units[unit][0])
+        odd = _score_unit(entry, rows, units[unit], single, report, began)
         for timer in _TIMERS:
             signal.setitimer(timer, 0)
-        slow = time.monotonic() - began > task.budgets[unit] / 4
+        slow = time.monotonic() - began[0] > task.budgets[unit] / 4
         if odd or slow or _thread._count() > threads:
             return
 
 
 def _score_unit(
-    entry: Entry, rows: Sequence[Row], members: Sequence[int], single: bool, report: Report
+    entry: Entry,
+    rows: Sequence[Row],
+    members: Sequence[int],
+    single: bool,
+    report: Report,
+    began: tuple[float, float],
 ) -> bool:
     """Score one unit's rows; True when its garbage could be charged to the next unit."""
-    wall, cpu = time.monotonic(), time.thread_time()
     answers: list[object] = []
     failure, odd = None, False
     try:
@@ -220,7 +223,8 @@ def _score_unit(
         odd = not isinstance(error, Exception) or isinstance(error, MemoryError | RecursionError)
         failure = ("memory" if isinstance(error, MemoryError) else "exception", describe(error)[0])
         del error
-    wall, cpu = (time.monotonic() - wall) / len(members), (time.thread_time() - cpu) / len(members)
+    wall, cpu = time.monotonic() - began[0], time.thread_time() - began[1]
+    wall, cpu = wall / len(members), cpu / len(members)
     for position, row in enumerate(members):
         if failure is not None:
             report.row(row, failure[0], message=failure[1], wall=wall, cpu=cpu)

@@ -65,30 +65,24 @@ class Slot(NamedTuple):
     wall: float
     cpu: float
 
-    def numbers(self) -> int:
-        """f64 values in the row's window, or -1 when the counts exceed what a row may hold."""
-        if self.parts > MAX_PARTS or self.criteria > MAX_CRITERIA or self.steps > MAX_STEPS:
-            return -1
-        if self.candidates * self.width > MAX_CANDIDATE_NUMBERS:
-            return -1
-        return self.parts + self.criteria + 2 * self.steps + self.candidates * self.width
-
-    def tail(self) -> int:
-        """Bytes of names, reason and message, or -1 when a length exceeds its cap."""
-        if self.part_names > MAX_PARTS * (NAME_BYTES + 1) or self.criteria_names > MAX_CRITERIA * (
-            NAME_BYTES + 1
+    def used(self) -> tuple[int, int, int] | None:
+        """Bytes of (prints, tail, numbers) that travel; None, and the slot travels alone, when a count or a length
+        exceeds what a row may hold."""
+        if (
+            self.parts > MAX_PARTS
+            or self.criteria > MAX_CRITERIA
+            or self.steps > MAX_STEPS
+            or self.candidates * self.width > MAX_CANDIDATE_NUMBERS
+            or self.part_names > MAX_PARTS * (NAME_BYTES + 1)
+            or self.criteria_names > MAX_CRITERIA * (NAME_BYTES + 1)
+            or self.reason > REASON_BYTES
+            or self.message > MESSAGE_BYTES
+            or self.prints > PRINTS_BYTES
         ):
-            return -1
-        if self.reason > REASON_BYTES or self.message > MESSAGE_BYTES:
-            return -1
-        return self.part_names + self.criteria_names + self.reason + self.message
-
-    def damaged(self) -> bool:
-        return self.numbers() < 0 or self.tail() < 0 or self.prints > PRINTS_BYTES
-
-    def used(self) -> tuple[int, int, int]:
-        """Bytes of (prints, tail, numbers) that travel; a damaged slot travels alone."""
-        return (0, 0, 0) if self.damaged() else (self.prints, self.tail(), 8 * self.numbers())
+            return None
+        numbers = self.parts + self.criteria + 2 * self.steps + self.candidates * self.width
+        tail = self.part_names + self.criteria_names + self.reason + self.message
+        return self.prints, tail, 8 * numbers
 
 
 HEADER = struct.Struct("<IIIIIdd")

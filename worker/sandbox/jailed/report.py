@@ -7,6 +7,7 @@ import io
 import struct
 import time
 from collections.abc import Iterable
+from itertools import chain
 from mmap import mmap
 
 from . import region
@@ -32,10 +33,13 @@ class Report:
         self._seen = 0
         self._header = region.Header(region.LOADING, 0, 0, 0, 0, time.monotonic(), time.thread_time())
 
-    def begin(self, unit: int, row: int) -> None:
-        """A unit starts: its prints go to ``row``, the clocks start anew."""
+    def begin(self, unit: int, row: int) -> tuple[float, float]:
+        """A unit starts: its prints go to ``row``; returns the clocks, wall and CPU."""
         self._printing, self._kept, self._seen = row, 0, 0
-        self._update(state=region.LOADED, unit=unit, started=time.monotonic(), cpu_started=time.thread_time())
+        wall, cpu = time.monotonic(), time.thread_time()
+        self._header = region.Header(region.LOADED, unit, 0, 0, 0, wall, cpu)
+        region.HEADER.pack_into(self._shared, 0, *self._header)
+        return wall, cpu
 
     def finish(self) -> None:
         """The child is about to end because it has nothing more to do."""
@@ -67,19 +71,16 @@ class Report:
         texts.append(clip(message, region.MESSAGE_BYTES))
         tail = b"".join(texts)
         self._shared[tail_at : tail_at + len(tail)] = tail
-        numbers = [*value.parts.values(), *value.criteria.values()]
-        numbers += [x for pair in value.steps for x in pair] + [
-            x for vector in value.candidates for x in vector
-        ]
+        numbers = [*value.parts.values(), *value.criteria.values(), *chain.from_iterable(value.steps)]
+        numbers += chain.from_iterable(value.candidates)
         struct.pack_into(f"<{len(numbers)}d", self._shared, numbers_at, *numbers)
         at = region.slot_offset(row)
         prints = region.PRINTS_FIELD.unpack_from(self._shared, at + region.PRINTS_OFFSET)[0]
-        slot = region.Slot(
-            region.STATUS_CODES[status], len(value.parts), len(value.criteria), len(value.steps),
+        region.SLOT.pack_into(
+            self._shared, at, region.STATUS_CODES[status], len(value.parts), len(value.criteria), len(value.steps),
             len(value.candidates), len(value.candidates[0]) if value.candidates else 0,
             len(texts[0]), len(texts[1]), len(texts[2]), len(texts[3]), prints, value.score, wall, cpu,
         )  # fmt: skip
-        region.SLOT.pack_into(self._shared, at, *slot)
 
     def prints(self, data: bytes) -> bool:
         """Keep what a row prints, as long as there is room.

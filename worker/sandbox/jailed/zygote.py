@@ -15,13 +15,18 @@ import signal
 import struct
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, NoReturn
 
 from . import child, kernel, region
 from .warm import warm_up
 from .watch import Call, Outcome, Watch
+
+_PIECES_AT_ONCE = 512
+"""Of a frame, per system call; the kernel takes 1024."""
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/"}
 """All there is: libraries must not start threads, for a jail has none; NLTK wants a home before it can be imported."""
@@ -177,9 +182,10 @@ class Zygote:
             pieces: list[bytes | memoryview] = [done, view[: region.slot_offset(call.rows)]]
             for row in range(call.rows):
                 slot = region.Slot._make(region.SLOT.unpack_from(shared, region.slot_offset(row)))
-                for offset, length in zip(region.windows(call.rows, row), slot.used(), strict=True):
-                    if length:
-                        pieces.append(view[offset : offset + length])
+                if used := slot.used():
+                    for offset, length in zip(region.windows(call.rows, row), used, strict=True):
+                        if length:
+                            pieces.append(view[offset : offset + length])
             pieces.append(log[: watch.log_kept])
             _send_frame(self._channel, region.REPLY, pieces)
             for piece in pieces[1:]:
@@ -214,10 +220,13 @@ def _read_frame(channel: int) -> bytes:
 
 def _send_frame(channel: int, kind: int, pieces: Sequence[bytes | memoryview]) -> None:
     head = region.FRAME.pack(region.MAGIC, kind, sum(len(piece) for piece in pieces))
-    for piece in (head, *pieces):
-        done = 0
-        while done < len(piece):
-            done += os.write(channel, piece[done:])
+    waiting = deque(memoryview(piece) for piece in (head, *pieces) if len(piece))
+    while waiting:
+        sent = os.writev(channel, list(islice(waiting, _PIECES_AT_ONCE)))
+        while waiting and sent >= len(waiting[0]):
+            sent -= len(waiting.popleft())
+        if sent:
+            waiting[0] = waiting[0][sent:]
 
 
 if ctypes.sizeof(ctypes.c_void_p) != 8:
