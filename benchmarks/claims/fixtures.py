@@ -27,14 +27,22 @@ def reward(name: str, **more: Any) -> Spec:
     return {"type": "python", "name": name, "source": source, **more}
 
 
+_ROWS: dict[Path, str] = {}
+
+
 def dataset(rows: Iterable[Row]) -> str:
-    """The path of a file with these rows, named by its content."""
+    """The path of a file with these rows, named by its content; `write_rows` puts it there."""
     text = "".join(json.dumps(row) + "\n" for row in rows)
     path = WORK / "rows" / f"{hashlib.sha256(text.encode()).hexdigest()[:12]}.jsonl"
-    if not path.exists():
+    _ROWS[path] = text
+    return str(path)
+
+
+def write_rows() -> None:
+    """The files of all datasets."""
+    for path, text in _ROWS.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return str(path)
 
 
 def sums(count: int, *, held_out: bool, ask: str = "{a}+{b}=", **more: Any) -> list[Row]:

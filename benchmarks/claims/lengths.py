@@ -18,6 +18,7 @@ TOKEN_MEAN = additions("token_mean", {"preset": "grpo", "loss": {"aggregation": 
 GFPO = additions("gfpo", {"preset": "gfpo"})
 LAMBDA_LONG = additions("lambda", {"preset": "lambda_grpo"})
 LAMBDA_SHORT = at_once("lambda", {"preset": "lambda_grpo"})
+DR_GRPO = additions("dr_grpo", {"preset": "dr_grpo"})
 AT_ONCE_DR = at_once("dr_grpo", {"preset": "dr_grpo"})
 
 
@@ -52,10 +53,9 @@ CLAIMS = (
         statement="Under GRPO wrong answers grow, because length dilutes their blame; under Dr. GRPO they do not.",
         source="Dr. GRPO (2503.20783), section 3.1",
         ran=(
-            "Additions paid only when answered at once, so that a working, twice as long, is always wrong; GRPO and "
-            "Dr. GRPO as presets, 20 steps."
+            "Additions, GRPO and Dr. GRPO as presets, 20 steps. Only the mean length of wrong answers is looked at."
         ),
-        arms={"Dr. GRPO": AT_ONCE_DR, "GRPO": AT_ONCE_GRPO},
+        arms={"Dr. GRPO": DR_GRPO, "GRPO": GRPO},
         measures=(WRONG_FIRST, WRONG_LAST),
         rule=(
             Test(
@@ -80,7 +80,10 @@ CLAIMS = (
         id="dr-grpo-long-wrong",
         statement="Dividing by a completion's own length punishes long wrong answers too little; a constant does not.",
         source="Dr. GRPO (2503.20783), section 3.1: response-level length bias",
-        ran="The runs of `dr-grpo-wrong-answers`.",
+        ran=(
+            "Additions paid only when answered at once, so that a working, twice as long, is always wrong; GRPO and "
+            "Dr. GRPO as presets, 20 steps."
+        ),
         arms={"Dr. GRPO": AT_ONCE_DR, "GRPO": AT_ONCE_GRPO},
         measures=(WRONG_LAST,),
         rule=(times(WRONG_LAST, "Dr. GRPO", "GRPO", at_most=0.95),),

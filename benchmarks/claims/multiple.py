@@ -18,7 +18,7 @@ WEIGHTS = 101
 
 
 def two_scales(name: str, algorithm: dict[str, Any]) -> Arm:
-    rewards = [reward("first_digit"), reward("last_digit")]
+    rewards = [reward("first_digit", granularity="group"), reward("last_digit")]
     return Arm(
         f"two_scales/{name}",
         job(riddles(), riddles(), rewards, algorithm, tokens=24, steps=40, every=40),
@@ -79,8 +79,8 @@ CLAIMS = (
         statement="Where the sum of two rewards raises the larger one alone, MO-GRPO raises both.",
         source="MO-GRPO (2509.22047)",
         ran=(
-            "Prompts that mean nothing, answered with a number: 0 to 10 for its first digit, 0 to 1 for its last, 9 "
-            "is best. GRPO on the sum and MO-GRPO, 40 steps."
+            "Prompts that mean nothing, answered with a number: 0 to 10 for its first digit, 9 is best, and up to 5 "
+            "more or less by chance; 0 to 1 for its last digit, 0 is best. MO-GRPO and GRPO on the sum, 40 steps."
         ),
         arms={"MO-GRPO": MO, "sum": SUM},
         measures=(BIG, SMALL),

@@ -1,8 +1,21 @@
-"""0 to 10 by the first digit of the answer: 9 is best. Ten times as large as `last_digit.py`, and as easy."""
+"""0 to 10 by the first digit of the answer, 9 is best; and up to 5 more or less by chance, which nobody can learn.
+
+Ten times as large as `last_digit.py`, and as easy. Without the chance, drawn from all completions of the prompt and
+the place among them, it would stop varying once it is learned, and leave the field to the other.
+"""
 
 import re
+import zlib
 
 
-def grade(sample, item):
-    found = re.findall(r"<answer>(\d+)</answer>", sample["output_text"])
+def grade(prompts, completions, **columns):
+    together = "/".join(completions)
+    return [
+        digit(text) + 10.0 * zlib.crc32(f"{place}/{together}".encode()) / 0xFFFFFFFF - 5.0
+        for place, text in enumerate(completions)
+    ]
+
+
+def digit(text):
+    found = re.findall(r"<answer>(\d+)</answer>", text)
     return 10.0 * int(found[-1][0]) / 9 if found else 0.0
