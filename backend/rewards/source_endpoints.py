@@ -6,7 +6,7 @@ from backend.auth import Reader, Writer
 from backend.calls import CallsDep
 from backend.rewards import service
 from backend.strict_json import StrictRoute
-from reinforge import reward_templates
+from reinforge.reward_library import library
 from reinforge.schemas.common import Page
 from reinforge.schemas.rewards import RewardCheck, RewardCheckResult, RewardTemplate
 
@@ -15,8 +15,8 @@ router = APIRouter(prefix="/api/v1", tags=["rewards"], route_class=StrictRoute)
 
 @router.get("/rewards/templates", operation_id="listRewardTemplates")
 async def templates(who: Reader) -> Page[RewardTemplate]:
-    """Rewards to start from, simple ones first."""
-    return Page(data=list(reward_templates.templates()))
+    """Ready rewards, group by group, the simplest first."""
+    return Page(data=list(library()))
 
 
 @router.post("/rewards/check", operation_id="checkRewardSource")

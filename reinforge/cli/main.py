@@ -7,7 +7,7 @@ import httpx
 import typer
 
 from reinforge import __version__
-from reinforge.cli import chat, data, golden, jobs, preflight, presets, rewards, serve
+from reinforge.cli import chat, data, golden, jobs, library, preflight, presets, rewards, serve
 from reinforge.cli.connection import store
 from reinforge.cli.exits import Exit, exit_code
 from reinforge.cli.output import err, out, print_error
@@ -27,6 +27,7 @@ app.command()(preflight.preflight)
 app.command()(chat.chat)
 app.add_typer(data.datasets, name="dataset")
 rewards.app.add_typer(golden.app, name="golden")
+rewards.app.add_typer(library.app, name="library")
 app.add_typer(rewards.app, name="reward")
 app.add_typer(data.models, name="models")
 app.add_typer(jobs.app, name="job")

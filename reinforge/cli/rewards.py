@@ -1,7 +1,6 @@
 """`reinforge reward …`"""
 
 import json as jsonlib
-import shlex
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +8,6 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from reinforge import reward_templates
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
@@ -95,46 +93,6 @@ def test(
         err.print(f"scored in jail {answer.jail}", style="dim")
     if answer.load_error or any(r.status not in ("ok", "not_applicable") for r in answer.results):
         raise typer.Exit(Exit.FAILED)
-
-
-@app.command("templates")
-def list_templates(json: Json = False) -> None:
-    """Rewards to start from; needs no server."""
-    found = reward_templates.templates()
-    if json:
-        output.print_json(list(found))
-        return
-    output.print_table(
-        ["id", "title", "columns"], ([t.id, t.title, ", ".join(t.columns)] for t in found), empty=""
-    )
-    err.print("Start from one: reinforge reward new NAME --template ID", style="dim")
-
-
-@app.command()
-def new(
-    name: Annotated[str, typer.Argument(help="Of the reward; NAME.py is written here.")],
-    template: Annotated[str, typer.Option(help="See `reinforge reward templates`.")] = "exact_answer",
-) -> None:
-    """Write a reward to start from; needs no server. An existing file is never overwritten."""
-    chosen = reward_templates.template(template)
-    path = Path(name if name.endswith(".py") else f"{name}.py")
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(chosen.source)
-    except FileExistsError:
-        raise InvalidInput(f"{path} is there already.", code="file_exists", param="name") from None
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error.strerror}.", code="file_unwritable") from error
-    item = jsonlib.dumps(chosen.example_item, ensure_ascii=False)
-    extra = f" --granularity {chosen.granularity}" if chosen.granularity != "sample" else ""
-    err.print(
-        f"Try it: reinforge reward test {path}{extra} --item {shlex.quote(item)} "
-        f"--completion {shlex.quote(chosen.example_completions[0])}",
-        markup=False,
-        soft_wrap=True,
-        style="dim",
-    )
-    out.print(str(path), markup=False, soft_wrap=True)
 
 
 def _cases(completions: list[str], item: str | None, dataset: Path | None, rows: int) -> list[dict[str, Any]]:

@@ -8,17 +8,24 @@ for), `golden.yaml` (what it has to give) and `adversarial.yaml` (what it must n
 """
 
 from reinforge.reward_library.cards import GROUPS, library, ready_reward
-from reinforge.reward_library.cases import AdversarialCase, GoldenCase, adversarial_cases, golden_cases
+from reinforge.reward_library.cases import (
+    AdversarialCase,
+    LibraryCase,
+    adversarial_cases,
+    golden_cases,
+    portable,
+)
 from reinforge.reward_library.parameters import fill, parameters
 
 __all__ = [
     "GROUPS",
     "AdversarialCase",
-    "GoldenCase",
+    "LibraryCase",
     "adversarial_cases",
     "fill",
     "golden_cases",
     "library",
     "parameters",
+    "portable",
     "ready_reward",
 ]

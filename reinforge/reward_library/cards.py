@@ -17,7 +17,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Length": ("length_linear", "length_cosine", "length_overlong", "shorter_wins"),
     "Language": ("language", "repetition"),
     "Evidence and rubrics": ("quote_check", "rubric", "boxes_iou"),
-    "Code": ("code_tests",),
 }
 """Every ready reward, group by group, the simplest first."""
 

@@ -1,8 +1,9 @@
 """What a ready reward is held to.
 
-`golden.yaml`: a list of `{item, cases}`; a case is a `completion` with one expectation: `value`; `least` and/or
-`most`; or `above`, another completion that has to get less. `adversarial.yaml`: a list of `{item, control, most, cases}`;
-a case is a `text` with the reason `why` it must not get more than `most`; the honest `control` gets more than all.
+`golden.yaml`: a list of `{item, cases}`; a case is a `completion` with an expectation as golden cases have them:
+`value`; `least` and/or `most`; `above`, another completion that has to get less; or `not_applicable`.
+`adversarial.yaml`: a list of `{item, control, most, cases}`; a case is a `text` with the reason `why` it must not get
+more than `most`; the honest `control` gets more than all of them.
 
 A completion is text, or a list of texts and `{repeat: text, times: n}`: floods without a flooded file. Both kinds may
 have `prompt`, `judges`, `sample` beside `item`, and `beside`: other completions of the same group.
@@ -10,8 +11,9 @@ have `prompt`, `judges`, `sample` beside `item`, and `beside`: other completions
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
+from reinforge.golden import Expectation, GoldenCase
 from reinforge.reward_library.cards import read_yaml
 
 
@@ -28,25 +30,14 @@ class Row(BaseModel):
     """Other completions of its group."""
 
 
-class GoldenCase(BaseModel):
-    """`value`, a range from `least` to `most`, or an ordering: the completion gets more than `above`."""
+class LibraryCase(BaseModel):
+    """A completion and what it has to get."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     row: Row
     completion: str
-    value: float | None = None
-    least: float | None = None
-    most: float | None = None
-    above: str | None = None
-    not_applicable: bool = False
-
-    @model_validator(mode="after")
-    def _expects_something(self) -> "GoldenCase":
-        given = (self.value, self.least, self.most, self.above)
-        if all(each is None for each in given) and not self.not_applicable:
-            raise ValueError("a golden case needs value, least, most, above or not_applicable")
-        return self
+    expect: Expectation
 
 
 class AdversarialCase(BaseModel):
@@ -62,15 +53,16 @@ class AdversarialCase(BaseModel):
     why: str = Field(min_length=1)
 
 
-def golden_cases(id: str) -> list[GoldenCase]:
+def golden_cases(id: str) -> list[LibraryCase]:
     """Raises pydantic's ValidationError for a file that is written wrongly."""
     found = []
     for block in read_yaml(id, "golden.yaml"):
         cases = block.pop("cases")
-        for case in cases:
-            if "above" in case:
-                case["above"] = text_of(case["above"])
-            found.append(GoldenCase(row=Row(**block), completion=text_of(case.pop("completion")), **case))
+        for expect in cases:
+            completion = text_of(expect.pop("completion"))
+            if "above" in expect:
+                expect["above"] = text_of(expect["above"])
+            found.append(LibraryCase(row=Row(**block), completion=completion, expect=Expectation(**expect)))
     return found
 
 
@@ -86,6 +78,19 @@ def adversarial_cases(id: str) -> list[AdversarialCase]:
                 AdversarialCase(row=Row(**block), control=control, completion=text, **{**usual, **case})
             )
     return found
+
+
+def portable(id: str) -> list[GoldenCase]:
+    """Both kinds as golden cases that `reinforge reward golden` keeps and runs: those that need a row and no more."""
+    golden = [(case.row, case.completion, case.expect, None) for case in golden_cases(id)]
+    hostile = [
+        (case.row, case.completion, Expectation(most=case.most), case.why) for case in adversarial_cases(id)
+    ]
+    return [
+        GoldenCase(item=row.item, prompt=row.prompt, completion=completion, expect=expect, note=why)
+        for row, completion, expect, why in golden + hostile
+        if not row.sample and row.judges is None and not row.beside
+    ]
 
 
 def text_of(written: str | list[str | dict[str, Any]]) -> str:

@@ -64,7 +64,7 @@ def _comment(lines: list[str], literal: ast.expr) -> str:
     """What stands behind the literal, else in the lines of comment directly above it."""
     last = lines[(literal.end_lineno or literal.lineno) - 1]
     behind = last.encode()[literal.end_col_offset :].decode().strip()
-    if behind.startswith("#"):
+    if behind.startswith("#") and not behind.startswith("# fmt:"):
         return behind.lstrip("# ")
     above: list[str] = []
     for line in reversed(lines[: literal.lineno - 1]):

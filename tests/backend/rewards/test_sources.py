@@ -2,7 +2,7 @@
 
 import pytest
 
-from reinforge.reward_templates import templates
+from reinforge.reward_library import library
 from tests.backend.server import Backend
 
 
@@ -55,5 +55,5 @@ def test_a_named_function_has_to_be_there(lane: Backend) -> None:
 def test_templates_need_no_worker(backend: Backend) -> None:
     with backend.add_key("viewer") as viewer:
         found = viewer.get("/rewards/templates").json()["data"]
-        assert [each["id"] for each in found] == [each.id for each in templates()]
+        assert [each["id"] for each in found] == [each.id for each in library()]
         assert viewer.post("/rewards/check", json={"source": ""}).status_code == 403

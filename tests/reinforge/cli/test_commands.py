@@ -12,6 +12,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from reinforge.cli.golden import read_cases
+from reinforge.reward_library import portable
 from tests.support.stub_server import Answer, StubServer
 
 NOW = "2026-01-02T03:04:05Z"
@@ -236,20 +238,32 @@ def test_the_installed_command_is_the_one_that_explains_errors() -> None:
     assert command.value == "reinforge.cli.main:main"
 
 
-def test_a_reward_is_written_from_a_template_and_never_over_a_file(stub: StubServer, tmp_path: Path) -> None:
-    listed = run(stub, "reward", "templates", "--json")
+def test_a_ready_reward_is_written_with_settings_and_cases_and_never_over_a_file(
+    stub: StubServer, tmp_path: Path
+) -> None:
+    listed = run(stub, "reward", "library", "list", "--json")
     assert "exact_answer" in [each["id"] for each in json.loads(listed.stdout)]
-    done = run(stub, "reward", "new", "mine", "--template", "shorter_wins", cwd=tmp_path)
+    shown = run(stub, "reward", "library", "show", "shorter_wins")
+    assert "BONUS = 0.2" in shown.stdout and "sees        a whole group" in shown.stdout
+    options = ["use", "shorter_wins", "mine.py", "--set", "BONUS=0.5", "--cases"]
+    done = run(stub, "reward", "library", *options, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "mine.py\n")
     assert "--granularity group" in done.stderr
     text = (tmp_path / "mine.py").read_text()
-    assert "def shorter_wins(" in text
-    again = run(stub, "reward", "new", "mine", cwd=tmp_path)
+    assert "def shorter_wins(" in text and "\nBONUS = 0.5  # between" in text
+    again = run(stub, "reward", "library", "use", "exact_answer", "mine.py", cwd=tmp_path)
     assert (again.returncode, (tmp_path / "mine.py").read_text()) == (2, text)
-    unknown = run(stub, "reward", "new", "other", "--template", "nope", cwd=tmp_path)
+    unknown = run(stub, "reward", "library", "use", "nope", cwd=tmp_path)
     assert unknown.returncode == 5
     assert "exact_answer" in unknown.stderr
+    odd = run(stub, "reward", "library", "use", "exact_answer", "--set", "SPEED=1", cwd=tmp_path)
+    assert odd.returncode == 2 and "LONGEST" in odd.stderr
     assert stub.seen == []
+
+
+def test_the_cases_of_a_ready_reward_are_golden_cases(stub: StubServer, tmp_path: Path) -> None:
+    assert run(stub, "reward", "library", "use", "exact_answer", "--cases", cwd=tmp_path).returncode == 0
+    assert len(read_cases(tmp_path / "exact_answer.golden.yaml")) == len(portable("exact_answer")) > 40
 
 
 def completion(step: int, reward: float | None, text: str) -> dict[str, Any]:

@@ -1,0 +1,120 @@
+"""`reinforge reward library …`"""
+
+import json as jsonlib
+import shlex
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from reinforge.cli import output
+from reinforge.cli.output import Json, err, out
+from reinforge.errors import InvalidInput
+from reinforge.reward_library import fill, library, portable, ready_reward
+from reinforge.schemas.rewards import RewardTemplate
+
+app = typer.Typer(help="Ready rewards: run them as they are, or start from one. No server is needed.")
+
+RewardId = Annotated[str, typer.Argument(help="See `reinforge reward library list`.", show_default=False)]
+
+
+@app.command("list")
+def list_rewards(json: Json = False) -> None:
+    """All ready rewards, by group."""
+    if json:
+        output.print_json(list(library()))
+        return
+    rows = [
+        [each.id, each.title, group, ", ".join(each.columns)]
+        for group, members in groupby(library(), key=lambda each: each.group)
+        for each in members
+    ]
+    output.print_table(["id", "title", "group", "columns"], rows, empty="")
+    err.print("Take one: reinforge reward library use ID", style="dim")
+
+
+@app.command()
+def show(id: RewardId, json: Json = False) -> None:
+    """What a reward pays for, what it does not see, its parameters, and its source."""
+    chosen = ready_reward(id)
+    if json:
+        output.print_json(chosen)
+        return
+    _line(f"{chosen.title} ({chosen.id}, {chosen.group})\n")
+    _line(f"{chosen.description}\n")
+    for limit in chosen.limits:
+        _line(f"limit       {limit}")
+    _line(f"columns     {', '.join(chosen.columns) or 'none'}")
+    if chosen.optional_columns:
+        _line(f"may have    {', '.join(chosen.optional_columns)}")
+    if chosen.granularity != "sample":
+        _line(f"sees        a whole {chosen.granularity}")
+    for each in chosen.parameters:
+        default = jsonlib.dumps(each.default, ensure_ascii=False)
+        _line(f"parameter   {each.name} = {default if len(default) < 60 else '…'}  {each.meaning}".rstrip())
+    _line(f"\n{chosen.source}".rstrip())
+
+
+@app.command()
+def use(
+    id: RewardId,
+    file: Annotated[Path | None, typer.Argument(help="Written here; default: ID.py.")] = None,
+    set: Annotated[
+        list[str] | None, typer.Option("--set", help="NAME=VALUE of a parameter, the value as JSON or text.")
+    ] = None,
+    cases: Annotated[bool, typer.Option("--cases", help="Write its golden cases beside it as well.")] = False,
+) -> None:
+    """Write a reward's source, to push, to test or to edit. An existing file is never overwritten."""
+    chosen = ready_reward(id)
+    path = file or Path(f"{id}.py")
+    _write(path, fill(chosen.source, dict(_setting(each) for each in set or [])))
+    if cases:
+        beside = path.with_suffix(".golden.yaml")
+        found = [case.model_dump(mode="json", exclude_defaults=True) for case in portable(id)]
+        _write(beside, yaml.safe_dump(found, allow_unicode=True, sort_keys=False, width=110))
+        err.print(
+            f"Its cases: reinforge reward golden run {path} --cases {beside}{_extra(chosen)}",
+            markup=False,
+            style="dim",
+        )
+    err.print(f"Try it: {_trial(chosen, path)}", markup=False, soft_wrap=True, style="dim")
+    out.print(str(path), markup=False, soft_wrap=True)
+
+
+def _trial(chosen: RewardTemplate, path: Path) -> str:
+    """A command that scores its best example."""
+    item = jsonlib.dumps(chosen.example_item, ensure_ascii=False)
+    return (
+        f"reinforge reward test {path}{_extra(chosen)} --item {shlex.quote(item)} "
+        f"--completion {shlex.quote(chosen.example_completions[0])}"
+    )
+
+
+def _extra(chosen: RewardTemplate) -> str:
+    return f" --granularity {chosen.granularity}" if chosen.granularity != "sample" else ""
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, given, value = text.partition("=")
+    if not given:
+        raise InvalidInput(f"--set {text!r} is not NAME=VALUE.", code="usage", param="set")
+    try:
+        return name.strip(), jsonlib.loads(value)
+    except ValueError:
+        return name.strip(), value
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError:
+        raise InvalidInput(f"{path} is there already.", code="file_exists", param="file") from None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.", code="file_unwritable") from error
+
+
+def _line(text: str) -> None:
+    out.print(text, markup=False, soft_wrap=True)

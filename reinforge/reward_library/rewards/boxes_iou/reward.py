@@ -1,0 +1,64 @@
+"""How well a completion's boxes cover the row's: the mean overlap (IoU) of the best pairs; missing or extra ones are 0.
+
+The <answer> block holds JSON: a list of [x1, y1, x2, y2], or of {"box": [...], "label": "..."}, as the row's `boxes`.
+Two boxes are a pair when their labels agree and they overlap by LEAST at least; the closest pair is taken first.
+"""
+
+import json
+
+LEAST = 0.5  # an overlap below this is none; 0 pays for any
+MOST_BOXES = 100  # a list of more gets 0
+
+
+def boxes_in(value):
+    """[(x1, y1, x2, y2, label)], or raises ValueError."""
+    if not isinstance(value, list) or len(value) > MOST_BOXES:
+        raise ValueError(f"expected a list of at most {MOST_BOXES} boxes")
+    found = []
+    for each in value:
+        label = each.get("label") if isinstance(each, dict) else None
+        box = each.get("box") if isinstance(each, dict) else each
+        if not isinstance(box, list) or len(box) != 4 or not all(type(x) in (int, float) for x in box):
+            raise ValueError("a box is four numbers")
+        if not all(abs(x) < 1e6 for x in box) or not (box[0] < box[2] and box[1] < box[3]):
+            raise ValueError("a box is [left, top, right, bottom], with some area")
+        found.append((*box, label))
+    return found
+
+
+def overlap(a, b):
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    if width <= 0 or height <= 0 or a[4] != b[4]:
+        return 0.0
+    area = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - width * height
+    return width * height / area
+
+
+def refuse(word):
+    raise ValueError(f"{word} is not JSON")
+
+
+def grade(sample, item):
+    wanted = boxes_in(json.loads(item["boxes"]) if isinstance(item["boxes"], str) else item["boxes"])
+    visible = sample["output_text"].rpartition("</think>")[2]
+    if visible.count("<answer>") != 1 or visible.count("</answer>") != 1 or "<think>" in visible:
+        return {"score": 0.0, "reason": "not exactly one <answer> block after the thinking"}
+    try:
+        text = visible.partition("<answer>")[2].partition("</answer>")[0]
+        given = boxes_in(json.loads(text, parse_constant=refuse))
+    except (ValueError, RecursionError) as error:
+        return {"score": 0.0, "reason": f"no boxes: {error}"[:200]}
+    if not wanted and not given:
+        return {"score": 1.0, "reason": "none, and there are none"}
+    pairs = sorted(
+        ((overlap(a, b), i, j) for i, a in enumerate(wanted) for j, b in enumerate(given)), reverse=True
+    )
+    taken, left, total = set(), set(), 0.0
+    for value, i, j in pairs:
+        if value >= max(LEAST, 1e-9) and i not in taken and j not in left:
+            taken.add(i)
+            left.add(j)
+            total += value
+    score = total / max(len(wanted), len(given))
+    return {"score": score, "reason": f"{len(taken)} pairs of {len(wanted)} boxes and {len(given)} given"}

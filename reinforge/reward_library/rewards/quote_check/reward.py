@@ -1,0 +1,45 @@
+"""Which share of the completion's quotes stand word for word in the row's `source`?
+
+A quote is what stands between “ and ”, " and ", or <quote> and </quote>, after the thinking. It has to be of some
+words, each counts once, and together they may not be most of the source. Spaces, and nothing else, are forgiven.
+"""
+
+import re
+
+LEAST_QUOTES = 1  # fewer get a smaller share
+LEAST_WORDS = 4  # of a quote; a shorter one proves nothing and counts as wrong
+MOST_WORDS = 60  # of a quote; a longer one is copying
+MOST_COPIED = 0.5  # share of the source's words that all quotes may have together
+QUOTE = re.compile(r"<quote>([^<]*)</quote>|“([^“”]*)”|\"([^\"]*)\"")
+
+
+def plain(text):
+    return " ".join(text.split())
+
+
+def grade(sample, item):
+    source = plain(str(item["source"]))
+    if not source:
+        return None  # nothing to quote from
+    visible = sample["output_text"].rpartition("</think>")[2]
+    if "<think>" in visible:
+        return {"score": 0.0, "reason": "the thinking never ends"}
+    quotes = [plain(next((group for group in found if group), "")) for found in QUOTE.findall(visible)]
+    if not quotes:
+        return {"score": 0.0, "reason": "no quotes"}
+    good, problems = set(), []
+    for quote in quotes:
+        words = len(re.findall(r"\w+", quote))
+        if not LEAST_WORDS <= words <= MOST_WORDS:
+            problems.append(f"{words} words: {quote[:40]!r}")
+        elif any(quote in other for other in good):
+            problems.append(f"twice: {quote[:40]!r}")
+        elif not re.search(rf"(?<!\w){re.escape(quote)}(?!\w)", source):
+            problems.append(f"not in the source: {quote[:60]!r}")
+        else:
+            good.add(quote)
+    copied = sum(len(quote) for quote in good) / len(source)
+    if copied > MOST_COPIED:
+        return {"score": 0.0, "reason": f"{copied:.0%} of the source is copied"}
+    score = len(good) / max(len(quotes), LEAST_QUOTES)
+    return {"score": score, "reason": f"{len(good)} of {len(quotes)} quotes hold; {'; '.join(problems[:3])}"}

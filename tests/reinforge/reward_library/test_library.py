@@ -1,0 +1,159 @@
+"""Every ready reward does in the sandbox what its card, its golden cases and its adversarial set say."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from reinforge.errors import InvalidInput, NotFound
+from reinforge.golden import outcomes
+from reinforge.reward_library import (
+    GROUPS,
+    adversarial_cases,
+    fill,
+    golden_cases,
+    library,
+    parameters,
+    portable,
+    ready_reward,
+)
+from reinforge.reward_library.cases import Row
+from reinforge.schemas.jobs import RewardResult
+from tests.reinforge.reward_library.conftest import Scorer
+from worker.sandbox import SandboxClient
+from worker.sandbox.libraries import DISTRIBUTIONS
+
+IDS = [each.id for each in library()]
+FOLDER = Path(__file__).parents[3] / "reinforge" / "reward_library" / "rewards"
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_golden_cases_hold(scored: Scorer, id: str) -> None:
+    cases = golden_cases(id)
+    results = scored(id, [(case.row, case.completion) for case in cases])
+    lesser = scored(id, [(case.row, case.expect.above or "") for case in cases])
+    for case, result, less in zip(cases, results, lesser, strict=True):
+        place = (case.completion[:100], result.value, result.reason, result.message)
+        expect = case.expect
+        assert result.status == ("not_applicable" if expect.not_applicable else "ok"), place
+        if expect.value is not None:
+            assert result.value == pytest.approx(expect.value, abs=expect.tolerance), place
+        if expect.least is not None:
+            assert result.value is not None and result.value >= expect.least, place
+        if expect.most is not None:
+            assert result.value is not None and result.value <= expect.most, place
+        if expect.above is not None:
+            assert result.value is not None and less.value is not None and result.value > less.value, place
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_no_adversarial_completion_gets_what_it_is_after(scored: Scorer, id: str) -> None:
+    cases = adversarial_cases(id)
+    results = scored(id, [(case.row, case.completion) for case in cases])
+    controls = scored(id, [(case.row, case.control) for case in cases])
+    for case, result, control in zip(cases, results, controls, strict=True):
+        place = (case.why, case.completion[:100], result.value, result.reason, result.message)
+        assert result.status == "ok" and result.value is not None, place
+        assert result.value <= case.most + 1e-9, place
+        assert control.value is not None and control.value > case.most, ("control", *place)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_an_adversarial_set_is_large_and_has_no_doubles(id: str) -> None:
+    cases = adversarial_cases(id)
+    assert len(cases) >= 30
+    assert len({(case.row.model_dump_json(), case.completion) for case in cases}) == len(cases)
+    assert len(golden_cases(id)) >= 5
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_the_first_example_scores_best_and_reasons_are_given(scored: Scorer, id: str) -> None:
+    each = ready_reward(id)
+    row = Row(
+        item=each.example_item, prompt=str(each.example_item["prompt"]), beside=each.example_completions
+    )
+    results = scored(id, [(row, text) for text in each.example_completions])
+    values = [result.value for result in results if result.value is not None]
+    assert len(values) == len(results) > 1, [result.message for result in results]
+    assert values[0] == max(values) > min(values)
+    assert all(-1 <= value <= 1 for value in values)
+    if each.granularity == "sample":  # TRL's signature has numbers only
+        assert len({result.reason for result in results}) > 1
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_a_source_explains_itself_and_stands_alone(client: SandboxClient, id: str) -> None:
+    each = ready_reward(id)
+    tree = ast.parse(each.source)
+    assert ast.get_docstring(tree) and len(each.description) > 60 and each.limits
+    assert set(each.columns) <= set(each.example_item)
+    assert len(each.source.splitlines()) <= 110
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module or ""] if isinstance(node, ast.ImportFrom) else [n.name for n in node.names]
+        )
+    }
+    assert imported <= {"json", "math", "re", "unicodedata", "fractions", "decimal"} | set(DISTRIBUTIONS)
+    validation = client.validate(each.source)
+    assert len(validation.entries) == 1, (validation.message, validation.entries)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_odd_completions_are_scored_too(scored: Scorer, id: str) -> None:
+    each = ready_reward(id)
+    row = Row(item=each.example_item, prompt=str(each.example_item["prompt"]))
+    odd = [
+        "",
+        " \n",
+        "<answer></answer>" * 50,
+        "{",
+        "[]",
+        "9" * 400,
+        "\u202e世界 ¾ é\u0301",
+        "x" * 100_000,
+        "\ud800",
+    ]
+    odd = [text.encode("utf-8", "replace").decode() for text in odd]
+    for result in scored(id, [(row, text) for text in odd]):
+        assert result.status == "ok", (result.status, result.message)
+        assert result.value is not None and -1 <= result.value <= 1
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_parameters_are_read_and_set_where_they_stand(id: str) -> None:
+    source = ready_reward(id).source
+    found = parameters(source)
+    assert found, "every ready reward has something to set"
+    assert all(each.meaning for each in found), [each.name for each in found if not each.meaning]
+    json.dumps([each.default for each in found])
+    again = parameters(fill(source, {each.name: each.default for each in found}))
+    assert again == found
+    changed = fill(source, {found[0].name: "é"})
+    assert parameters(changed)[0].default == "é"
+    with pytest.raises(InvalidInput, match="NOPE"):
+        fill(source, {"NOPE": 1})
+
+
+def test_cases_travel_as_golden_cases() -> None:
+    cases = portable("exact_answer")
+    assert len(cases) == len(golden_cases("exact_answer")) + len(adversarial_cases("exact_answer"))
+    hostile = cases[-1]
+    result = RewardResult(name="reward", status="ok", value=1.0)
+    [outcome] = outcomes([hostile], [result])
+    assert not outcome.passed
+    assert portable("shorter_wins")[0].prompt == ""
+
+
+def test_every_folder_is_in_a_group() -> None:
+    there = sorted(path.name for path in FOLDER.iterdir() if (path / "card.yaml").exists())
+    assert there == sorted(id for ids in GROUPS.values() for id in ids) == sorted(IDS)
+
+
+def test_an_unknown_reward_names_the_known_ones() -> None:
+    with pytest.raises(NotFound) as caught:
+        ready_reward("nope")
+    assert "exact_answer" in str(caught.value.hint)
