@@ -1,9 +1,11 @@
 """A job as the API shows it: progress and remaining time from the row alone, without further queries."""
 
 from statistics import median, quantiles
+from typing import Any
 
 from backend.models import Checkpoint as CheckpointRow
 from backend.models import Job as JobRow
+from reinforge.presets import PRESETS
 from reinforge.schemas.jobs import Checkpoint, Job, JobDetail, JobError, Progress
 from reinforge.states import FINAL, LEASED, JobStatus
 
@@ -40,6 +42,7 @@ def _fields(job: JobRow) -> dict[str, object]:
         "attempt": job.attempt,
         "model": job.model_id,
         "dataset": job.dataset_id,
+        "preset_title": _preset_title(job.resolved_spec),
         "reward_names": [reward["name"] for reward in job.resolved_spec["rewards"]],
         "held_out_reward_before": job.held_out_reward_before,
         "held_out_reward": job.held_out_reward,
@@ -51,6 +54,13 @@ def _fields(job: JobRow) -> dict[str, object]:
         "finished_at": job.finished_at,
         "created_by": job.created_by,
     }
+
+
+def _preset_title(spec: dict[str, Any]) -> str | None:
+    """A package's preset may have gone since the job was made."""
+    name = spec["algorithm"].get("preset")
+    preset = PRESETS.get(name)
+    return preset.title if preset else name
 
 
 def job_view(job: JobRow) -> Job:

@@ -213,6 +213,7 @@ class MockJob:
                 "eta_high_seconds": left and left * 1.3,
             },
             "dataset": "file-additions",
+            "preset_title": "GRPO",
             "reward_names": ["correct"],
             "held_out_reward_before": held_out_values(0, self.seed)["held_out/reward_mean"]
             if evaluated

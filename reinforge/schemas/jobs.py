@@ -35,6 +35,9 @@ class Job(Response):
     attempt: int
     model: str
     dataset: str
+    preset_title: str | None = None
+    """What people call its algorithm, the preset's title; its id where that preset is no longer there; None where the
+    slots came from no preset."""
     reward_names: list[str]
     held_out_reward_before: float | None = None
     held_out_reward: float | None = None

@@ -30,7 +30,39 @@ function reachable(spec: JsonObject, chosen = new Set<string>()): string[] {
   });
 }
 
+/** The schema as a server sends it that has a package with an advantage of its own. */
+function withOwnAdvantage(): JsonSchema {
+  const schema = structuredClone(root);
+  const defs = schema.$defs as Record<string, JsonSchema>;
+  const advantage = defs.Algorithm?.properties?.advantage as JsonSchema;
+  advantage.oneOf?.push({ $ref: "#/$defs/CentredRank" });
+  (advantage.discriminator as { mapping: Record<string, string> }).mapping.centred_rank =
+    "#/$defs/CentredRank";
+  defs.CentredRank = {
+    type: "object",
+    description: "A_i by rank.",
+    properties: {
+      type: { const: "centred_rank", default: "centred_rank", type: "string" },
+      power: { type: "number", default: 1, exclusiveMinimum: 0, maximum: 10, description: "Of the ranks." },
+    },
+  };
+  return schema;
+}
+
 describe("fieldsOf", () => {
+  it("shows what an installed package adds, as it stands in the server's schema", () => {
+    const schema = withOwnAdvantage();
+    const spec: JsonObject = { algorithm: { advantage: { type: "centred_rank" } } };
+    const found = fieldsOf(schema, spec, defaultOf(schema, schema) as JsonObject);
+    const choice = found.find((one) => one.path === "algorithm.advantage");
+    expect(choice?.options.at(-1)).toEqual({ value: "centred_rank", description: "A_i by rank." });
+    const power = found.find((one) => one.path === "algorithm.advantage.power") as Field;
+    expect(power).toMatchObject({ kind: "number", fallback: 1, description: "Of the ranks." });
+    expect(range(power)).toBe("above 0, at most 10");
+    expect(complaint({ ...power, value: 11 })).toBe("Allowed: above 0, at most 10.");
+    expect(assign(spec, power, 2)).toEqual({ algorithm: { advantage: { type: "centred_rank", power: 2 } } });
+  });
+
   it("has a field for every property of every part", () => {
     const seen = new Set(reachable(GIVEN).flatMap((path) => path.split(/[.[\]]+/)));
     // A tag is the field of its part, and the parts themselves are headings.

@@ -35,19 +35,15 @@ type Props = {
 };
 
 type SpecFacts = {
-  algorithm?: { preset?: string | null };
   rollout?: { prompts_per_step?: number; completions_per_prompt?: number };
   adapter?: { rank?: number };
 };
 
-const PRESET_NAMES: Record<string, string> = { grpo: "GRPO", dr_grpo: "Dr. GRPO" };
-
 function facts(job: JobDetail): string[] {
-  const { algorithm, rollout, adapter } = (job.resolved_spec ?? job.spec) as SpecFacts;
-  const preset = algorithm?.preset ?? "grpo";
+  const { rollout, adapter } = (job.resolved_spec ?? job.spec) as SpecFacts;
   return [
     job.model,
-    `${PRESET_NAMES[preset] ?? preset} · G ${rollout?.completions_per_prompt ?? 8} × ${rollout?.prompts_per_step ?? 16} prompts`,
+    `${job.preset_title ?? "Own slots"} · G ${rollout?.completions_per_prompt ?? 8} × ${rollout?.prompts_per_step ?? 16} prompts`,
     `LoRA r ${adapter?.rank ?? 16}`,
     ...job.reward_names.map((name) => `reward “${name}”`),
     ...(job.attempt > 1 ? [`attempt ${job.attempt}`] : []),

@@ -36,6 +36,10 @@ describe("searched", () => {
     ]);
   });
 
+  it("names the family of presets that installed packages bring", () => {
+    expect(searched(presets, "mine")[0]?.title).toBe("Own: from packages installed on the server");
+  });
+
   it("finds every word wherever it stands", () => {
     expect(ids("LONG answers")).toEqual([
       ["baselines", ["dr_grpo"]],
