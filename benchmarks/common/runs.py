@@ -7,12 +7,9 @@ are comparable only where nobody stopped the processes in between.
 
 import hashlib
 import json
-import os
 import queue
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -25,11 +22,11 @@ from typing import Any, TextIO
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from common.folder import Folder, Series, Split
+from common.forks import Forks
 from reinforge.offline import prepare, sandbox
 from reinforge.spec import JobSpec
 
 ROOT = Path(__file__).resolve().parents[2]
-TRAINER = [sys.executable, "-m", "worker.main"]
 POLL = 0.4
 """Seconds between two looks at a run's metrics."""
 DIGITS = 6
@@ -156,10 +153,11 @@ def run_all(
     with (
         tempfile.TemporaryDirectory(prefix="rf-") as short,
         sandbox(Path(short) / "s.sock", into),
+        Forks() as forks,
         (into / "runs.jsonl").open("a", encoding="utf-8") as lines,
         _bar(len(runs), len(runs) - waiting.qsize()) as finished,
     ):
-        driver = _Driver(Path(short) / "s.sock", into / "runs", keep, waiting, lines, finished, told)
+        driver = _Driver(forks, Path(short) / "s.sock", into / "runs", keep, waiting, lines, finished, told)
         driver.run(jobs)
     found = stored(into)
     return [found[name] for name in names]
@@ -170,6 +168,7 @@ class _Driver:
 
     def __init__(
         self,
+        forks: Forks,
         socket: Path,
         work: Path,
         keep: bool,
@@ -178,7 +177,7 @@ class _Driver:
         finished: Callable[[str], None],
         told: Callable[[Result], str] | None,
     ) -> None:
-        self.socket, self.work, self.keep = socket, work, keep
+        self.forks, self.socket, self.work, self.keep = forks, socket, work, keep
         self.waiting, self.lines, self.finished, self.told = waiting, lines, finished, told
         self.lock = threading.Lock()
         self.stopping = threading.Event()
@@ -251,30 +250,24 @@ class _Driver:
 
     def _process(self, run: Run, path: Path) -> bool | None:
         """Wait for the trainer to end; whether the stop rule ended it, None when interrupted."""
-        variables = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-        with (path / "trainer.log").open("wb") as log:
-            process = subprocess.Popen(
-                [*TRAINER, "--run", str(path), "--offline"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=os.environ | variables,
-            )  # fmt: skip
+        trainer = self.forks.start(path)
         stopped, size = False, 0
-        while True:
-            try:
-                process.wait(POLL)
-                return stopped
-            except subprocess.TimeoutExpired:
-                pass
-            if self.stopping.is_set():
-                process.kill()
-                process.wait()
-                return None
-            metrics = path / "metrics.jsonl"
-            now = metrics.stat().st_size if metrics.exists() else 0
-            if run.stop and not stopped and now != size:
-                size = now
-                if run.stop.reached(Folder(path).series(run.stop.split)[run.stop.metric]):
-                    process.terminate()  # the trainer ends after the step under way
-                    stopped = True
+        try:
+            while not trainer.wait(POLL):
+                if self.stopping.is_set():
+                    trainer.send(signal.SIGKILL)
+                    trainer.wait(60)
+                    return None
+                metrics = path / "metrics.jsonl"
+                now = metrics.stat().st_size if metrics.exists() else 0
+                if run.stop and not stopped and now != size:
+                    size = now
+                    if run.stop.reached(Folder(path).series(run.stop.split)[run.stop.metric]):
+                        trainer.send(signal.SIGTERM)  # it ends after the step under way
+                        stopped = True
+        finally:
+            trainer.close()
+        return stopped
 
 
 def result_of(run: Run, folder: Folder, *, stopped: bool, seconds: float) -> Result:

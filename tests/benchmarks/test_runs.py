@@ -5,6 +5,8 @@ The trainer is a small program here that writes metrics as the real one does; no
 
 import contextlib
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from common import runs
 from common.folder import Folder, Series
+from common.forks import Trainer
 from common.runs import Result, Run, StopRule, run_all, stored
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "arithmetic"
@@ -41,11 +44,26 @@ add("records.jsonl", {"kind": "ended", "outcome": "paused" if asked else "succee
 """
 
 
+class Programs:
+    """Starts the program above where `Forks` would fork the real trainer."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, path: Path) -> Trainer:
+        with (path / "trainer.log").open("wb") as log:
+            command = [sys.executable, str(self.file), "--run", str(path)]
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        self.started.append(process)  # one that is forgotten would be waited for, and its number given away
+        return Trainer(process.pid)
+
+
 @pytest.fixture
 def trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "trainer.py"
     file.write_text(TRAINER, encoding="utf-8")
-    monkeypatch.setattr(runs, "TRAINER", [sys.executable, str(file)])
+    monkeypatch.setattr(runs, "Forks", lambda: contextlib.nullcontext(Programs(file)))
     monkeypatch.setattr(runs, "POLL", 0.02)
 
     @contextlib.contextmanager
@@ -192,3 +210,14 @@ def test_a_digest_names_the_job_and_not_the_place(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(runs, "ROOT", Path("/elsewhere"))
     assert Run("a", 0, moved, stop=StopRule(0.9)).digest == before
     assert Run("a", 0, moved).digest != before
+
+
+def test_a_trainer_is_waited_for_and_signalled_by_its_number() -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
+        trainer = Trainer(process.pid)
+        assert not trainer.wait(0)
+        trainer.send(signal.SIGTERM)
+        assert trainer.wait(30)
+        assert process.wait() == -signal.SIGTERM
+        trainer.send(signal.SIGTERM)  # nobody is left to hear it, and nobody else does
+        trainer.close()
