@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from reinforge.algorithm.base import Probability, SpecModel, fault_at
 from reinforge.algorithm.rules import Job
 from reinforge.algorithm.rules import check as check_rules
-from reinforge.algorithm.slots import Algorithm, fill_lengths, fill_packages
+from reinforge.algorithm.slots import Algorithm, fill_critic, fill_lengths, fill_packages
 from reinforge.presets import apply_preset
 from reinforge.reward_spec import Judge, Name, Reward
 
@@ -69,8 +69,8 @@ class Rollout(SpecModel):
     """What samples; `auto` takes the best that the worker has."""
     prompts_per_step: int = Field(default=16, ge=1, le=65_536)
     """Rows sampled in each step."""
-    completions_per_prompt: int = Field(default=8, ge=2, le=1024)
-    """G. At least 2: with one completion there is nothing to compare."""
+    completions_per_prompt: int = Field(default=8, ge=1, le=1024)
+    """G. At least 2, but for advantages that do not compare completions with each other (`gae`, `reinforce_pp`)."""
     max_prompt_tokens: int | None = Field(default=None, ge=1)
     """Default: the model's context less `max_completion_tokens`. Longer prompts are refused at creation."""
     max_completion_tokens: int = Field(default=256, ge=1, le=1_048_576)
@@ -208,4 +208,5 @@ class JobSpec(SpecModel):
             spec["adapter"]["alpha"] = 2.0 * self.adapter.rank
         fill_lengths(spec["algorithm"], self.rollout.max_completion_tokens)
         fill_packages(spec["algorithm"])
+        fill_critic(spec["algorithm"], self.optimizer.learning_rate)
         return JobSpec.model_validate(spec)

@@ -20,11 +20,13 @@ from typing import Any
 import torch
 from transformers.utils.logging import disable_progress_bar
 
+from reinforge.algorithm.critic import ValueHead
 from reinforge.errors import JobFailure
 from reinforge.records import Command, Ended, Phase, RunManifest, Started
 from reinforge.spec import JobSpec
 from worker.environment.single_turn import SingleTurn
 from worker.plugins import checked_spec
+from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel, load_base_model
 from worker.policy.lora import LoraPolicy
@@ -41,7 +43,7 @@ from worker.training.loop import Outcome, train
 from worker.training.metrics import peak_memory_gib
 from worker.training.position import Position, unpack_resume_state
 
-POLICY = "policy"
+POLICY, CRITIC = "policy", "critic"
 WIDTH_PER_THREAD = 256
 
 
@@ -76,6 +78,7 @@ class Job:
         """Once it is known that this machine can train it."""
         self.position = Position()
         self.policy: LoraPolicy | None = None
+        self.critic: LoraCritic | None = None
         self.journal: Journal | None = None
 
     def run(self) -> End:
@@ -86,7 +89,7 @@ class Job:
         except Exception as error:  # noqa: BLE001 - the boundary where an error becomes a named end
             end = end_of(error)
             if end.outcome == "paused" and self.journal is not None and self.policy is not None:
-                self.journal.resume_state(self.position, self.policy)
+                self.journal.resume_state(self.position, self.policy, self.critic)
         fields = dataclasses.asdict(end)
         self.reporter.report(Ended, step=self.position.step, **fields)
         return end
@@ -103,16 +106,20 @@ class Job:
         policy = host.create_policy(
             POLICY, rank=adapter.rank, alpha=alpha, targets=adapter.targets, seed=spec.seed
         )
+        critic = self._critic(host)
         if manifest.resume_path is not None:
-            self.position, state = unpack_resume_state(Path(manifest.resume_path).read_bytes())
+            resume = Path(manifest.resume_path).read_bytes()
+            self.position, state, critic_state = unpack_resume_state(resume)
             policy.load_state(state)
+            if critic is not None and critic_state is not None:
+                critic.load_state(critic_state)
         reporter.rewind(self.position.step)
         prompts = self._prompts(base)
         text = Text(base.tokenizer)
         with SandboxClient(manifest.sandbox_socket) as client:
             jail = proved_jail(client)
             scorer = SandboxedScorer(code_rewards(spec, manifest), sandbox_call(client))
-            self.policy = policy
+            self.policy, self.critic = policy, critic
             self.journal = Journal(
                 reporter, text.pieces, model=spec.model, revisions=lambda: scorer.revisions
             )
@@ -133,8 +140,21 @@ class Job:
                     decode=text.completion,
                     stop_ids=base.stop_ids,
                     position=self.position,
+                    critic=critic,
                 )
             )
+
+    def _critic(self, host: LocalHost) -> LoraCritic | None:
+        """As the specification has it, on the policy's base model or on a second one."""
+        slot, adapter = self.spec.algorithm.critic, self.spec.adapter
+        if not isinstance(slot, ValueHead):
+            return None
+        if slot.base == "own":
+            host = LocalHost(load_base_model(Path(self.manifest.model_path)))
+        alpha = adapter.alpha or 2.0 * adapter.rank
+        return host.create_critic(
+            CRITIC, rank=adapter.rank, alpha=alpha, targets=adapter.targets, seed=self.spec.seed
+        )
 
     def _prompts(self, base: BaseModel) -> Prompts:
         spec, manifest = self.spec, self.manifest

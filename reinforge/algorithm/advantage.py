@@ -23,6 +23,10 @@ class AdvantageModel(SpecModel):
     """It reads the completion's reward; else only what it earned on the way."""
     reads_token_rewards: ClassVar[bool] = False
     """It reads rewards of single tokens, where slot 1 makes them."""
+    reads_values: ClassVar[bool] = False
+    """It compares with what a critic expected."""
+    compares_group: ClassVar[bool] = True
+    """It compares the completions of a prompt, so that one alone teaches nothing."""
 
     @property
     def per_token(self) -> bool:
@@ -73,6 +77,7 @@ class ReinforcePpAdvantage(AdvantageModel):
 
     type: Literal["reinforce_pp"] = "reinforce_pp"
     reads_token_rewards: ClassVar[bool] = True
+    compares_group: ClassVar[bool] = False
     gamma: float = Field(default=1.0, gt=0, le=1)
     """Discount per token; the literature has 1."""
     std: Std = "sample"
@@ -136,6 +141,27 @@ class LengthCorrectedAdvantage(AdvantageModel):
     """`sample` divides the squares by G - 1, `population` by G."""
     eps: Eps = 1e-8
     """Added to the standard deviation, which is small here: rewards are divided by hundreds of tokens."""
+
+
+class GaeAdvantage(AdvantageModel):
+    """How much better things went from each token on than a critic expected (PPO). Needs `algorithm.critic`; groups
+    play no part, so that one completion per prompt will do."""
+
+    type: Literal["gae"] = "gae"
+    reads_token_rewards: ClassVar[bool] = True
+    reads_values: ClassVar[bool] = True
+    compares_group: ClassVar[bool] = False
+    gamma: float = Field(default=1.0, gt=0, le=1)
+    """Discount per token; the literature has 1 for language models."""
+    lam: float = Field(default=0.95, ge=0, le=1)
+    """λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more noise), 0 trusts the
+    critic after one token. PPO and TRL have 0.95, verl 1."""
+    whiten: bool = True
+    """Bring advantages to mean 0 and spread 1 over all tokens of the step."""
+
+    @property
+    def per_token(self) -> bool:
+        return True
 
 
 class GagpoAdvantage(AdvantageModel):
@@ -269,6 +295,7 @@ Advantage = Annotated[
     | ReinforcePpBaselineAdvantage
     | ProcessAdvantage
     | LengthCorrectedAdvantage
+    | GaeAdvantage
     | GagpoAdvantage
     | LampoAdvantage
     | GtpoAdvantage

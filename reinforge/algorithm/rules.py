@@ -132,6 +132,22 @@ def outcome_is_read(algorithm: Algorithm, job: Job) -> None:
             )
 
 
+def critic_is_read(algorithm: Algorithm, job: Job) -> None:
+    advantage, critic = algorithm.advantage, algorithm.critic
+    if advantage.reads_values and not critic.foresees:
+        raise fault_at(
+            "algorithm.critic.type",
+            f"advantage `{advantage.type}` compares with what a critic expected, and there is none: set critic to "
+            "`value_head`, or take advantage `grpo`",
+        )
+    if critic.foresees and not advantage.reads_values:
+        raise fault_at(
+            "algorithm.critic.type",
+            f"advantage `{advantage.type}` does not read a critic, so that critic `{critic.type}` would be trained for "
+            "nothing: leave it out, or take advantage `gae`",
+        )
+
+
 def left_out_rows_exist(algorithm: Algorithm, job: Job) -> None:
     aggregation = algorithm.loss.aggregation
     if (
@@ -197,6 +213,34 @@ def fewer_are_kept(algorithm: Algorithm, job: Job) -> None:
         )
 
 
+def one_alone_is_not_compared(algorithm: Algorithm, job: Job) -> None:
+    """With one completion per prompt, parts that compare those of a prompt have nothing to compare."""
+    if job.completions_per_prompt > 1:
+        return
+    selection, loss = algorithm.selection, algorithm.loss
+    first = getattr(selection, "first", selection)
+    parts = (
+        (
+            algorithm.advantage.compares_group,
+            f"advantage `{algorithm.advantage.type}` compares",
+            "`gae` or `reinforce_pp`",
+        ),
+        (
+            isinstance(first, DynamicSampling),
+            f"selection `{selection.type}` looks for a spread among",
+            "`keep_all`",
+        ),
+        (loss.aux.type == "dpo_pair", "aux `dpo_pair` makes pairs of", "`none`"),
+        (loss.aggregation.type == "lambda", "aggregation `lambda` compares the lengths of", "`token_mean`"),
+    )
+    for found, what, instead in parts:
+        if found:
+            raise fault_at(
+                "rollout.completions_per_prompt",
+                f"{what} the completions of a prompt, and 1 is sampled: sample at least 2, or take {instead}",
+            )
+
+
 def deciding_reward_exists(algorithm: Algorithm, job: Job) -> None:
     selection = algorithm.selection
     first = getattr(selection, "first", selection)
@@ -235,9 +279,11 @@ RULES: tuple[Callable[[Algorithm, Job], None], ...] = (
     kl_values_are_used,
     kl_on_tokens_is_read,
     outcome_is_read,
+    critic_is_read,
     left_out_rows_exist,
     turns_and_tools,
     fewer_are_kept,
+    one_alone_is_not_compared,
     deciding_reward_exists,
     punishment_can_act,
 )

@@ -7,6 +7,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from reinforge.algorithm import plugins
 from reinforge.algorithm.advantage import Advantage, GrpoAdvantage
 from reinforge.algorithm.base import SpecModel, fault_at
+from reinforge.algorithm.critic import Critic, NoCritic
 from reinforge.algorithm.loss import Loss
 from reinforge.algorithm.selection import KeepAll, Selection
 from reinforge.algorithm.shaping import Shaping, WeightedSum, default_cache
@@ -52,6 +53,8 @@ class Algorithm(SpecModel):
     """Slot 3: how much better a completion is than the others of its group."""
     loss: Loss = Loss()
     """Slot 4: what is minimised."""
+    critic: Critic = NoCritic()
+    """A second model for slot 3 that foresees the reward; only advantage `gae` reads one."""
     updates_per_step: int = Field(default=1, ge=1, le=64)
     """Optimizer updates per step: the groups are split into this many mini-batches."""
     reference: Reference = Reference()
@@ -120,3 +123,10 @@ def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
             term["limit"] = max_completion_tokens
         if term and term["weight"] > 0 and term.get("cache", 0) is None:
             term["cache"] = default_cache(term["limit"])
+
+
+def fill_critic(algorithm: dict[str, Any], learning_rate: float) -> None:
+    """Put the policy's learning rate where a dumped `Algorithm` leaves the critic's to it, in place."""
+    critic = algorithm["critic"]
+    if "learning_rate" in critic and critic["learning_rate"] is None:
+        critic["learning_rate"] = learning_rate

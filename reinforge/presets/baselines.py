@@ -127,6 +127,37 @@ BASELINES: dict[str, Preset] = {
             "loss": {"aggregation": TOKEN_MEAN},
         },
     ),
+    "ppo": Preset(
+        title="PPO",
+        summary=(
+            "Trains a second model, the critic, to foresee the reward from every token on, and credits a token with "
+            "how much better things went than foreseen: the method that GRPO and its kin were made to do without. "
+            "Choose it to compare with, or with one completion per prompt. The critic is an adapter on the same "
+            "frozen base model with a head of one number: trained weights, their optimizer state and passes double, "
+            "and the base model does not. `critic.base: own` gives it a base model of its own, as PPO without "
+            "adapters has it: twice the memory."
+        ),
+        formula="A_t = Σ_l (γλ)^l δ_{t+l}, δ_t = r_t + γ·V(s_{t+1}) - V(s_t); clip(w, 1 ± 0.2); critic to A_t + V(s_t)",
+        source="Schulman et al. 2017, PPO (arXiv 1707.06347); 2015, GAE (arXiv 1506.02438), eq. 16; verl's example",
+        deviations=(
+            "The critic has an optimizer of its own, as in verl, in place of a coefficient in one loss.",
+            "Its head starts at 0, its adapter is drawn like the policy's; its loss is a mean over tokens.",
+            "One pass over a step's completions; several epochs would repeat it.",
+            "No distance from the reference in the reward: for RLHF's form set `shaping.kl` with level `token`.",
+        ),
+        slots={
+            "advantage": {"type": "gae"},
+            "loss": {"aggregation": TOKEN_MEAN},
+            "critic": {"type": "value_head"},
+        },
+        recipe={
+            **recipe(group=1, prompts=1024, lr=1e-6, tokens=512),
+            "algorithm": {
+                "updates_per_step": 4,
+                "critic": {"type": "value_head", "learning_rate": 1e-5, "clip_range": 0.5},
+            },
+        },
+    ),
     "opo": Preset(
         title="OPO",
         summary=(

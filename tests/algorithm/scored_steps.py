@@ -12,6 +12,7 @@ from worker.algorithm.rows import Rows, Steps, Turns
 
 SLOTS: dict[str, dict[str, Any]] = {name: {"type": name} for name in sorted(ADVANTAGES)} | {
     "reinforce_pp_baseline.sequence": {"type": "reinforce_pp_baseline", "level": "sequence"},
+    "gae.plain": {"type": "gae", "gamma": 0.9, "lam": 0.5, "whiten": False},
     "grpo.population": {"type": "grpo", "std": "population"},
     "gtpo.joint": {"type": "gtpo", "norm_scope": "joint"},
     "grpo_s.joint": {"type": "grpo_s", "norm_scope": "joint"},
@@ -35,8 +36,8 @@ class Step:
 def build(
     rewards: list[float], group: list[int], keep: list[bool], lengths: list[int], width: int, seed: int
 ) -> Step:
-    """Rows with old log-probabilities, entropies, steps and turns made from `seed`; NaN where a row has no reward
-    and in the padding."""
+    """Rows with old log-probabilities, entropies, steps, turns and values made from `seed`; NaN where a row has no
+    reward and in the padding."""
     generator = torch.Generator().manual_seed(seed)
     count = len(rewards)
     mask = torch.arange(width)[None, :] < torch.tensor(lengths)[:, None]
@@ -64,6 +65,7 @@ def build(
             rewards=scores,
             states=torch.randint(0, 3, (2 * count,), generator=generator),
         ),
+        state_values=torch.where(mask, torch.rand((count, width), generator=generator) * 2 - 0.5, torch.nan),
     )
     return Step(rows, values, kept)
 
@@ -88,6 +90,7 @@ def close(found: Tensor, expected: Tensor, atol: float = 1e-9) -> None:
 def take(rows: Rows, chosen: Tensor, inside: Tensor) -> Rows:
     """The rows `chosen`, in that order; `inside` (S,) are their steps and turns."""
     assert rows.steps and rows.turns and rows.old_logprobs is not None and rows.entropies is not None
+    assert rows.state_values is not None
     place = torch.full((len(rows.group),), -1)
     place[chosen] = torch.arange(len(chosen))
     number = place[rows.steps.row[inside]]
@@ -103,6 +106,7 @@ def take(rows: Rows, chosen: Tensor, inside: Tensor) -> Rows:
         truncated=rows.truncated[chosen],
         old_logprobs=rows.old_logprobs[chosen],
         entropies=rows.entropies[chosen],
+        state_values=rows.state_values[chosen],
         steps=Steps(row=row, end=steps.end[pick], values=steps.values[pick]),
         turns=Turns(
             row=row,

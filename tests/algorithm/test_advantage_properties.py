@@ -12,10 +12,15 @@ from tests.algorithm.scored_steps import SLOTS, Step, build, close, group_spread
 
 OWN_SIGNAL = {"process", "gagpo"}
 """They read steps or turns in place of outcomes."""
+CRITIC = {"gae", "gae.plain"}
+"""They compare with a critic's values, whatever the other completions got."""
 BATCH = {"reinforce_pp", "reinforce_pp_baseline"}
 """Whitening over tokens of the batch moves groups without a difference too, as published."""
 RELATIVE = sorted(
-    set(SLOTS) - OWN_SIGNAL - {"identity", "length_corrected", "gtpo", "gtpo.joint", "grpo_s", "grpo_s.joint"}
+    set(SLOTS)
+    - OWN_SIGNAL
+    - CRITIC
+    - {"identity", "length_corrected", "gtpo", "gtpo.joint", "grpo_s", "grpo_s.joint"}
 )
 """Only differences of rewards inside a group (or batch) count."""
 
@@ -61,6 +66,7 @@ def test_the_order_of_rows_and_padding_change_nothing(name: str, step: Step, see
         mask=torch.cat([rows.mask, torch.zeros((len(order), 3), dtype=torch.bool)], 1),
         old_logprobs=torch.cat([rows.old_logprobs, pad], 1),  # type: ignore[list-item]
         entropies=torch.cat([rows.entropies, pad], 1),  # type: ignore[list-item]
+        state_values=torch.cat([rows.state_values, pad], 1),  # type: ignore[list-item]
     )
     found = Step(wide, step.rewards[order], step.keep[order]).credit(name)
     expected = step.credit(name)[order]
@@ -94,7 +100,9 @@ def test_scaled_rewards_change_what_is_normalised_by_eps_only(name: str, step: S
     assert bool((scaled.abs() >= found.abs() - 1e-9).all())
 
 
-@pytest.mark.parametrize("name", sorted(set(SLOTS) - OWN_SIGNAL - BATCH - {"identity", "length_corrected"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(SLOTS) - OWN_SIGNAL - CRITIC - BATCH - {"identity", "length_corrected"})
+)
 @quick
 @given(step=steps())
 def test_a_group_without_a_difference_gets_exactly_zero(name: str, step: Step) -> None:
@@ -102,7 +110,7 @@ def test_a_group_without_a_difference_gets_exactly_zero(name: str, step: Step) -
     assert bool((step.credit(name)[same] == 0).all())
 
 
-@pytest.mark.parametrize("name", sorted(set(SLOTS) - OWN_SIGNAL - {"identity", "length_corrected"}))
+@pytest.mark.parametrize("name", sorted(set(SLOTS) - OWN_SIGNAL - CRITIC - {"identity", "length_corrected"}))
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1 / 3, 1e6, -1e-9])
 def test_a_batch_without_a_difference_gets_exactly_zero(name: str, value: float) -> None:
     step = build([value] * 7, [4] * 4 + [5] * 3, [True] * 7, [1, 2, 3, 4, 5, 1, 2], 5, 0)
@@ -111,7 +119,7 @@ def test_a_batch_without_a_difference_gets_exactly_zero(name: str, value: float)
 
 def test_rewards_that_differ_by_rounding_only_are_no_difference() -> None:
     step = build([0.1 + 0.2, 0.3, 0.3, 0.1 * 3], [0] * 4, [True] * 4, [1, 2, 3, 4], 5, 0)
-    for name in sorted(set(SLOTS) - OWN_SIGNAL - {"identity", "length_corrected"}):
+    for name in sorted(set(SLOTS) - OWN_SIGNAL - CRITIC - {"identity", "length_corrected"}):
         assert bool((step.credit(name) == 0).all()), name
 
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from reinforge.algorithm.critic import ValueHead
 from reinforge.records import RECORD, Record
 from reinforge.spec import JobSpec
 from worker.environment.single_turn import SingleTurn
+from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
@@ -77,9 +79,18 @@ class SmallJob:
         self.policy: LoraPolicy = self.host.create_policy(
             "policy", rank=adapter.rank, alpha=adapter.alpha or 8, targets=adapter.targets, seed=spec.seed
         )
+        critic = spec.algorithm.critic
+        self.critic: LoraCritic | None = None
+        if isinstance(critic, ValueHead):
+            host = self.host if critic.base == "shared" else LocalHost(load_base_model(model))
+            self.critic = host.create_critic(
+                "critic", rank=adapter.rank, alpha=adapter.alpha or 8, targets=adapter.targets, seed=spec.seed
+            )
         if resume is not None:
-            self.position, state = unpack_resume_state(resume)
+            self.position, state, critic_state = unpack_resume_state(resume)
             self.policy.load_state(state)
+            if self.critic is not None and critic_state is not None:
+                self.critic.load_state(critic_state)
         self.engine = TransformersEngine(self.base.model, self.base.tokenizer, self.host.activate)
         self.reporter = LocalReporter(folder)
         self.reporter.rewind(self.position.step)
@@ -107,6 +118,7 @@ class SmallJob:
                 decode=self.text.completion,
                 stop_ids=self.base.stop_ids,
                 position=self.position,
+                critic=self.critic,
             )
         )
 

@@ -78,6 +78,8 @@ class Rows:
     """(N, T) float32 under the policy that sampled, where a slot asked for them."""
     entropies: Tensor | None = None
     """(N, T) float32, nats, full vocabulary, under the policy that sampled; where a slot asked for them."""
+    state_values: Tensor | None = None
+    """(N, T) float32: what a critic expected before each token, where there is one."""
     token_rewards: Tensor | None = None
     """(N, T) float64, where slot 1 shaped tokens: the outcome on the last one, less a penalty on each."""
     steps: Steps | None = None

@@ -70,6 +70,9 @@ class LossValue:
 LossFunction = Callable[[TokenScores, Mapping[str, Tensor]], LossValue]
 """Scores with gradient and the batch's tensors, both for the rows of one micro-batch."""
 
+ValueFunction = Callable[[Tensor, Mapping[str, Tensor]], LossValue]
+"""Values (n, T) with gradient and the batch's tensors, both for the rows of one micro-batch."""
+
 
 @dataclass(frozen=True, slots=True)
 class ForwardBackward:
@@ -94,6 +97,10 @@ class PolicyState:
 class Policy(Protocol):
     @property
     def name(self) -> str: ...
+
+    @property
+    def held_bytes(self) -> int:
+        """Weights, the base model's too, gradients and optimizer state; not what a pass needs besides."""
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
         """Under the current weights, without gradient."""
@@ -125,6 +132,35 @@ class Policy(Protocol):
 
     def export(self, folder: Path, *, base_model: str) -> None:
         """Write a PEFT directory that `PeftModel.from_pretrained` loads."""
+
+
+class Critic(Protocol):
+    """A second model that foresees what is left of the reward, before each completion token."""
+
+    @property
+    def held_bytes(self) -> int:
+        """As a policy's; without the base model where that is the policy's own."""
+
+    def values(self, sequences: Sequences) -> Tensor:
+        """(N, T) float32, without gradient; 0 where a row has no token."""
+
+    def forward_backward(self, batch: Batch, loss: ValueFunction) -> dict[str, SumCount]:
+        """Add the gradient of Σ total / denominator to the critic's own. Rows without gradient are left out."""
+
+    def optimizer_step(
+        self,
+        *,
+        learning_rate: float,
+        betas: tuple[float, float],
+        eps: float,
+        weight_decay: float,
+        clip_norm: float,
+    ) -> float:
+        """As a policy's."""
+
+    def state(self) -> PolicyState: ...
+
+    def load_state(self, state: PolicyState) -> None: ...
 
 
 class PolicyHost(Protocol):

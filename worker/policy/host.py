@@ -11,8 +11,9 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from reinforge.errors import JobFailure
+from worker.policy.critic import LoraCritic
 from worker.policy.load import BaseModel
-from worker.policy.lora import LoraPolicy
+from worker.policy.lora import LoraPolicy, base_bytes
 from worker.policy.memory import is_out_of_memory
 
 MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}
@@ -34,6 +35,30 @@ class LocalHost:
 
         Raises JobFailure `invalid_adapter`.
         """
+        peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)
+        return LoraPolicy(
+            name,
+            peft,
+            activate=self.activate,
+            split=self._head(),
+            micro_batch_tokens=MICRO_BATCH_TOKENS[self.base.model.device.type],
+        )
+
+    def create_critic(
+        self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
+    ) -> LoraCritic:
+        """As `create_policy`. On a host without a policy the base model is counted as the critic's own."""
+        alone = self._peft is None
+        peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)
+        return LoraCritic(
+            name,
+            peft,
+            activate=self.activate,
+            micro_batch_tokens=MICRO_BATCH_TOKENS[self.base.model.device.type],
+            base_bytes=base_bytes(self.base.model) if alone else 0,
+        )
+
+    def _add(self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int) -> PeftModel:
         config = LoraConfig(
             r=rank,
             lora_alpha=alpha,
@@ -55,13 +80,7 @@ class LocalHost:
                 hint='Name modules that the model has in adapter.targets, or use "all-linear".',
             ) from error
         self._peft.eval()
-        return LoraPolicy(
-            name,
-            self._peft,
-            activate=self.activate,
-            split=self._head(),
-            micro_batch_tokens=MICRO_BATCH_TOKENS[self.base.model.device.type],
-        )
+        return self._peft
 
     def load_adapter(self, name: str, folder: Path) -> None:
         """Put a saved adapter (a PEFT folder) beside the others, to sample from.
@@ -107,13 +126,13 @@ class LocalHost:
         model = self.base.model
         device = model.device
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-        parameters = list(model.parameters())
+        named = list(model.named_parameters())
         return {
             "architecture": model.config.architectures[0]
             if model.config.architectures
             else type(model).__name__,
-            "parameters": sum(p.numel() for p in parameters if not p.requires_grad),
-            "trainable_parameters": sum(p.numel() for p in parameters if p.requires_grad),
+            "parameters": sum(p.numel() for key, p in named if "lora_" not in key),
+            "trainable_parameters": sum(p.numel() for _, p in named if p.requires_grad),
             "device": name,
             "precision": str(model.dtype).removeprefix("torch."),
             "context_length": self.base.context_length,

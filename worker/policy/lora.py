@@ -23,6 +23,7 @@ from worker.policy.base import (
 )
 from worker.policy.packing import plan
 from worker.policy.scoring import score
+from worker.policy.trained import Trained
 
 Activate = Callable[[str | None], AbstractContextManager[None]]
 
@@ -46,13 +47,15 @@ class LoraPolicy:
         self._activate = activate
         self._split = split
         self._micro_batch_tokens = micro_batch_tokens
-        self._parameters = {
-            key: parameter
-            for key, parameter in peft.named_parameters()
-            if f".{name}." in key and "lora_" in key
-        }
-        self._optimizer = torch.optim.AdamW(self._parameters.values())
+        self._trained = Trained(adapter_parameters(peft, name))
+        self._parameters = self._trained.parameters
+        self._optimizer = self._trained.optimizer
         self._reference: dict[str, Tensor] = {}
+
+    @property
+    def held_bytes(self) -> int:
+        reference = sum(tensor.nbytes for tensor in self._reference.values())
+        return base_bytes(self._model) + self._trained.bytes + reference
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
         with self._activate(self.name), torch.no_grad():
@@ -119,38 +122,20 @@ class LoraPolicy:
         weight_decay: float,
         clip_norm: float,
     ) -> float:
-        norm = float(torch.nn.utils.clip_grad_norm_(self._parameters.values(), clip_norm))
-        if torch.isfinite(torch.tensor(norm)):
-            for group in self._optimizer.param_groups:
-                group.update(lr=learning_rate, betas=betas, eps=eps, weight_decay=weight_decay)
-            self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
-        return norm
+        return self._trained.step(
+            learning_rate=learning_rate, betas=betas, eps=eps, weight_decay=weight_decay, clip_norm=clip_norm
+        )
 
     def state(self) -> PolicyState:
-        adapter = {key: parameter.detach().cpu().clone() for key, parameter in self._parameters.items()}
-        optimizer = {}
-        for key, parameter in self._parameters.items():
-            for part, value in self._optimizer.state.get(parameter, {}).items():
-                optimizer[f"{key}|{part}"] = value.detach().cpu().clone()
         reference = {key: tensor.cpu().clone() for key, tensor in self._reference.items()}
-        return PolicyState(adapter, optimizer, reference=reference)
+        return PolicyState(self._trained.weights(), self._trained.moments(), reference=reference)
 
     def load_state(self, state: PolicyState) -> None:
         """Raises KeyError or RuntimeError where the state is of another adapter."""
-        with torch.no_grad():
-            for key, parameter in self._parameters.items():
-                parameter.copy_(state.adapter[key])
+        self._trained.load(state.adapter, state.optimizer)
         self._reference = {
             key: tensor.to(self._parameters[key].device).clone() for key, tensor in state.reference.items()
         }
-        self._optimizer.state.clear()
-        for name, value in state.optimizer.items():
-            key, part = name.rsplit("|", 1)
-            parameter = self._parameters[key]
-            # AdamW keeps its step count on the CPU, whatever the parameter's device.
-            device = value.device if part == "step" else parameter.device
-            self._optimizer.state[parameter][part] = value.to(device).clone()
 
     def export(self, folder: Path, *, base_model: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -166,8 +151,7 @@ class LoraPolicy:
         (folder / "adapter_config.json").write_text(text + "\n", encoding="utf-8")
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[list[int]]:
-        lengths = [len(sequences.prompts[i]) + len(sequences.completions[i]) for i in rows]
-        return [[rows[i] for i in batch] for batch in plan(lengths, self._micro_batch_tokens)]
+        return micro_batches(sequences, rows, self._micro_batch_tokens)
 
     def _score_all(self, sequences: Sequences, rows: Sequence[int]) -> TokenScores:
         scores = empty_scores(len(sequences), sequences.longest)
@@ -181,14 +165,32 @@ class LoraPolicy:
         sequences = batch.sequences.take(rows)
         found = score(self._model, sequences, self._split, entropy_gradient=batch.entropy_gradient)
         _store(scores, rows, found)
-        tensors = {key: _rows_of(tensor, rows, sequences.longest) for key, tensor in batch.tensors.items()}
-        device = self._model.device
-        return loss(found, {key: tensor.to(device) for key, tensor in tensors.items()})
+        return loss(found, tensors_of(batch, rows, self._model.device))
 
 
-def _rows_of(tensor: Tensor, rows: list[int], longest: int) -> Tensor:
-    """The micro-batch's rows, per-token tensors cut to its longest completion."""
-    return tensor[rows] if tensor.dim() == 1 else tensor[rows, :longest]
+def base_bytes(model: torch.nn.Module) -> int:
+    """Of its parameters without adapters."""
+    sizes: list[int] = [p.nbytes for key, p in model.named_parameters() if "lora_" not in key]
+    return sum(sizes)
+
+
+def adapter_parameters(peft: PeftModel, name: str) -> dict[str, torch.nn.Parameter]:
+    return {
+        key: parameter for key, parameter in peft.named_parameters() if f".{name}." in key and "lora_" in key
+    }
+
+
+def micro_batches(sequences: Sequences, rows: Sequence[int], tokens: int) -> list[list[int]]:
+    """`rows` in parts of at most `tokens`, padding counted."""
+    lengths = [len(sequences.prompts[i]) + len(sequences.completions[i]) for i in rows]
+    return [[rows[i] for i in part] for part in plan(lengths, tokens)]
+
+
+def tensors_of(batch: Batch, rows: list[int], device: torch.device) -> dict[str, Tensor]:
+    """The micro-batch's rows of the batch's tensors, those per token cut to its longest completion."""
+    longest = batch.sequences.take(rows).longest
+    cut = {key: t[rows] if t.dim() == 1 else t[rows, :longest] for key, t in batch.tensors.items()}
+    return {key: tensor.to(device) for key, tensor in cut.items()}
 
 
 def _store(into: TokenScores, rows: Sequence[int], found: TokenScores) -> None:

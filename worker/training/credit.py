@@ -8,7 +8,7 @@ from torch import Tensor
 
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
-from worker.algorithm.advantages import advantages, observe
+from worker.algorithm.advantages import advantages, observe, value_targets
 from worker.algorithm.kl_control import advance_kl, with_current_beta
 from worker.algorithm.rows import Rows, State
 from worker.algorithm.selection import Selected, select
@@ -48,6 +48,8 @@ class Credit:
     """(N, T) bool: tokens of the rows that `keep` was chosen from."""
     advantages: Tensor
     """(N,) or (N, T) float64, 0 outside `keep`."""
+    returns: Tensor | None = None
+    """(N, T) float64: what a critic is to predict, where slot 3 reads one."""
     state: dict[str, Any] = field(default_factory=dict)
     """Of the slots, by slot name, for the next step."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
@@ -87,8 +89,10 @@ def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dic
     rows = choice.rows
     if passes.old is not None:
         rows = replace(rows, old_logprobs=passes.old.logprobs, entropies=passes.old.entropies)
+    rows = replace(rows, state_values=passes.values)
     try:
         values = advantages(slot, rows, shaped.rewards, selected.keep)
+        returns = value_targets(slot, rows, shaped.rewards, selected.keep)
         seen = observe(slot, rows, shaped.rewards, selected.keep)
     except ValueError as error:
         raise _missing(error) from error
@@ -102,6 +106,7 @@ def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dic
         trained=tokens & keep[:, None],
         counted=tokens & (counted & shaped.trained)[:, None],
         advantages=values,
+        returns=returns,
         state={
             "shaping": shaped.state,
             "selection": selected.state,

@@ -17,7 +17,7 @@ from reinforge.records import (
     RowStatus,
     StepMetrics,
 )
-from worker.policy.base import Policy, TokenScores
+from worker.policy.base import Critic, Policy, TokenScores
 from worker.reporter import Reporter
 from worker.rollout.collect import Rollout, Tell
 from worker.training.archive import pack_folder
@@ -119,8 +119,9 @@ class Journal:
         self._reporter.report(CheckpointSaved, step=step, blob=blob, held_out_reward=reward, final=final)
         position.checkpoint_step = step
 
-    def resume_state(self, position: Position, policy: Policy) -> None:
-        blob = self._reporter.blob(pack_resume_state(position, policy.state()))
+    def resume_state(self, position: Position, policy: Policy, critic: Critic | None = None) -> None:
+        state = pack_resume_state(position, policy.state(), critic.state() if critic else None)
+        blob = self._reporter.blob(state)
         self._reporter.report(ResumeStateSaved, step=position.step, blob=blob)
 
     def log(self, level: Literal["info", "warning", "error"], message: str, step: int | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from reinforge.spec import JobSpec
 from worker.environment.base import Environment
-from worker.policy.base import Policy
+from worker.policy.base import Critic, Policy
 from worker.reporter import Reporter
 from worker.rewards.base import Scorer
 from worker.rewards.breaker import Breaker, refuse_if_all_failed
@@ -18,11 +18,12 @@ from worker.rollout.collect import Collector, Decode, Interrupted, Round
 from worker.rollout.engine import RolloutEngine, Sampling
 from worker.rollout.noise import Stream
 from worker.training.credit import assign_credit
+from worker.training.critic import update_critic
 from worker.training.data import Prompts
 from worker.training.evaluate import evaluate
 from worker.training.frontier import learned
 from worker.training.journal import Journal
-from worker.training.metrics import StepClock, running_values, step_values
+from worker.training.metrics import StepClock, running_values, state_gib, step_values
 from worker.training.passes import update_passes
 from worker.training.position import Position, checkpoint_due, evaluation_due, refresh_due
 from worker.training.rounds import StepSampler
@@ -49,6 +50,7 @@ async def train(
     decode: Decode,
     stop_ids: tuple[int, ...],
     position: Position,
+    critic: Critic | None = None,
 ) -> Outcome:
     """Train from `position` (kept up to date in place) to the end of the job, or until a command ends it.
 
@@ -93,11 +95,11 @@ async def train(
             if checkpoint_due(spec, position, last=last, asked="checkpoint" in asked):
                 journal.checkpoint(position, policy, final=last)
                 if not last:
-                    journal.resume_state(position, policy)
+                    journal.resume_state(position, policy, critic)
             if last:
                 return Outcome("succeeded", None if position.step >= limits.steps else "time_limit")
             if "pause" in asked:
-                journal.resume_state(position, policy)
+                journal.resume_state(position, policy, critic)
                 return Outcome("paused", "pause_requested")
 
             # ── One step: sample, score, select; again where the selection asks for it ──
@@ -112,10 +114,12 @@ async def train(
             # ── Give credit, update ──
             update_started = time.monotonic()
             journal.phase("updating", step)
-            passes = update_passes(spec, policy, batch.sequences, sampled.passes)
+            passes = update_passes(spec, policy, batch.sequences, sampled.passes, critic)
             credit = assign_credit(spec, sampled.choice, passes, metrics=sampled.metrics)
             rate = learning_rate(spec.optimizer, step, limits.steps)
             done = update(spec, policy, batch, credit, passes, position.algorithm.get("loss", {}), rate)
+            if critic is not None:
+                update_critic(spec, critic, batch, credit, passes, rate, done)
             if refresh_due(spec, step):
                 policy.refresh_reference(spec.algorithm.reference.mixup)
             await engine.publish(policy.name, step)
@@ -130,6 +134,7 @@ async def train(
             clock = StepClock(started, update_started, time.monotonic())
             values = step_values(spec, batch, credit, done, passes, slices)
             values |= running_values(position, sampled.collected, clock, rate)
+            values["memory/state"] = state_gib(policy, critic)
             journal.step(step, values, batch, credit, done)
     except Interrupted:
         return Outcome("cancelled", "cancel_requested")

@@ -15,6 +15,7 @@ from worker.algorithm.entropy import coefficient
 from worker.algorithm.kl import k3
 from worker.algorithm.kl_control import current_beta
 from worker.algorithm.rows import State
+from worker.policy.base import Critic, Policy
 from worker.rewards.base import RewardResult
 from worker.rollout.collect import Collected, Rollout
 from worker.training.batch import StepBatch
@@ -109,6 +110,11 @@ def peak_memory_gib() -> float:
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() / 2**30
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def state_gib(policy: Policy, critic: Critic | None) -> float:
+    """Of weights, gradients and optimizer state."""
+    return (policy.held_bytes + (critic.held_bytes if critic else 0)) / 2**30
 
 
 def _named(result: RewardResult, prefix: str) -> list[tuple[str, float]]:

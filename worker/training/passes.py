@@ -7,7 +7,7 @@ from torch import Tensor
 from reinforge.spec import JobSpec
 from worker.algorithm import shaping
 from worker.algorithm.optimizer_batch import loss_reads
-from worker.policy.base import Policy, Sequences, TokenScores
+from worker.policy.base import Critic, Policy, Sequences, TokenScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,8 @@ class Passes:
     old: TokenScores | None = None
     reference: Tensor | None = None
     """(N, T) float32."""
+    values: Tensor | None = None
+    """(N, T) float32: a critic's, where there is one."""
 
 
 def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes:
@@ -30,8 +32,12 @@ def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes
     )
 
 
-def update_passes(spec: JobSpec, policy: Policy, sequences: Sequences, found: Passes) -> Passes:
+def update_passes(
+    spec: JobSpec, policy: Policy, sequences: Sequences, found: Passes, critic: Critic | None = None
+) -> Passes:
     """What slots 3 and 4 read beside `found`."""
+    if critic is not None:
+        found = replace(found, values=critic.values(sequences))
     if found.old is None and reads_old_policy(spec):
         found = replace(found, old=policy.log_probs(sequences))
     if found.reference is None and "reference_logprobs" in loss_reads(spec.algorithm.loss.model_dump()):

@@ -1,8 +1,8 @@
 """Where a job stands after a whole step, and the resume state that holds it.
 
 The state is one tar of `position.json` and two safetensors files, a third where the reference is no longer the base
-model: loading it runs no code. Sampling noise and the
-order of prompts are functions of seed and step, so neither has a state.
+model, and two more of a critic: loading it runs no code. Sampling noise and the order of prompts are functions of seed
+and step, so neither has a state.
 """
 
 import dataclasses
@@ -72,7 +72,7 @@ def refresh_due(spec: JobSpec, step: int) -> bool:
     return every > 0 and step % every == 0
 
 
-def pack_resume_state(position: Position, policy: PolicyState) -> bytes:
+def pack_resume_state(position: Position, policy: PolicyState, critic: PolicyState | None = None) -> bytes:
     body = {"format": FORMAT, "position": dataclasses.asdict(position), "facts": policy.facts}
     files = {
         "position.json": json.dumps(body, sort_keys=True, indent=1).encode(),
@@ -81,11 +81,14 @@ def pack_resume_state(position: Position, policy: PolicyState) -> bytes:
     }
     if policy.reference:
         files["reference.safetensors"] = save(policy.reference)
+    if critic is not None:
+        files["critic.safetensors"] = save(critic.adapter)
+        files["critic_optimizer.safetensors"] = save(critic.optimizer)
     return pack(files)
 
 
-def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState]:
-    """Raises JobFailure `resume_state_invalid`."""
+def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState, PolicyState | None]:
+    """Where the job stands, its policy, and its critic where it has one. Raises JobFailure `resume_state_invalid`."""
     try:
         files = unpack(content)
         body = json.loads(files["position.json"])
@@ -100,7 +103,11 @@ def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState]:
             body["facts"],
             load(reference) if reference else {},
         )
-        return Position(**fields), state
+        critic = None
+        if "critic.safetensors" in files:
+            weights, moments = files["critic.safetensors"], files["critic_optimizer.safetensors"]
+            critic = PolicyState(load(weights), load(moments))
+        return Position(**fields), state, critic
     except (tarfile.TarError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise JobFailure(
             f"The resume state cannot be read: {error}",

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from worker.algorithm.advantages.entropy import eda, grpo_s, gtpo, lone_side
+from worker.algorithm.advantages.gae import gae, gae_returns
 from worker.algorithm.advantages.groups import GroupStatistics, group_statistics
 from worker.algorithm.advantages.outcome import (
     dr_grpo,
@@ -30,10 +31,12 @@ from worker.algorithm.rows import Rows, Slot, lookup
 __all__ = [
     "ADVANTAGES",
     "OBSERVATIONS",
+    "VALUE_TARGETS",
     "GroupStatistics",
     "advantages",
     "group_statistics",
     "observe",
+    "value_targets",
 ]
 
 ADVANTAGES: dict[str, Callable[..., Tensor]] = {
@@ -45,6 +48,7 @@ ADVANTAGES: dict[str, Callable[..., Tensor]] = {
     "reinforce_pp_baseline": reinforce_pp_baseline,
     "process": process,
     "length_corrected": length_corrected,
+    "gae": gae,
     "gagpo": gagpo,
     "lampo": lampo,
     "gtpo": gtpo,
@@ -61,6 +65,12 @@ OBSERVATIONS: dict[str, tuple[str, Callable[..., tuple[int, int]], tuple[str, ..
     "gagpo": ("advantage/visits_per_state", state_visits, ("state_scope",)),
 }
 """Type → (metric, function that gives (sum, count), the slot's parameters it reads): whether the data suit it."""
+
+VALUE_TARGETS: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
+    "gae": (gae_returns, ("gamma", "lam")),
+}
+"""Types that read a critic (`rows.state_values`) → (function that gives what it is to predict, the slot's parameters
+it reads)."""
 
 
 def advantages(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
@@ -82,3 +92,11 @@ def observe(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> dict[str, 
     name, function, params = OBSERVATIONS[slot["type"]]
     total, count = function(rows, rewards, keep, **{key: slot[key] for key in params if key in slot})
     return {name: (float(total), float(count))}
+
+
+def value_targets(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor | None:
+    """(N, T) float64: what a critic is to predict, 0 outside kept rows; None where the estimator reads none."""
+    if slot["type"] not in VALUE_TARGETS:
+        return None
+    function, params = VALUE_TARGETS[slot["type"]]
+    return function(rows, rewards, keep, **{key: slot[key] for key in params if key in slot})

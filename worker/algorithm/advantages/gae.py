@@ -1,0 +1,75 @@
+"""Generalised advantage estimation: credit for single tokens against a critic's estimates (`rows.state_values`).
+
+A state is the prompt and the tokens before one; its value is what the critic expects of the rest. Behind the last
+token the value is 0, for completions that were cut off too, as TRL and verl have it. Tokens that the policy did not
+write are passed over: one action follows the next.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.advantages.whitened import on_last_token
+from worker.algorithm.advantages.whitened import whiten as whitened
+from worker.algorithm.rows import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCredit:
+    """(N, T) float64 each, 0 outside the mask and outside kept rows."""
+
+    advantages: Tensor
+    """Before whitening."""
+    returns: Tensor
+    """Advantage + value: what the critic is to predict."""
+
+
+def token_credit(
+    rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 0.95
+) -> TokenCredit:
+    """delta_t = r_t + gamma·V(s_{t+1}) - V(s_t); A_t = delta_t + gamma·lam·A_{t+1} = Σ_l (gamma·lam)^l delta_{t+l}.
+
+    Schulman et al. 2015 (1506.02438) eq. 16. `rewards` (N,) float64 fall on the last token, or `rows.token_rewards`
+    when slot 1 made them (KL in the reward). lam = 1 gives the return-to-go less the value, lam = 0 the error of one
+    step. Raises ValueError without `rows.state_values`.
+    """
+    values = rows.needed("state_values").to(torch.float64)
+    mask = rows.mask & keep[:, None]
+    token_rewards = rows.token_rewards
+    if token_rewards is None:
+        token_rewards = on_last_token(rewards, rows.mask)
+    found = torch.zeros(mask.shape, dtype=torch.float64)
+    after, advantage = (torch.zeros(len(mask), dtype=torch.float64) for _ in range(2))
+    for column in range(mask.shape[1] - 1, -1, -1):
+        valid = mask[:, column]
+        delta = token_rewards[:, column] + gamma * after - values[:, column]
+        advantage = torch.where(valid, delta + gamma * lam * advantage, advantage)
+        after = torch.where(valid, values[:, column], after)
+        found[:, column] = torch.where(valid, advantage, 0.0)
+    return TokenCredit(found, torch.where(mask, found + values, 0.0))
+
+
+def gae(
+    rows: Rows,
+    rewards: Tensor,
+    keep: Tensor,
+    *,
+    gamma: float = 1.0,
+    lam: float = 0.95,
+    whiten: bool = True,
+) -> Tensor:
+    """(N, T): advantages of `token_credit`, with `whiten` brought to mean 0 and spread 1 over all tokens of the step's
+    kept rows (TRL 0.x `masked_whiten`, verl `compute_gae_advantage_return`; sample variance).
+
+    Groups play no part: one completion per prompt will do.
+    """
+    found = token_credit(rows, rewards, keep, gamma=gamma, lam=lam).advantages
+    return whitened(found, rows.mask & keep[:, None], "sample") if whiten else found
+
+
+def gae_returns(
+    rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 0.95
+) -> Tensor:
+    """(N, T): what the critic is to predict, from the arguments of `gae`."""
+    return token_credit(rows, rewards, keep, gamma=gamma, lam=lam).returns

@@ -1,0 +1,80 @@
+"""A critic on a LoRA adapter: the base model with an adapter of its own and a head of one number per token."""
+
+from collections.abc import Sequence
+
+import torch
+from peft import PeftModel
+from torch import Tensor
+
+from worker.policy.base import Batch, PolicyState, Sequences, SumCount, ValueFunction
+from worker.policy.lora import Activate, adapter_parameters, micro_batches, tensors_of
+from worker.policy.scoring import foresee
+from worker.policy.trained import Trained
+
+
+class LoraCritic:
+    """`Critic` of this process. The head, float32, starts at 0: a fresh critic says 0 of every state."""
+
+    def __init__(
+        self, name: str, peft: PeftModel, *, activate: Activate, micro_batch_tokens: int, base_bytes: int = 0
+    ) -> None:
+        """`base_bytes`: of a base model that is there for this critic alone."""
+        self.name = name
+        self._model = peft.get_base_model()
+        self._activate = activate
+        self._micro_batch_tokens = micro_batch_tokens
+        width = self._model.config.get_text_config().hidden_size
+        self._head = torch.nn.Linear(width, 1, device=self._model.device, dtype=torch.float32)
+        torch.nn.init.zeros_(self._head.weight)
+        torch.nn.init.zeros_(self._head.bias)
+        head = {f"value_head.{key}": parameter for key, parameter in self._head.named_parameters()}
+        self._trained = Trained(adapter_parameters(peft, name) | head)
+        self._base_bytes = base_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        return self._base_bytes + self._trained.bytes
+
+    def values(self, sequences: Sequences) -> Tensor:
+        found = torch.zeros(len(sequences), sequences.longest)
+        with self._activate(self.name), torch.no_grad():
+            for rows in self._plan(sequences, range(len(sequences))):
+                part = foresee(self._model, sequences.take(rows), self._head)
+                found[rows, : part.shape[1]] = part.cpu()
+        return found
+
+    def forward_backward(self, batch: Batch, loss: ValueFunction) -> dict[str, SumCount]:
+        metrics: dict[str, SumCount] = {}
+        chosen = batch.needs_gradient.nonzero()[:, 0].tolist()
+        with self._activate(self.name):
+            for rows in self._plan(batch.sequences, chosen):
+                values = foresee(self._model, batch.sequences.take(rows), self._head)
+                value = loss(values, tensors_of(batch, rows, values.device))
+                torch.autograd.backward(value.total / batch.denominator)
+                for key, (total, count) in value.metrics.items():
+                    before = metrics.get(key, (0.0, 0.0))
+                    metrics[key] = (before[0] + total, before[1] + count)
+        return metrics
+
+    def optimizer_step(
+        self,
+        *,
+        learning_rate: float,
+        betas: tuple[float, float],
+        eps: float,
+        weight_decay: float,
+        clip_norm: float,
+    ) -> float:
+        return self._trained.step(
+            learning_rate=learning_rate, betas=betas, eps=eps, weight_decay=weight_decay, clip_norm=clip_norm
+        )
+
+    def state(self) -> PolicyState:
+        return PolicyState(self._trained.weights(), self._trained.moments())
+
+    def load_state(self, state: PolicyState) -> None:
+        """Raises KeyError or RuntimeError where the state is of another critic."""
+        self._trained.load(state.adapter, state.optimizer)
+
+    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[list[int]]:
+        return micro_batches(sequences, rows, self._micro_batch_tokens)

@@ -1,0 +1,68 @@
+"""The critic's updates: on the policy's mini-batches, towards the returns that slot 3 computed."""
+
+import math
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from reinforge.algorithm.critic import ValueHead
+from reinforge.spec import JobSpec
+from worker.algorithm.value_loss import value_loss, value_metrics
+from worker.policy.base import Batch, Critic, LossValue, ValueFunction
+from worker.training.batch import StepBatch
+from worker.training.credit import Credit
+from worker.training.passes import Passes
+from worker.training.update import Update, mini_batches
+
+
+def update_critic(
+    spec: JobSpec,
+    critic: Critic,
+    batch: StepBatch,
+    credit: Credit,
+    passes: Passes,
+    learning_rate: float,
+    done: Update,
+) -> None:
+    """One optimizer update per mini-batch of whole groups; what they did is added to `done`.
+
+    `learning_rate`: the policy's of this step, whose course the critic's own follows.
+    """
+    slot, optimizer = spec.algorithm.critic, spec.optimizer
+    returns, old = credit.returns, passes.values
+    if not isinstance(slot, ValueHead) or returns is None or old is None:
+        raise ValueError("a critic is trained on its own values and on the returns of slot 3")
+    done.add(value_metrics(old, returns, credit.trained))
+    share = learning_rate / optimizer.learning_rate
+    groups, _ = mini_batches(batch.rows.group, credit.trained.any(1), spec.algorithm.updates_per_step)
+    for rows in groups:
+        sequences = batch.sequences.take(rows)
+        mask, found, before = (
+            tensor[rows, : sequences.longest] for tensor in (credit.trained, returns.float(), old)
+        )
+        tensors = {"mask": mask, "returns": found, "old_values": before}
+        part = Batch(sequences, tensors, mask.any(1), float(mask.sum()))
+        done.add(critic.forward_backward(part, value_function(slot.clip_range)))
+        norm = critic.optimizer_step(
+            learning_rate=(slot.learning_rate or optimizer.learning_rate) * share,
+            betas=optimizer.betas,
+            eps=optimizer.eps,
+            weight_decay=optimizer.weight_decay,
+            clip_norm=optimizer.clip_norm,
+        )
+        if math.isfinite(norm):
+            done.add({"critic/grad_norm": (norm, 1.0)})
+        else:
+            done.skipped += 1
+
+
+def value_function(clip_range: float | None) -> ValueFunction:
+    """The critic's loss as it is called on each micro-batch."""
+
+    def loss(values: Tensor, tensors: Mapping[str, Tensor]) -> LossValue:
+        parts = value_loss(
+            values, tensors["returns"], tensors["old_values"], tensors["mask"], clip_range=clip_range
+        )
+        return LossValue(parts.total, parts.metrics)
+
+    return loss
