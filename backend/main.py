@@ -20,6 +20,7 @@ from backend.datasets.endpoints import router as datasets
 from backend.datasets.prompt_endpoints import router as dataset_prompts
 from backend.demo import service as demo_service
 from backend.demo.endpoints import router as demo
+from backend.evaluations.endpoints import router as evaluations
 from backend.events import Hub
 from backend.golden.endpoints import router as golden
 from backend.jobs.endpoints import router as jobs
@@ -46,7 +47,7 @@ log = logging.getLogger(__name__)
 _DATABASE_WITHIN = 30.0
 ROUTERS = (
     sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, golden, base_models, jobs,
-    preflights, playground, adapters, workers, health.router,
+    preflights, evaluations, playground, adapters, workers, health.router,
 )  # fmt: skip
 
 
@@ -94,6 +95,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
     finally:
+        if (replayer := getattr(app.state, "replayer", None)) is not None:
+            await replayer.close()
         await hub.stop()
         app.state.wake_ups.close()
         await database.close()

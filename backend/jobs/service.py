@@ -75,6 +75,11 @@ async def create(
     return job
 
 
+async def get(session: AsyncSession, project_id: str, job_id: str) -> Job:
+    """Raises NotFound."""
+    return await repository.find(session, project_id, job_id)
+
+
 async def find_alive(session: AsyncSession, project_id: str, key: str, value: str) -> Job | None:
     """The newest job with this metadata that has succeeded or may still."""
     return await repository.find_alive(session, project_id, key, value)

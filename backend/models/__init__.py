@@ -6,6 +6,7 @@ from backend.models.checkpoint import Adapter, Checkpoint, ResumeState
 from backend.models.completion import Completion, StepRollouts
 from backend.models.dataset import Dataset
 from backend.models.diagnosis import FindingRow, LogLineRow
+from backend.models.evaluation import EvaluationRow, Label
 from backend.models.golden import GoldenCaseRow
 from backend.models.job import Attempt, Event, Job, JobCommand, JobReward
 from backend.models.metric import MetricPoint, MetricSeries
@@ -26,6 +27,7 @@ __all__ = [
     "Checkpoint",
     "Completion",
     "Dataset",
+    "EvaluationRow",
     "Event",
     "FindingRow",
     "GoldenCaseRow",
@@ -33,6 +35,7 @@ __all__ = [
     "Job",
     "JobCommand",
     "JobReward",
+    "Label",
     "LogLineRow",
     "Member",
     "MetricPoint",

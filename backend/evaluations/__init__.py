@@ -1,0 +1,1 @@
+"""Evaluations of stored completions: replays of a reward's revisions, labels and calibration."""

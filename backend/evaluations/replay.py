@@ -1,0 +1,181 @@
+"""A replay: what it is asked, and the task that scores a job's stored completions anew."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.calls import Calls
+from backend.database import Database
+from backend.evaluations import repository
+from backend.evaluations.stored import Stored, every, read_groups
+from backend.jobs.object_cache import ObjectCache
+from backend.models import EvaluationRow, Job, now
+from backend.rewards import service as rewards
+from reinforge.errors import InvalidInput, ReinforgeError
+from reinforge.replay import Rescored, compare
+from reinforge.schemas.evaluations import ReplayCreate
+from reinforge.schemas.jobs import RewardResult
+from reinforge.schemas.resources import RewardTest, RewardTestRow
+
+log = logging.getLogger(__name__)
+
+ROWS_PER_CALL = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What takes the place of one of the job's rewards."""
+
+    reward: str
+    source: str
+    entry: str | None
+    granularity: str
+    timeout_seconds: float
+    stored: str | None
+    revision: int | None
+
+
+async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
+    """Raises InvalidInput with the field at fault, NotFound."""
+    known = {each.name: each for each in await repository.rewards_of(session, job.id)}
+    if body.reward is None and len(known) > 1:
+        raise InvalidInput(
+            f"The job has several rewards: {', '.join(known)}.",
+            code="ambiguous_reward",
+            param="reward",
+            hint="Name one of them as `reward`.",
+        )
+    name = body.reward or next(iter(known))
+    if name not in known:
+        raise InvalidInput(
+            f"The job has no reward {name!r}.", code="unknown_reward", param="reward",
+            hint=f"It has: {', '.join(known)}.",
+        )  # fmt: skip
+    asked = next(each for each in job.resolved_spec["rewards"] if each["name"] == name)
+    usual = {
+        "granularity": asked.get("granularity", "sample"),
+        "timeout_seconds": asked.get("timeout_seconds", 2.0),
+    }
+    if body.source is not None:
+        return Code(name, body.source, body.entry, **usual, stored=None, revision=None)
+    stored = body.stored or known[name].reward_id
+    if stored is None:
+        raise InvalidInput(
+            f"The job's reward {name!r} is code of its own, so there is no other revision of it.",
+            code="no_revision",
+            param="stored",
+            hint="Give `source`, or name a stored reward as `stored`.",
+        )
+    found, revision = await rewards.get_revision(session, job.project_id, stored, body.revision)
+    entry = body.entry or revision.entry
+    return Code(name, revision.source, entry, **usual, stored=found.id, revision=revision.revision)
+
+
+class Replayer:
+    """Runs replays beside the requests of this process."""
+
+    def __init__(self, database: Database, calls: Calls, cache: ObjectCache) -> None:
+        self._database, self._calls, self._cache = database, calls, cache
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def start(self, id: str, job_id: str, code: Code, most: int, pass_above: float) -> None:
+        task = asyncio.create_task(self._run(id, job_id, code, most, pass_above))
+        self._tasks[id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(id, None))
+
+    def cancel(self, id: str) -> None:
+        """Here or not: the row says that it is over, and a task elsewhere stops when it looks there."""
+        if (task := self._tasks.get(id)) is not None:
+            task.cancel()
+
+    async def close(self) -> None:
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, id: str, job_id: str, code: Code, most: int, pass_above: float) -> None:
+        try:
+            rows: list[Rescored] = []
+            async for part in self._rescored(job_id, code, most):
+                rows += part
+                if not await self._touch(id, len(rows)):
+                    return
+            report = await anyio.to_thread.run_sync(partial(compare, rows, pass_above=pass_above))
+            await self._finish(id, "succeeded", result=report.model_dump(mode="json"))
+        except ReinforgeError as error:
+            await self._finish(id, "failed", error=error.envelope()["error"])
+        except (OSError, SQLAlchemyError) as error:
+            log.exception("replay %s failed", id)
+            fault = {
+                "code": "interrupted",
+                "message": f"The replay was interrupted: {error}",
+                "hint": "Start it again.",
+            }
+            await self._finish(id, "failed", error=fault)
+
+    async def _rescored(self, job_id: str, code: Code, most: int) -> AsyncIterator[list[Rescored]]:
+        async with self._database.transaction() as session:
+            tables = await repository.tables(session, job_id)
+        stride = every(tables, most)
+        for number, (step, sha256, _) in enumerate(tables):
+            async with self._cache.file(sha256) as path:
+                groups = await anyio.to_thread.run_sync(read_groups, str(path), step, stride, number)
+            for asked in _calls(groups, code.granularity):
+                yield await self._score(code, asked)
+
+    async def _score(self, code: Code, asked: Sequence[Stored]) -> list[Rescored]:
+        rows = [RewardTestRow.model_validate(each.row()) for each in asked]
+        body = RewardTest(rows=rows, timeout_seconds=code.timeout_seconds)
+        answer = await rewards.test(self._calls, code.source, code.entry, code.granularity, code.reward, body)
+        if answer.load_error is not None:
+            raise InvalidInput(f"The reward does not load: {answer.load_error}", code="invalid_reward")
+        return [_rescored(each, code.reward, new) for each, new in zip(asked, answer.results, strict=True)]
+
+    async def _touch(self, id: str, done: int) -> bool:
+        """Whether it is still wanted."""
+        async with self._database.transaction() as session:
+            row = await session.get(EvaluationRow, id, with_for_update=True)
+            if row is None or row.status != "running":
+                return False
+            row.done, row.touched_at = done, now()
+        return True
+
+    async def _finish(self, id: str, status: str, **values: Any) -> None:
+        async with self._database.transaction() as session:
+            row = await session.get(EvaluationRow, id, with_for_update=True)
+            if row is None or row.status != "running":
+                return
+            row.status, row.finished_at, row.touched_at = status, now(), now()
+            row.total = row.done if status == "succeeded" else row.total
+            row.result, row.error = values.get("result"), values.get("error")
+
+
+def _calls(groups: Sequence[Sequence[Stored]], granularity: str) -> list[list[Stored]]:
+    """What the reward sees at once: a group for a group reward, a step for a batch reward, else what a call holds."""
+    if granularity == "group":
+        return [list(group) for group in groups]
+    flat = [each for group in groups for each in group]
+    return [flat[start : start + ROWS_PER_CALL] for start in range(0, len(flat), ROWS_PER_CALL)]
+
+
+def _rescored(stored: Stored, name: str, new: RewardResult) -> Rescored:
+    old = stored.results.get(name) or {}
+    value = old.get("value") if old.get("status") == "ok" else None
+    return Rescored(
+        step=stored.step,
+        prompt_no=stored.prompt_no,
+        sample_no=stored.sample_no,
+        old=value,
+        new=new.value if new.status == "ok" else None,
+        status=new.status,
+        text=stored.text,
+        wall_ms=new.wall_ms,
+    )

@@ -1,0 +1,99 @@
+"""Queries about evaluations, labels and what they are about."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import delete, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.cursors import cut, newest_first
+from backend.models import Completion, EvaluationRow, JobReward, Label, StepRollouts, now
+from reinforge.schemas.evaluations import LabelCreate
+
+
+async def find(
+    session: AsyncSession, project_id: str, id: str, *, lock: bool = False
+) -> EvaluationRow | None:
+    query = select(EvaluationRow).where(EvaluationRow.id == id, EvaluationRow.project_id == project_id)
+    found: EvaluationRow | None = await session.scalar(query.with_for_update() if lock else query)
+    return found
+
+
+async def page(
+    session: AsyncSession, project_id: str, *, job: str | None, limit: int, after: str | None
+) -> tuple[list[EvaluationRow], bool]:
+    query = select(EvaluationRow).where(EvaluationRow.project_id == project_id)
+    if job is not None:
+        query = query.where(EvaluationRow.job_id == job)
+    query = newest_first(query, EvaluationRow.created_at, EvaluationRow.id, limit=limit, after=after)
+    return cut((await session.scalars(query)).all(), limit)
+
+
+async def rewards_of(session: AsyncSession, job_id: str) -> Sequence[JobReward]:
+    query = select(JobReward).where(JobReward.job_id == job_id).order_by(JobReward.position)
+    return (await session.scalars(query)).all()
+
+
+async def tables(session: AsyncSession, job_id: str) -> list[tuple[int, str, int]]:
+    """(step, SHA-256 of its Parquet object, completions) of the training steps, in order."""
+    query = select(StepRollouts.step, StepRollouts.sha256, StepRollouts.count)
+    query = query.where(StepRollouts.job_id == job_id, StepRollouts.split == "train")
+    rows = await session.execute(query.order_by(StepRollouts.step))
+    return [(step, sha256, count) for step, sha256, count in rows]
+
+
+async def table_of(session: AsyncSession, job_id: str, split: str, step: int) -> str | None:
+    """SHA-256 of the Parquet object of one step."""
+    query = select(StepRollouts.sha256).where(
+        StepRollouts.job_id == job_id, StepRollouts.split == split, StepRollouts.step == step
+    )
+    found: str | None = await session.scalar(query)
+    return found
+
+
+async def labels(session: AsyncSession, job_id: str) -> Sequence[Label]:
+    query = select(Label).where(Label.job_id == job_id)
+    order = (Label.split, Label.step, Label.prompt_no, Label.sample_no)
+    return (await session.scalars(query.order_by(*order))).all()
+
+
+async def known_places(
+    session: AsyncSession, job_id: str, wanted: Sequence[LabelCreate]
+) -> set[tuple[str, int, int, int]]:
+    """Those of `wanted` that the job has."""
+    steps = {each.step for each in wanted}
+    query = select(Completion.split, Completion.step, Completion.prompt_no, Completion.sample_no)
+    rows = await session.execute(query.where(Completion.job_id == job_id, Completion.step.in_(steps)))
+    asked = {(each.split, each.step, each.prompt_no, each.sample_no) for each in wanted}
+    return {(split, step, prompt, sample) for split, step, prompt, sample in rows} & asked
+
+
+async def put_label(session: AsyncSession, job_id: str, label: LabelCreate, by: str) -> None:
+    where = label.model_dump(exclude={"right"}) | {"job_id": job_id}
+    if label.right is None:
+        await session.execute(delete(Label).filter_by(**where))
+        return
+    values = {"right": label.right, "created_by": by, "created_at": now()}
+    query = insert(Label).values(**where, **values)
+    await session.execute(query.on_conflict_do_update(index_elements=list(where), set_=values))
+
+
+async def unlabelled(session: AsyncSession, job_id: str) -> list[tuple[int, int, int, float]]:
+    """(step, prompt_no, sample_no, reward) of training completions without a label that have a reward."""
+    places = (Completion.step, Completion.prompt_no, Completion.sample_no)
+    query = (
+        select(*places, Completion.reward)
+        .outerjoin(
+            Label,
+            (Label.job_id == Completion.job_id)
+            & (Label.split == Completion.split)
+            & (Label.step == Completion.step)
+            & (Label.prompt_no == Completion.prompt_no)
+            & (Label.sample_no == Completion.sample_no),
+        )
+        .where(Completion.job_id == job_id, Completion.split == "train", Completion.reward.is_not(None))
+        .where(Label.job_id.is_(None))
+        .order_by(*places)
+    )
+    rows = await session.execute(query)
+    return [(step, prompt, sample, reward) for step, prompt, sample, reward in rows if reward is not None]

@@ -1,0 +1,187 @@
+"""Evaluations as the API has them; labels and what a calibration makes of them."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.evaluations import repository
+from backend.evaluations.replay import Code
+from backend.evaluations.stored import Stored, every, read_places
+from backend.ids import new_id
+from backend.jobs.object_cache import ObjectCache
+from backend.models import EvaluationRow, Job, Label, now
+from reinforge.calibration import Judged, calibrate
+from reinforge.errors import InvalidInput, NotFound
+from reinforge.schemas.evaluations import (
+    Calibration,
+    Evaluation,
+    LabelCreate,
+    LabelPlace,
+    LabelView,
+)
+
+SILENT = timedelta(minutes=3)
+"""A running one that nobody has touched for so long was interrupted; one call takes two minutes at most."""
+SUGGESTED = 30
+
+
+async def find(session: AsyncSession, project_id: str, id: str) -> EvaluationRow:
+    """Raises NotFound."""
+    row = await repository.find(session, project_id, id, lock=True)
+    if row is None:
+        raise NotFound(f"There is no evaluation {id}.", code="evaluation_not_found", param="id")
+    if row.status == "running" and row.touched_at < now() - SILENT:
+        row.status, row.finished_at = "failed", now()
+        message = "The server that ran it was stopped."
+        row.error = {"code": "interrupted", "message": message, "hint": "Start it again."}
+    return row
+
+
+async def create_replay(
+    session: AsyncSession, job: Job, code: Code, most: int, created_by: str
+) -> EvaluationRow:
+    """Raises InvalidInput `no_completions`."""
+    tables = await repository.tables(session, job.id)
+    if not tables:
+        raise InvalidInput(
+            "The job has no stored completions yet.", code="no_completions", param="job",
+            hint="Wait for its first step.",
+        )  # fmt: skip
+    row = EvaluationRow(
+        id=new_id("eval_"),
+        project_id=job.project_id,
+        job_id=job.id,
+        kind="replay",
+        params={"reward": code.reward, "stored": code.stored, "revision": code.revision},
+        status="running",
+        done=0,
+        total=sum(count for _, _, count in tables) // every(tables, most),
+        created_by=created_by,
+        touched_at=now(),
+    )
+    session.add(row)
+    await session.flush()
+    return row
+
+
+def cancel(row: EvaluationRow) -> None:
+    """One that has ended stays as it is."""
+    if row.status == "running":
+        row.status, row.finished_at = "cancelled", now()
+
+
+def view(row: EvaluationRow) -> Evaluation:
+    return Evaluation.model_validate(
+        {
+            "id": row.id,
+            "kind": row.kind,
+            "job": row.job_id,
+            **row.params,
+            "status": row.status,
+            "done": row.done,
+            "total": row.total,
+            "report": row.result,
+            "error": {name: row.error.get(name) for name in ("code", "message", "hint")}
+            if row.error
+            else None,
+            "created_by": row.created_by,
+            "created_at": row.created_at,
+            "finished_at": row.finished_at,
+        }
+    )
+
+
+async def put_labels(session: AsyncSession, job: Job, labels: Sequence[LabelCreate], by: str) -> None:
+    """All or none. Raises InvalidInput `unknown_completion`."""
+    known = await repository.known_places(session, job.id, labels)
+    for number, label in enumerate(labels):
+        if (label.split, label.step, label.prompt_no, label.sample_no) not in known:
+            raise InvalidInput(
+                f"The job has no completion {label.sample_no} of prompt {label.prompt_no} at step {label.step}.",
+                code="unknown_completion",
+                param=f"labels[{number}]",
+                hint="A resume from an earlier step takes later completions away: load the list again.",
+            )
+        await repository.put_label(session, job.id, label, by)
+
+
+async def labels(session: AsyncSession, job: Job) -> list[LabelView]:
+    return [_label(row) for row in await repository.labels(session, job.id)]
+
+
+async def calibration(session: AsyncSession, cache: ObjectCache, job: Job, reward: str | None) -> Calibration:
+    """Raises InvalidInput when the reward is not the job's."""
+    names = [each["name"] for each in job.resolved_spec["rewards"]]
+    if reward is not None and reward not in names:
+        raise InvalidInput(
+            f"The job has no reward {reward!r}.",
+            code="unknown_reward",
+            param="reward",
+            hint=f"It has: {', '.join(names)}.",
+        )
+    name = reward or names[0]
+    pass_above = float(job.resolved_spec["evaluation"].get("pass_above", 0.5))
+    rows = await repository.labels(session, job.id)
+    found = await _stored(session, cache, job.id, rows)
+    judged, differ = [], []
+    for row in rows:
+        stored = found.get((row.split, row.step, row.prompt_no, row.sample_no))
+        each = _judged(row.right, stored.results.get(name, {}) if stored else {})
+        judged.append(each)
+        if each.value is not None and (each.value > pass_above) != row.right:
+            differ.append(_label(row))
+    return Calibration(
+        job=job.id,
+        reward=name,
+        pass_above=pass_above,
+        report=calibrate(judged, pass_above=pass_above),
+        disagreements=differ,
+        unlabelled=suggest(await repository.unlabelled(session, job.id), pass_above),
+    )
+
+
+def suggest(open_places: Sequence[tuple[int, int, int, float]], pass_above: float) -> list[LabelPlace]:
+    """Up to 30 completions to label: half that pass and half that do not, spread evenly over the steps."""
+    sides = [[p for p in open_places if p[3] > pass_above], [p for p in open_places if p[3] <= pass_above]]
+    chosen: list[tuple[int, int, int, float]] = []
+    for side, other in (sides, sides[::-1]):
+        count = min(len(side), max(SUGGESTED // 2, SUGGESTED - len(other)))
+        chosen += [side[place * len(side) // count] for place in range(count)]
+    return [LabelPlace(step=p[0], prompt_no=p[1], sample_no=p[2]) for p in sorted(chosen[:SUGGESTED])]
+
+
+async def _stored(
+    session: AsyncSession, cache: ObjectCache, job_id: str, rows: Sequence[Label]
+) -> dict[tuple[str, int, int, int], Stored]:
+    wanted: dict[tuple[str, int], set[tuple[int, int]]] = defaultdict(set)
+    for row in rows:
+        wanted[row.split, row.step].add((row.prompt_no, row.sample_no))
+    found = {}
+    for (split, step), places in wanted.items():
+        sha256 = await repository.table_of(session, job_id, split, step)
+        if sha256 is None:
+            continue
+        async with cache.file(sha256) as path:
+            read = partial(_read, str(path), step, places)
+            for each in await anyio.to_thread.run_sync(read):
+                found[split, step, each.prompt_no, each.sample_no] = each
+    return found
+
+
+def _read(path: str, step: int, places: set[tuple[int, int]]) -> list[Stored]:
+    return list(read_places(path, step, places))
+
+
+def _judged(right: bool, result: dict[str, Any]) -> Judged:
+    value = result.get("value") if result.get("status") == "ok" else None
+    cost = result.get("cost")
+    return Judged(right, value, float(result.get("wall_ms") or 0.0), None if cost is None else float(cost))
+
+
+def _label(row: Label) -> LabelView:
+    return LabelView.model_validate(row)

@@ -1,0 +1,63 @@
+"""Stored completions as they are read for an evaluation: from the steps' Parquet objects, in whole groups."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.parquet as parquet
+
+COLUMNS = ["prompt_no", "sample_no", "text", "item", "prompt_messages", "rewards"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One completion with what its rewards said."""
+
+    step: int
+    prompt_no: int
+    sample_no: int
+    text: str
+    item: dict[str, Any]
+    prompt: list[dict[str, Any]]
+    results: dict[str, dict[str, Any]]
+    """Reward name → `reinforge.schemas.jobs.RewardResult` as JSON."""
+
+    def row(self) -> dict[str, Any]:
+        """As a reward is asked about it."""
+        return {"completion": self.text, "item": self.item, "prompt": self.prompt}
+
+
+def every(tables: Sequence[tuple[int, str, int]], most: int) -> int:
+    """Take one group in this many, so that about `most` completions come together."""
+    total = sum(count for _, _, count in tables)
+    return max(1, -(-total // most))
+
+
+def read_groups(path: str, step: int, stride: int, start: int) -> list[list[Stored]]:
+    """Every `stride`-th group of a step's file, the first one `start % stride`."""
+    found = []
+    with parquet.ParquetFile(path) as file:
+        for number in range(start % stride, file.num_row_groups, stride):
+            lines = file.read_row_group(number, columns=COLUMNS).to_pylist()
+            found.append([_stored(step, line) for line in lines])
+    return found
+
+
+def read_places(path: str, step: int, wanted: set[tuple[int, int]]) -> Iterator[Stored]:
+    """Completions by (prompt_no, sample_no)."""
+    for line in parquet.read_table(path, columns=COLUMNS).to_pylist():
+        if (line["prompt_no"], line["sample_no"]) in wanted:
+            yield _stored(step, line)
+
+
+def _stored(step: int, line: dict[str, Any]) -> Stored:
+    return Stored(
+        step=step,
+        prompt_no=line["prompt_no"],
+        sample_no=line["sample_no"],
+        text=line["text"],
+        item=json.loads(line["item"]),
+        prompt=json.loads(line["prompt_messages"] or "[]"),
+        results={each["name"]: each for each in json.loads(line["rewards"])},
+    )

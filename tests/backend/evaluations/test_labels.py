@@ -1,0 +1,67 @@
+"""Labels of stored completions, and the calibration that they make."""
+
+from typing import Any
+
+import pytest
+
+from backend.evaluations.service import suggest
+from tests.backend.evaluations.test_replays import job_with_completions
+from tests.backend.server import Backend, refused
+
+pytestmark = pytest.mark.usefixtures("open_lane")
+
+
+def label(step: int, prompt: int, sample: int, right: bool | None) -> dict[str, Any]:
+    return {"step": step, "prompt_no": prompt, "sample_no": sample, "right": right}
+
+
+def test_labels_are_compared_with_what_the_reward_said(backend: Backend) -> None:
+    job = job_with_completions(backend, [1.0, 0.0, 1.0, 0.0])
+    labels = [label(1, 0, 0, True), label(1, 0, 1, False), label(1, 1, 0, False)]
+    assert len(backend.api.post(f"/jobs/{job}/labels", json={"labels": labels}).json()["data"]) == 3
+    found = backend.api.get(f"/jobs/{job}/calibration").json()
+    report = found["report"]
+    assert (report["labels"], report["right_passed"], report["wrong_passed"], report["wrong_failed"]) == (
+        3,
+        1,
+        1,
+        1,
+    )
+    assert report["agreement"] == pytest.approx(2 / 3)
+    assert report["milliseconds"] == 1.5
+    assert [(each["prompt_no"], each["sample_no"]) for each in found["disagreements"]] == [(1, 0)]
+    assert [(each["prompt_no"], each["sample_no"]) for each in found["unlabelled"]] == [(1, 1)]
+
+
+def test_the_last_word_counts_and_null_takes_it_back(backend: Backend) -> None:
+    job = job_with_completions(backend, [1.0, 0.0])
+    path = f"/jobs/{job}/labels"
+    backend.api.post(path, json={"labels": [label(1, 0, 0, True)]})
+    backend.api.post(path, json={"labels": [label(1, 0, 0, False)]})
+    assert [each["right"] for each in backend.api.get(path).json()["data"]] == [False]
+    assert backend.api.post(path, json={"labels": [label(1, 0, 0, None)]}).json()["data"] == []
+
+
+def test_a_completion_that_is_not_there_takes_the_whole_request_with_it(backend: Backend) -> None:
+    job = job_with_completions(backend, [1.0, 0.0])
+    answer = backend.api.post(
+        f"/jobs/{job}/labels", json={"labels": [label(1, 0, 0, True), label(1, 9, 0, True)]}
+    )
+    refused(answer, "labels[1]", "unknown_completion")
+    assert backend.api.get(f"/jobs/{job}/labels").json()["data"] == []
+
+
+def test_what_to_label_next_has_both_sides_and_all_steps() -> None:
+    places = [(step, 0, sample, float(sample == 0)) for step in range(1, 101) for sample in range(8)]
+    chosen = suggest(places, 0.5)
+    assert len(chosen) == 30
+    assert sum(each.sample_no == 0 for each in chosen) == 15
+    assert max(each.step for each in chosen) > 80 and min(each.step for each in chosen) < 20
+    assert len({(each.step, each.prompt_no, each.sample_no) for each in chosen}) == 30
+
+
+def test_where_one_side_is_short_the_other_fills_up() -> None:
+    places = [(step, 0, 0, 1.0) for step in range(50)] + [(1, 1, 0, 0.0)]
+    chosen = suggest(places, 0.5)
+    assert len(chosen) == 30
+    assert sum(each.prompt_no == 1 for each in chosen) == 1
