@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from reinforge.reward_spec.judges import Judge
+
 
 class RecordModel(BaseModel):
     model_config = ConfigDict(extra="forbid", ser_json_inf_nan="null")
@@ -183,6 +185,8 @@ class RewardCode(RecordModel):
     """File with the source, inside the run folder."""
     revision: str
     """`rew_…@3`, or `sha256:…` offline."""
+    kind: Literal["python", "grader"] = "python"
+    """Python code, or a grader's JSON."""
 
 
 class RunManifest(RecordModel):
@@ -198,5 +202,11 @@ class RunManifest(RecordModel):
     held_out_path: str | None = None
     rewards: list[RewardCode]
     sandbox_socket: str
+    judges: dict[str, Judge] = Field(default_factory=dict)
+    """Name → connection; keys travel beside it (`worker.rewards.secrets`)."""
+    judge_cache: str | None = None
+    """File with answers of judges; None keeps them in memory."""
+    checkpoints: dict[str, str] = Field(default_factory=dict)
+    """Checkpoints that graders name → folders."""
     resume_path: str | None = None
     first_sequence: int = 1

@@ -32,7 +32,11 @@ from worker.policy.load import BaseModel, load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.progress import ProgressDisplay
 from worker.reporter import RECORD_FD, LocalReporter, PipeReporter, RunFolder
-from worker.rewards.sandboxed import CodeReward, SandboxedScorer, sandbox_call
+from worker.rewards.assemble import Services, job_scorer
+from worker.rewards.composite import CompositeScorer
+from worker.rewards.ledger import Ledger
+from worker.rewards.sandboxed import sandbox_call
+from worker.rewards.secrets import take_secrets
 from worker.rollout.text import Text
 from worker.rollout.transformers_engine import TransformersEngine
 from worker.sandbox.client import SandboxClient
@@ -80,6 +84,8 @@ class Job:
         self.policy: LoraPolicy | None = None
         self.critic: LoraCritic | None = None
         self.journal: Journal | None = None
+        self.scorer: CompositeScorer | None = None
+        self.secrets = take_secrets()
 
     def run(self) -> End:
         """Train to an end and report it."""
@@ -89,7 +95,12 @@ class Job:
         except Exception as error:  # noqa: BLE001 - the boundary where an error becomes a named end
             end = end_of(error)
             if end.outcome == "paused" and self.journal is not None and self.policy is not None:
+                if self.scorer is not None:
+                    self.position.rewards = self.scorer.state()
                 self.journal.resume_state(self.position, self.policy, self.critic)
+        finally:
+            if self.scorer is not None:
+                self.scorer.close()
         fields = dataclasses.asdict(end)
         self.reporter.report(Ended, step=self.position.step, **fields)
         return end
@@ -118,7 +129,7 @@ class Job:
         text = Text(base.tokenizer)
         with SandboxClient(manifest.sandbox_socket) as client:
             jail = proved_jail(client)
-            scorer = SandboxedScorer(code_rewards(spec, manifest), sandbox_call(client))
+            scorer = self._scorer(client)
             self.policy, self.critic = policy, critic
             self.journal = Journal(
                 reporter, text.pieces, model=spec.model, revisions=lambda: scorer.revisions
@@ -156,6 +167,18 @@ class Job:
             CRITIC, rank=adapter.rank, alpha=alpha, targets=adapter.targets, seed=self.spec.seed
         )
 
+    def _scorer(self, client: SandboxClient) -> CompositeScorer:
+        spec, manifest = self.spec, self.manifest
+        services = Services(
+            call=sandbox_call(client),
+            judges=manifest.judges,
+            secrets=self.secrets,
+            ledger=Ledger.resumed(spec.limits.judge_budget, self.position.rewards),
+            cache_path=Path(manifest.judge_cache) if manifest.judge_cache else None,
+        )
+        self.scorer = job_scorer(spec, manifest, services)
+        return self.scorer
+
     def _prompts(self, base: BaseModel) -> Prompts:
         spec, manifest = self.spec, self.manifest
         held_out = Path(manifest.held_out_path) if manifest.held_out_path else None
@@ -190,25 +213,6 @@ class Job:
                 "top_p is below 1: completions come from a truncated distribution, the loss is taken under the "
                 "whole one.",
             )
-
-
-def code_rewards(spec: JobSpec, manifest: RunManifest) -> list[CodeReward]:
-    """The specification's rewards with the code that the manifest has for them."""
-    code = {reward.name: reward for reward in manifest.rewards}
-    return [
-        CodeReward(
-            name=reward.name,
-            weight=reward.weight,
-            source=Path(code[reward.name].path).read_text(encoding="utf-8"),
-            revision=code[reward.name].revision,
-            entry=reward.entry,
-            granularity=reward.granularity,
-            isolate=reward.isolate,
-            on_error=reward.on_error,
-            timeout_seconds=reward.timeout_seconds,
-        )
-        for reward in spec.rewards
-    ]
 
 
 def proved_jail(client: SandboxClient) -> str:

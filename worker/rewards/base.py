@@ -5,7 +5,7 @@ exception, bad_value, timeout, cpu_limit, memory, crashed, exited, output_flood,
 `load_error`; not the row's fault: `sandbox_error, judge_error, endpoint_error`.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -13,6 +13,8 @@ from reinforge.errors import JobFailure
 
 FINE = frozenset({"ok", "not_applicable"})
 """Every other status is an error."""
+STRANGERS = frozenset({"sandbox_error", "judge_error", "endpoint_error"})
+"""Errors that are not the row's: they never become values, whatever a reward says about errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class Scorable:
     item: dict[str, Any]
     prompt: list[dict[str, Any]]
     """Chat messages."""
+    sample: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of OpenAI's `sample` that are known better than from the text (`output_tools`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,14 @@ class RewardResult:
     wall_ms: float = 0.0
     cpu_ms: float = 0.0
     revision: str | None = None
+    code: str | None = None
+    """Which error it was, finer than `status`: `judge_refusal`, `invalid_variable` …"""
+    labels: dict[str, str] = field(default_factory=dict)
+    """Labels that judges and classifiers gave: by part of a multi, `""` for the reward itself."""
+    part_status: dict[str, str] = field(default_factory=dict)
+    """Parts of a multi that have no value: `not_applicable` where a gate spared them, or an error."""
+    usage: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Judge → `prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls`."""
 
     @property
     def failed(self) -> bool:
@@ -82,8 +94,10 @@ MEND_HINT = (
 class RewardsFailed(JobFailure):
     """Rewards failed in a way that pauses the job; `traceback` is the most frequent error's."""
 
-    def __init__(self, message: str, *, traceback: str | None, hint: str | None = None) -> None:
-        super().__init__(message, code="reward_errors", hint=hint, retryable=True)
+    def __init__(
+        self, message: str, *, traceback: str | None, hint: str | None = None, code: str = "reward_errors"
+    ) -> None:
+        super().__init__(message, code=code, hint=hint, retryable=True)
         self.traceback = traceback
 
 
@@ -102,5 +116,12 @@ class Scorer(Protocol):
     def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
         """Scores of each group as it finishes, while later groups are still arriving.
 
-        Raises JobFailure: `reward_errors` where a reward says `on_error: pause`; `sandbox_unavailable` (retryable).
+        Raises JobFailure, always retryable: `reward_errors` where a reward says `on_error: pause`,
+        `sandbox_unavailable`, `judge_budget`, `reward_model_failed`.
         """
+
+    def metrics(self) -> dict[str, float]:
+        """What scoring has come to since it was last asked, by the names in `reinforge.metrics`."""
+
+    def state(self) -> dict[str, Any]:
+        """JSON that the resume state keeps: what judges have cost."""

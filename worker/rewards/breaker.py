@@ -34,6 +34,7 @@ class Breaker:
                 f"{self.share:.0%}. {_most(results)}",
                 traceback=top_message(results),
                 hint=HINT,
+                code=_reason(results),
             )
 
 
@@ -45,6 +46,7 @@ def refuse_if_all_failed(scores: Sequence[Score]) -> None:
             f"Every one of {len(scores)} completions failed to score. {_most(results)}",
             traceback=top_message(results),
             hint=HINT,
+            code=_reason(results),
         )
 
 
@@ -56,6 +58,14 @@ def top_message(results: Iterable[RewardResult]) -> str | None:
 
 def _failures(scores: Sequence[Score]) -> list[RewardResult]:
     return [result for score in scores for result in score.results if result.failed]
+
+
+def _reason(results: Sequence[RewardResult]) -> str:
+    """The job's reason: whose fault it mostly was."""
+    (status, _), *_ = Counter(result.status for result in results).most_common(1) or [("", 0)]
+    return {"judge_error": "judge_unavailable", "endpoint_error": "endpoint_unavailable"}.get(
+        status, "reward_errors"
+    )
 
 
 def _most(results: Sequence[RewardResult]) -> str:

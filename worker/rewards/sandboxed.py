@@ -2,13 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from reinforge.errors import JobFailure
-from worker.rewards.base import MEND_HINT, Group, RewardResult, RewardsFailed, Scorable, Score
+from worker.rewards.base import MEND_HINT, RewardResult, RewardsFailed
+from worker.rewards.composite import CompositeScorer, LiveReward
+from worker.rewards.rater import Rater, Row, side_by_side, with_usage
 from worker.sandbox.client import SandboxClient
 from worker.sandbox.limits import Timeouts
 from worker.sandbox.outcome import CallOutcome, Granularity, Isolation, RewardRow, RowResult
@@ -29,6 +31,8 @@ class CodeReward:
     isolate: Isolation
     on_error: Literal["drop", "zero", "pause"]
     timeout_seconds: float
+    judges: Mapping[str, Rater] = field(default_factory=dict)
+    """Asked about each row first, outside of the sandbox."""
 
 
 Call = Callable[[CodeReward, list[RewardRow]], CallOutcome]
@@ -52,62 +56,43 @@ def sandbox_call(client: SandboxClient) -> Call:
     return call
 
 
-class SandboxedScorer:
-    """`Scorer` over a sandbox. Groups are scored as they arrive; a `batch` reward waits for the last of them."""
+def scoring_threads(count: int | None = None) -> ThreadPoolExecutor:
+    """Threads that wait for the sandbox."""
+    return ThreadPoolExecutor(count or max(2, os.cpu_count() or 2), thread_name_prefix="score")
 
-    def __init__(self, rewards: Sequence[CodeReward], call: Call, *, threads: int | None = None) -> None:
-        self._rewards = tuple(rewards)
-        self._call = call
-        self._threads = ThreadPoolExecutor(threads or max(2, os.cpu_count() or 2), thread_name_prefix="score")
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(reward.name for reward in self._rewards)
+class CodeRater(Rater):
+    """One Python reward. Rows whose declared judges failed are not run and carry the judge's error."""
 
-    @property
-    def weights(self) -> tuple[float, ...]:
-        return tuple(reward.weight for reward in self._rewards)
+    def __init__(self, reward: CodeReward, call: Call, threads: ThreadPoolExecutor) -> None:
+        self._reward, self._call, self._threads = reward, call, threads
 
-    @property
-    def revisions(self) -> dict[str, str]:
-        return {reward.name: reward.revision for reward in self._rewards}
+    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+        said = await self._judged(rows)
+        failed = {
+            index: result for index, each in enumerate(said) for result in each.values() if result.failed
+        }
+        runs = [index for index in range(len(rows)) if index not in failed]
+        sent = [_row(rows[index], said[index]) for index in runs]
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, self._run, sent)
+        scored = dict(zip(runs, found, strict=True))
+        # What a row's judges cost is the row's, whether the code then ran or not.
+        return [
+            with_usage(replace(failed[index], usage={}) if index in failed else scored[index], each.values())
+            for index, each in enumerate(said)
+        ]
 
-    async def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
-        streamed = [reward for reward in self._rewards if reward.granularity != "batch"]
-        batched = [reward for reward in self._rewards if reward.granularity == "batch"]
-        tasks: dict[asyncio.Task[list[list[RewardResult]]], Group] = {}
-        try:
-            async for group in groups:
-                tasks[asyncio.create_task(self._rate(streamed, [group]))] = group
-                if not batched:
-                    for task in [task for task in tasks if task.done()]:
-                        yield self._combined(tasks.pop(task), task.result())
-            # Groups arrive in the order they finish; a batch is formed in the order of their keys.
-            rest = sorted(tasks.items(), key=lambda item: item[1].key)
-            over_all = await self._rate(batched, [group for _, group in rest]) if batched and rest else []
-            start = 0
-            for task, group in rest:
-                stop = start + len(group.samples)
-                whole = [results[start:stop] for results in over_all]
-                yield self._combined(group, self._in_order(await task, whole))
-                del tasks[task]
-                start = stop
-        finally:
-            for task in tasks:
-                task.cancel()
+    async def _judged(self, rows: Sequence[Row]) -> list[dict[str, RewardResult]]:
+        names = list(self._reward.judges)
+        columns = await side_by_side([self._reward.judges[name].rate(rows) for name in names])
+        return [dict(zip(names, each, strict=True)) for each in zip(*columns, strict=True)] or [
+            {} for _ in rows
+        ]
 
-    def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    async def _rate(self, rewards: Sequence[CodeReward], groups: Sequence[Group]) -> list[list[RewardResult]]:
-        """Results per reward and completion, in order; rewards run side by side."""
-        rows = [_row(sample, group.key) for group in groups for sample in group.samples]
-        loop = asyncio.get_running_loop()
-        return list(
-            await asyncio.gather(*(loop.run_in_executor(self._threads, self._one, r, rows) for r in rewards))
-        )
-
-    def _one(self, reward: CodeReward, rows: list[RewardRow]) -> list[RewardResult]:
+    def _run(self, rows: list[RewardRow]) -> list[RewardResult]:
+        if not rows:
+            return []
+        reward = self._reward
         outcome = self._call(reward, rows)
         if outcome.status == "load_error":
             raise RewardsFailed(
@@ -122,47 +107,51 @@ class SandboxedScorer:
                 hint="Check that sandboxd runs on this worker (`reinforge doctor`), then resume the job.",
                 retryable=True,
             )
-        results = [_result(reward, row) for row in outcome.rows]
-        failed = [result for result in results if result.failed]
-        if failed and reward.on_error == "pause":
-            raise RewardsFailed(
-                f"The reward {reward.name} failed ({failed[0].status}) and is set to pause the job on any error.",
-                traceback=failed[0].message,
-                hint=MEND_HINT,
-            )
-        return results
-
-    def _in_order(
-        self, streamed: list[list[RewardResult]], batched: list[list[RewardResult]]
-    ) -> list[list[RewardResult]]:
-        """Both kinds of rewards back in the order of the specification."""
-        one, other = iter(streamed), iter(batched)
-        return [next(other if reward.granularity == "batch" else one) for reward in self._rewards]
-
-    def _combined(self, group: Group, results: list[list[RewardResult]]) -> tuple[int, list[Score]]:
-        scores = []
-        for row in zip(*results, strict=True):
-            failed = [
-                (result, reward) for result, reward in zip(row, self._rewards, strict=True) if result.failed
-            ]
-            scores.append(
-                Score(
-                    results=row,
-                    error=failed[0][0].status if failed else None,
-                    dropped=any(reward.on_error != "zero" for _, reward in failed),
-                )
-            )
-        return group.key, scores
+        return [_result(row) for row in outcome.rows]
 
 
-def _row(sample: Scorable, group: int) -> RewardRow:
-    return RewardRow(prompt=sample.prompt, completion=sample.completion, item=sample.item, group=group)
+class SandboxedScorer(CompositeScorer):
+    """A scorer of Python rewards alone."""
+
+    def __init__(self, rewards: Sequence[CodeReward], call: Call, *, threads: int | None = None) -> None:
+        pool = scoring_threads(threads)
+        super().__init__(
+            [live_code(reward, call, pool) for reward in rewards],
+            close=lambda: pool.shutdown(wait=False, cancel_futures=True),
+        )
 
 
-def _result(reward: CodeReward, row: RowResult) -> RewardResult:
-    """The row's result; an error that the job counts as 0 keeps its status beside the value."""
-    result = RewardResult(
+def live_code(reward: CodeReward, call: Call, threads: ThreadPoolExecutor) -> LiveReward:
+    return LiveReward(
         name=reward.name,
+        weight=reward.weight,
+        revision=reward.revision,
+        on_error=reward.on_error,
+        granularity=reward.granularity,
+        rater=CodeRater(reward, call, threads),
+    )
+
+
+def _row(row: Row, judges: Mapping[str, RewardResult]) -> RewardRow:
+    scorable = row.scorable
+    return RewardRow(
+        prompt=scorable.prompt,
+        completion=scorable.completion,
+        item=scorable.item,
+        group=row.group,
+        judges={name: _said(result) for name, result in judges.items()} if judges else None,
+        sample=scorable.sample,
+    )
+
+
+def _said(result: RewardResult) -> dict[str, Any]:
+    """What a declared judge said, as `sample["judges"][name]`."""
+    return {"result": result.value, "label": result.labels.get(""), "reason": result.reason}
+
+
+def _result(row: RowResult) -> RewardResult:
+    return RewardResult(
+        name="",
         status=row.status,
         value=row.value,
         parts=row.parts,
@@ -174,11 +163,7 @@ def _result(reward: CodeReward, row: RowResult) -> RewardResult:
         message=row.message,
         wall_ms=row.wall_ms,
         cpu_ms=row.cpu_ms,
-        revision=reward.revision,
     )
-    if result.failed and reward.on_error == "zero":
-        return replace(result, value=0.0)
-    return result
 
 
 def _first_line(message: str | None) -> str:

@@ -128,12 +128,13 @@ async def train(
                 algorithm["frontier"] = learned(
                     rates, batch.rollouts, credit.rewards, spec.evaluation.pass_above
                 )
-            position.advance(step, done, algorithm=algorithm, reward_errors=breaker.window)
+            errors, spent = breaker.window, scorer.state()
+            position.advance(step, done, algorithm=algorithm, reward_errors=errors, rewards=spent)
 
             # ── Tell ──
             clock = StepClock(started, update_started, time.monotonic())
             values = step_values(spec, batch, credit, done, passes, slices)
-            values |= running_values(position, sampled.collected, clock, rate)
+            values |= running_values(position, sampled.collected, clock, rate) | scorer.metrics()
             values["memory/state"] = state_gib(policy, critic)
             journal.step(step, values, batch, credit, done)
     except Interrupted:

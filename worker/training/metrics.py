@@ -2,6 +2,7 @@
 
 import math
 import resource
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,9 @@ from worker.training.passes import Passes
 from worker.training.position import Position
 from worker.training.slices import Slices
 from worker.training.update import Update
+
+MOST_LABELS = 32
+"""Of one reward, the most frequent ones."""
 
 Values = dict[str, float | None]
 
@@ -57,6 +61,9 @@ def step_values(
     travelled = update.metrics | credit.metrics
     values |= {key: (total / count if count else None) for key, (total, count) in travelled.items()}
     values |= _coefficients(spec.algorithm.loss.model_dump(), update.state)
+    in_reward = spec.algorithm.shaping.model_dump().get("kl") or {}
+    if in_reward.get("adaptive"):
+        values["kl/coefficient"] = current_beta(in_reward, credit.state.get("reward_kl", {}))
     in_reward = spec.algorithm.shaping.model_dump().get("kl") or {}
     if in_reward.get("adaptive"):
         values["kl/coefficient"] = current_beta(in_reward, credit.state.get("reward_kl", {}))
@@ -97,13 +104,15 @@ def running_values(
 
 
 def per_reward(rollouts: Sequence[Rollout], prefix: str = "reward") -> Values:
-    """`reward/<name>/mean` and `reward/<name>/part/<part>` over the completions where they apply."""
+    """`reward/<name>/mean` and `reward/<name>/part/<part>` over the completions where they apply, the shares of
+    labels where rewards gave any, and of completions that a gate kept away from a part."""
     found: dict[str, list[float]] = {}
+    labels = _label_shares(rollouts, prefix)
     for rollout in rollouts:
         for result in rollout.score.results if rollout.score else ():
             for key, value in _named(result, prefix):
                 found.setdefault(key, []).append(value)
-    return {key: sum(values) / len(values) for key, values in sorted(found.items())}
+    return {key: sum(values) / len(values) for key, values in sorted(found.items())} | labels
 
 
 def peak_memory_gib() -> float:
@@ -122,6 +131,29 @@ def _named(result: RewardResult, prefix: str) -> list[tuple[str, float]]:
         return []
     parts = [(f"{prefix}/{result.name}/part/{part}", value) for part, value in result.parts.items()]
     return [(f"{prefix}/{result.name}/mean", result.value), *parts]
+
+
+def _label_shares(rollouts: Sequence[Rollout], prefix: str) -> Values:
+    """`reward/<name>/label/<label>` and `reward/<name>/part/<part>/label/<label>`: shares of the labelled
+    completions; `reward/<name>/part/<part>/spared`: shares of completions that a gate kept away."""
+    counts: dict[str, Counter[str]] = {}
+    spared: dict[str, int] = {}
+    scored: Counter[str] = Counter()
+    for rollout in rollouts:
+        for result in rollout.score.results if rollout.score else ():
+            scored[result.name] += 1
+            for part, label in result.labels.items():
+                where = f"{prefix}/{result.name}/part/{part}" if part else f"{prefix}/{result.name}"
+                counts.setdefault(where, Counter())[label] += 1
+            for part, status in result.part_status.items():
+                key = f"{prefix}/{result.name}/part/{part}/spared"
+                spared[key] = spared.get(key, 0) + (status == "not_applicable")
+    shares = {
+        f"{where}/label/{label}": count / found.total()
+        for where, found in counts.items()
+        for label, count in found.most_common(MOST_LABELS)
+    }
+    return shares | {key: count / scored[key.split("/")[1]] for key, count in spared.items() if count}
 
 
 def _rewards(rewards: Tensor) -> Values:

@@ -35,13 +35,21 @@ class Position:
     """State of the slots, JSON values."""
     reward_errors: list[tuple[int, int]] = field(default_factory=list)
     """The breaker's window."""
+    rewards: dict[str, Any] = field(default_factory=dict)
+    """State of the scorer, JSON values: what judges have cost."""
     evaluated_step: int | None = None
     held_out_reward: float | None = None
     """At `evaluated_step`."""
     checkpoint_step: int | None = None
 
     def advance(
-        self, step: int, done: Update, *, algorithm: dict[str, Any], reward_errors: list[tuple[int, int]]
+        self,
+        step: int,
+        done: Update,
+        *,
+        algorithm: dict[str, Any],
+        reward_errors: list[tuple[int, int]],
+        rewards: dict[str, Any],
     ) -> None:
         """The step is complete."""
         self.step = step
@@ -50,6 +58,7 @@ class Position:
         self.tokens_trained += done.tokens
         self.algorithm = algorithm
         self.reward_errors = reward_errors
+        self.rewards = rewards
 
 
 def evaluation_due(spec: JobSpec, position: Position, *, last: bool) -> bool:

@@ -1,0 +1,187 @@
+"""From a specification to a scorer at work: every grader type has its rater named here, and nowhere else."""
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reinforge.errors import InvalidInput, JobFailure
+from reinforge.grading.multi import GRADER, Grader, Multi, Part
+from reinforge.grading.own_types import CheckpointGrader, RankingJudge
+from reinforge.grading.types import (
+    EndpointGrader,
+    LabelModel,
+    PythonGrader,
+    ScoreModel,
+    StringCheck,
+    TextSimilarity,
+)
+from reinforge.records import RewardCode, RunManifest
+from reinforge.reward_spec import PythonReward, Reward, grader_of
+from reinforge.reward_spec.judges import Judge
+from reinforge.spec import JobSpec
+from worker.rewards.composite import CompositeScorer, LiveReward
+from worker.rewards.declarative import DeclarativeRater
+from worker.rewards.endpoint import EndpointRater
+from worker.rewards.guard import ALLOW_VARIABLE, Guard
+from worker.rewards.judge import JudgeRater, RankingRater
+from worker.rewards.judge_cache import JudgeCache
+from worker.rewards.judge_client import JudgeClient
+from worker.rewards.ledger import Ledger
+from worker.rewards.multi import MultiRater
+from worker.rewards.network import NetworkLoop
+from worker.rewards.rater import Rater
+from worker.rewards.sandboxed import Call, CodeRater, CodeReward, scoring_threads
+from worker.rewards.secrets import Secrets
+
+
+@dataclass
+class Services:
+    """What raters share. Threads, network and processes are started when a reward first needs them.
+
+    checkpoint: the rater of a grader that loads a checkpoint. judges: name → connection.
+    """
+
+    call: Call
+    judges: Mapping[str, Judge] = field(default_factory=dict)
+    secrets: Secrets = field(default_factory=Secrets)
+    ledger: Ledger = field(default_factory=Ledger)
+    guard: Guard = field(default_factory=lambda: Guard.allowing(os.environ.get(ALLOW_VARIABLE, "")))
+    cache_path: Path | None = None
+    checkpoint: Callable[[CheckpointGrader], Rater] | None = None
+    on_close: Callable[[], None] = lambda: None
+    _clients: dict[str, JudgeClient] = field(default_factory=dict)
+
+    @cached_property
+    def threads(self) -> ThreadPoolExecutor:
+        return scoring_threads()
+
+    @cached_property
+    def network(self) -> NetworkLoop:
+        return NetworkLoop()
+
+    @cached_property
+    def cache(self) -> JudgeCache:
+        return JudgeCache(self.cache_path)
+
+    def judge(self, name: str) -> JudgeClient:
+        """Raises InvalidInput `unknown_judge`."""
+        if name not in self.judges:
+            raise unknown_judge(name, self.judges)
+        if name not in self._clients:
+            judge = self.judges[name]
+            key = self.secrets.judges.get(name)
+            if key is None and judge.api_key_env is not None:
+                key = os.environ.get(judge.api_key_env)
+            self._clients[name] = JudgeClient(name, judge, key, self.cache, self.ledger)
+        return self._clients[name]
+
+    def signing_secret(self, grader: EndpointGrader) -> str | None:
+        return os.environ.get(grader.secret_env) if grader.secret_env else self.secrets.signing
+
+    def close(self) -> None:
+        """Idempotent."""
+        if "threads" in self.__dict__:
+            self.threads.shutdown(wait=False, cancel_futures=True)
+        if "network" in self.__dict__:
+            self.network.close()
+        self.on_close()
+
+
+def unknown_judge(name: str, known: Mapping[str, Any]) -> InvalidInput:
+    have = f"There are {', '.join(sorted(known))}." if known else "There are none."
+    return InvalidInput(
+        f"A grader asks the judge {name!r}, which is not there.",
+        code="unknown_judge",
+        hint=f"{have} Add one to the project (POST /api/v1/judges), or, offline, to the job file's `judges`.",
+    )
+
+
+def rater(grader: Grader | Part, services: Services, name: str = "reward") -> Rater:
+    """Raises InvalidInput `unknown_judge`, JobFailure `reward_model_unavailable`."""
+    if isinstance(grader, StringCheck | TextSimilarity):
+        return DeclarativeRater(grader)
+    if isinstance(grader, ScoreModel | LabelModel):
+        return JudgeRater(grader, services.judge(grader.model), services.network)
+    if isinstance(grader, RankingJudge):
+        return RankingRater(grader, services.judge(grader.model), services.network)
+    if isinstance(grader, PythonGrader):
+        return CodeRater(_code_of_part(grader, name), services.call, services.threads)
+    if isinstance(grader, EndpointGrader):
+        secret = services.signing_secret(grader)
+        return EndpointRater(grader, services.network, services.guard, secret)
+    if isinstance(grader, Multi):
+        parts = {key: rater(part, services, f"{name}.{key}") for key, part in grader.graders.items()}
+        return MultiRater(grader, parts)
+    if services.checkpoint is None:
+        raise JobFailure(
+            f"Rewards of type {grader.type} cannot run here.",
+            code="reward_model_unavailable",
+            hint="They need torch: install reinforge[train] on this worker.",
+            retryable=True,
+        )
+    return services.checkpoint(grader)
+
+
+def live_reward(reward: Reward, code: RewardCode, services: Services) -> LiveReward:
+    """A reward of a specification with the code or grader that the manifest has for it."""
+    source = Path(code.path).read_text(encoding="utf-8")
+    if code.kind == "grader":
+        grader: Grader = grader_of(reward) or GRADER.validate_json(source)
+        made = rater(grader, services, reward.name)
+        granularity = "group" if isinstance(grader, RankingJudge) else "sample"
+    else:
+        assert isinstance(reward, PythonReward)
+        live = _code(reward, code, source, services)
+        made, granularity = CodeRater(live, services.call, services.threads), reward.granularity
+    return LiveReward(
+        name=reward.name,
+        weight=reward.weight,
+        revision=code.revision,
+        on_error=reward.on_error,
+        granularity=granularity,  # type: ignore[arg-type]
+        rater=made,
+    )
+
+
+def job_scorer(spec: JobSpec, manifest: RunManifest, services: Services) -> CompositeScorer:
+    """Raises as `rater`."""
+    code = {reward.name: reward for reward in manifest.rewards}
+    return CompositeScorer(
+        [live_reward(reward, code[reward.name], services) for reward in spec.rewards],
+        metrics=services.ledger.metrics,
+        state=services.ledger.state,
+        close=services.close,
+    )
+
+
+def _code(reward: PythonReward, code: RewardCode, source: str, services: Services) -> CodeReward:
+    return CodeReward(
+        name=reward.name,
+        weight=reward.weight,
+        source=source,
+        revision=code.revision,
+        entry=reward.entry,
+        granularity=reward.granularity,
+        isolate=reward.isolate,
+        on_error=reward.on_error,
+        timeout_seconds=reward.timeout_seconds,
+        judges={name: rater(grader, services, name) for name, grader in reward.judges.items()},
+    )
+
+
+def _code_of_part(grader: PythonGrader, name: str) -> CodeReward:
+    return CodeReward(
+        name=name,
+        weight=1.0,
+        source=grader.source,
+        revision="",
+        entry=grader.entry,
+        granularity="sample",
+        isolate=grader.isolate,
+        on_error="drop",
+        timeout_seconds=grader.timeout_seconds,
+    )

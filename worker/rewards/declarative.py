@@ -1,0 +1,37 @@
+"""Rewards that need nothing but the texts."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reinforge.errors import JobFailure
+from reinforge.grading import declarative
+from reinforge.grading.errors import MetricUnavailable, UnresolvedVariable
+from reinforge.grading.types import StringCheck, TextSimilarity
+from worker.rewards.base import RewardResult
+from worker.rewards.rater import Rater, Row, failed, ok
+
+
+class DeclarativeRater(Rater):
+    """`string_check` and `text_similarity`."""
+
+    def __init__(self, grader: StringCheck | TextSimilarity) -> None:
+        self._grader = grader
+
+    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+        return [self._row(row) for row in rows]
+
+    def _row(self, row: Row) -> RewardResult:
+        began = time.perf_counter()
+        try:
+            found = ok(declarative.score(self._grader, row.item, row.sample))
+        except UnresolvedVariable as error:
+            found = failed("exception", error.code, str(error))
+        except MetricUnavailable as error:
+            raise JobFailure(
+                f"A reward cannot be computed here: {error}",
+                code="reward_errors",
+                hint="Mend the worker and resume the job, or take another evaluation_metric.",
+                retryable=True,
+            ) from error
+        return replace(found, wall_ms=1000 * (time.perf_counter() - began))

@@ -1,0 +1,120 @@
+"""Rewards from a server of the user's: one signed POST for each completion.
+
+    {"id": "grd_…", "item": {…}, "sample": {"output_text": …}, "prompt": [{"role", "content"}]}
+    → {"score": 0.5, "reason": "…", "parts": {"style": 0.7}}       score null: does not apply to this row
+
+Signatures as in `reinforge.webhook_signature`; the id depends on what is scored alone, so that a server can tell
+a second try. `worker.rewards.guard` says which addresses may be called.
+"""
+
+import asyncio
+import hashlib
+import json
+import math
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import httpx
+
+from reinforge.grading.types import EndpointGrader
+from reinforge.webhook_signature import signed_headers
+from worker.rewards.base import RewardResult
+from worker.rewards.guard import Guard, Refused
+from worker.rewards.network import NetworkLoop, RequestFailed, Retries, open_client, post
+from worker.rewards.rater import Rater, Row, failed, ok, side_by_side
+
+CONCURRENCY = 8
+MAX_PARTS = 16
+TEXT_CHARACTERS = 2000
+
+
+@dataclass
+class EndpointRater(Rater):
+    """secret: signs the requests; None sends them unsigned."""
+
+    grader: EndpointGrader
+    network: NetworkLoop
+    guard: Guard
+    secret: str | None
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+        return await self.network.run(self._all(rows))
+
+    async def _all(self, rows: Sequence[Row]) -> list[RewardResult]:
+        places = asyncio.Semaphore(CONCURRENCY)
+        async with open_client(trust_env=False) as client:
+            return await side_by_side([self._row(client, places, row) for row in rows])
+
+    async def _row(self, client: httpx.AsyncClient, places: asyncio.Semaphore, row: Row) -> RewardResult:
+        async with places:
+            began = time.monotonic()
+            try:
+                found = self._result(await self._post(client, row))
+            except Refused as error:
+                found = failed("endpoint_error", "endpoint_refused", str(error))
+            except RequestFailed as error:
+                found = failed("endpoint_error", f"endpoint_{error.kind}", error.message)
+            return replace(found, wall_ms=1000 * (time.monotonic() - began))
+
+    async def _post(self, client: httpx.AsyncClient, row: Row) -> bytes:
+        content = {"item": row.item, "sample": row.sample, "prompt": row.scorable.prompt}
+        text = json.dumps(content, ensure_ascii=False, default=str, sort_keys=True)
+        id = "grd_" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+        body = json.dumps({"id": id, **content}, ensure_ascii=False, default=str).encode("utf-8", "replace")
+
+        async def attempt() -> bytes:
+            target = await self.guard.target(self.grader.url)
+            headers = self.grader.headers | {"host": target.host_header}
+            if self.secret is not None:
+                headers |= signed_headers(self.secret, id, body)
+            return await post(
+                client,
+                target.url,
+                body,
+                headers,
+                seconds=self.grader.timeout_s,
+                extensions={"sni_hostname": target.server_name},
+            )
+
+        return await Retries(self.grader.retries, self.sleep).run(attempt)
+
+    def _result(self, content: bytes) -> RewardResult:
+        try:
+            answer = json.loads(content)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict) or "score" not in answer:
+            shown = content[:200].decode("utf-8", "replace")
+            return _malformed(f"the answer is no JSON object with a score: {shown!r}")
+        reason = answer.get("reason")
+        about: dict[str, Any] = {"reason": str(reason)[:TEXT_CHARACTERS] if reason is not None else None}
+        if answer["score"] is None:
+            return RewardResult(name="", status="not_applicable", value=None, **about)
+        score, parts = _number(answer["score"]), answer.get("parts") or {}
+        if score is None:
+            return _malformed(f"score is no finite number: {answer['score']!r:.100}")
+        if not isinstance(parts, dict) or len(parts) > MAX_PARTS:
+            return _malformed(f"parts is no object of at most {MAX_PARTS} numbers")
+        numbers = {str(key)[:64]: _number(value) for key, value in parts.items()}
+        if None in numbers.values():
+            return _malformed("parts has values that are no finite numbers")
+        low, high = self.grader.range or (-math.inf, math.inf)
+        found = {key: value for key, value in numbers.items() if value is not None}
+        return ok(min(high, max(low, score)), parts=found, **about)
+
+
+def _malformed(message: str) -> RewardResult:
+    return failed("endpoint_error", "endpoint_malformed", message)
+
+
+def _number(value: Any) -> float | None:
+    if not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None

@@ -1,0 +1,58 @@
+"""Answers of judges on disk, so that the same question is paid for once per job."""
+
+import hashlib
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+
+class JudgeCache:
+    """Text → text. Used from one thread. `path` None keeps it in memory."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._open: sqlite3.Connection | None = None
+
+    def get(self, key: str) -> str | None:
+        row = self._database.execute("SELECT answer FROM answer WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def put(self, key: str, answer: str) -> None:
+        self._database.execute("INSERT OR REPLACE INTO answer VALUES (?, ?)", (key, answer))
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    @property
+    def _database(self) -> sqlite3.Connection:
+        if self._open is None:
+            self._open = _opened(self._path)
+        return self._open
+
+
+def _opened(path: Path | None) -> sqlite3.Connection:
+    if path is not None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    database = sqlite3.connect(path or ":memory:", isolation_level=None)
+    try:
+        # A power cut may lose the newest answers: they are then asked for again.
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute("CREATE TABLE IF NOT EXISTS answer (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
+    except sqlite3.DatabaseError:  # cut off by a crash: what was in it is asked for again
+        database.close()
+        if path is None:
+            raise
+        for each in path.parent.glob(path.name + "*"):
+            each.unlink()
+        return _opened(path)
+    return database
+
+
+def cache_key(*parts: Any) -> str:
+    """One key for everything that an answer depends on."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,180 @@
+"""The form that a judge's reply must have, and what can be wrong with one."""
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+_STEPS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"description": {"type": "string"}, "conclusion": {"type": "string"}},
+        "required": ["description", "conclusion"],
+        "additionalProperties": False,
+    },
+}
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+REASON_CHARACTERS = 2000
+
+
+class JudgeFailed(Exception):
+    """A judge that gave no score. `code` names how: judge_timeout, judge_unreachable, judge_server_error,
+    judge_refused_request, judge_refusal, judge_out_of_tokens, judge_too_large, judge_malformed."""
+
+    def __init__(self, code: str, message: str, usage: dict[str, float] | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+        self.usage = usage or {}
+        """What the failure cost: `Usage.as_dict`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyForm:
+    """A JSON object with `steps` (the judge's reasoning) and one field that counts."""
+
+    field: str
+    schema: dict[str, Any]
+    """Of that field."""
+    words: str
+    """The field in words, for judges that cannot be given a schema."""
+
+    @property
+    def json_schema(self) -> dict[str, Any]:
+        # In this order: a judge that writes its reasons first judges by them.
+        return {
+            "type": "object",
+            "properties": {"steps": _STEPS, self.field: self.schema},
+            "required": ["steps", self.field],
+            "additionalProperties": False,
+        }
+
+    @property
+    def instruction(self) -> str:
+        return (
+            'Answer with one JSON object and nothing else: {"steps": [{"description": "…", "conclusion": "…"}], '
+            f'"{self.field}": …}}, where steps is your reasoning and {self.field} is {self.words}.'
+        )
+
+
+def number_form() -> ReplyForm:
+    return ReplyForm("result", {"type": "number"}, "a number")
+
+
+def label_form(labels: list[str]) -> ReplyForm:
+    return ReplyForm("result", {"type": "string", "enum": labels}, f"one of {', '.join(map(repr, labels))}")
+
+
+def ranking_form(count: int) -> ReplyForm:
+    schema = {"type": "array", "items": {"type": "integer"}}
+    return ReplyForm("ranking", schema, f"the numbers 1 to {count}, the best answer's first")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a server made of a question; `usage` is to be paid for whatever the rest is worth."""
+
+    text: str | None
+    refusal: str | None
+    finish_reason: str | None
+    usage: dict[str, Any]
+
+    def content(self) -> str:
+        """The reply. Raises JudgeFailed."""
+        if self.refusal or self.finish_reason == "content_filter":
+            raise JudgeFailed(
+                "judge_refusal", f"the judge refused: {(self.refusal or self.text or '')[:300]}"
+            )
+        if self.finish_reason == "length":
+            raise JudgeFailed(
+                "judge_out_of_tokens",
+                "the judge's reply was cut off: raise sampling_params.max_completions_tokens",
+            )
+        if self.text is None or not self.text.strip():
+            raise JudgeFailed("judge_malformed", "the judge's reply is empty")
+        return self.text
+
+
+def parse_completion(content: bytes) -> Completion:
+    """Raises JudgeFailed for what is no chat completion."""
+    try:
+        answer = json.loads(content)
+        choice = answer["choices"][0]
+        message = choice["message"]
+        fields = (message.get("content"), message.get("refusal"), choice.get("finish_reason"))
+        text, refusal, finish = (each if isinstance(each, str) else None for each in fields)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise JudgeFailed(
+            "judge_malformed", f"the server's answer is no chat completion: {_shown(content)}"
+        ) from error
+    usage = answer.get("usage")
+    return Completion(text, refusal, finish, usage if isinstance(usage, dict) else {})
+
+
+def parse_reply(text: str, form: ReplyForm) -> dict[str, Any]:
+    """The reply's object, with the field that counts. Raises JudgeFailed."""
+    # Judges that reason aloud in the text do so before the answer.
+    body = text.rpartition("</think>")[2].strip()
+    for candidate in (body, *_FENCE.findall(body), body[body.find("{") : body.rfind("}") + 1]):
+        try:
+            found = json.loads(candidate)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and form.field in found:
+            return found
+    raise JudgeFailed("judge_malformed", f"the judge's reply has no {form.field}: {text[:300]!r}")
+
+
+def number(reply: dict[str, Any]) -> float:
+    """Raises JudgeFailed."""
+    value = reply["result"]
+    try:
+        found = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise JudgeFailed("judge_malformed", f"the judge's result is no number: {value!r:.100}")
+    return found
+
+
+def label(reply: dict[str, Any], labels: list[str]) -> str:
+    """Raises JudgeFailed."""
+    value = reply["result"]
+    by_small = {each.casefold(): each for each in labels}
+    found = value if value in labels else by_small.get(str(value).strip().casefold())
+    if not isinstance(found, str):
+        raise JudgeFailed(
+            "judge_malformed", f"the judge's label {value!r:.100} is none of {', '.join(labels)}"
+        )
+    return found
+
+
+def ranks(reply: dict[str, Any], count: int) -> list[int]:
+    """Place of each answer, 0 for the best. Raises JudgeFailed."""
+    order = reply["ranking"]
+    if not isinstance(order, list) or sorted(map(str, order)) != sorted(map(str, range(1, count + 1))):
+        raise JudgeFailed(
+            "judge_malformed", f"the judge's ranking {order!r:.200} is not the numbers 1 to {count}"
+        )
+    places = [0] * count
+    for place, answer in enumerate(order):
+        places[int(answer) - 1] = place
+    return places
+
+
+def reason(reply: dict[str, Any]) -> str | None:
+    """The reply's steps as text."""
+    steps = reply.get("steps")
+    if not isinstance(steps, list):
+        return None
+    lines = [
+        f"{step.get('description', '')}: {step.get('conclusion', '')}"
+        for step in steps
+        if isinstance(step, dict)
+    ]
+    return "\n".join(lines)[:REASON_CHARACTERS] or None
+
+
+def _shown(content: bytes) -> str:
+    return repr(content[:200].decode("utf-8", "replace"))

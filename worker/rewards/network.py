@@ -1,0 +1,160 @@
+"""Requests to strangers' servers: an event loop of their own, bounded replies, tries with growing pauses.
+
+The trainer's loop is busy for whole decoding steps at a time; on it, a request's time-out would measure our work
+and not the server's.
+"""
+
+import asyncio
+import random
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+
+T = TypeVar("T")
+
+MAX_REPLY_BYTES = 1 << 20
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
+_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+_CONNECT_SECONDS = 10.0
+
+
+class NetworkLoop:
+    """An event loop in a thread; `run` may be awaited from any other loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="network", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
+        """Cancelling what is returned cancels the work."""
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def close(self) -> None:
+        """Cancel what is under way and end the thread. Idempotent."""
+        if not self._thread.is_alive():
+            return
+        asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+
+async def _cancel_others() -> None:
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class RequestFailed(Exception):
+    """A request that has no usable answer. `kind`: timeout, unreachable, status, too_large, encoded, redirect."""
+
+    def __init__(self, kind: str, message: str, *, status: int | None = None, again: bool = False) -> None:
+        super().__init__(message)
+        self.kind, self.message, self.status = kind, message, status
+        self.again = again
+        """Another try may help."""
+        self.wait: float | None = None
+        """Seconds that the server asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often and after what pauses; `sleep` is replaced in tests."""
+
+    count: int
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def run(self, attempt: Callable[[], Awaitable[T]], told: Callable[[], None] = lambda: None) -> T:
+        """`told` is called before each further try. Raises the last RequestFailed."""
+        for number in range(self.count + 1):
+            try:
+                return await attempt()
+            except RequestFailed as error:
+                if not error.again or number == self.count:
+                    raise
+                pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**number) * random.uniform(0.75, 1.25)
+                told()
+                await self.sleep(min(_LONGEST_PAUSE, max(pause, error.wait or 0.0)))
+        raise AssertionError("the loop ends by return or raise")
+
+
+def open_client(*, trust_env: bool) -> httpx.AsyncClient:
+    """Follows no redirects; `trust_env` takes proxies from the environment."""
+    return httpx.AsyncClient(
+        follow_redirects=False,
+        trust_env=trust_env,
+        timeout=None,
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
+    )
+
+
+async def post(
+    client: httpx.AsyncClient,
+    url: str,
+    body: bytes,
+    headers: dict[str, str],
+    *,
+    seconds: float,
+    extensions: dict[str, Any] | None = None,
+) -> bytes:
+    """One POST, the whole of it within `seconds` and MAX_REPLY_BYTES. Raises RequestFailed."""
+    sent = {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}
+    timeout = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            client.stream(
+                "POST",
+                url,
+                content=body,
+                headers=headers | sent,
+                timeout=timeout,
+                extensions=extensions or {},
+            ) as answer,
+        ):
+            content = await _bounded(answer)
+    except (TimeoutError, httpx.TimeoutException) as error:
+        raise RequestFailed("timeout", f"no whole answer within {seconds:g} s", again=True) from error
+    except httpx.HTTPError as error:
+        what = str(error) or type(error).__name__
+        raise RequestFailed("unreachable", f"the connection failed: {what[:300]}", again=True) from error
+    except (httpx.InvalidURL, ValueError) as error:
+        raise RequestFailed("unreachable", f"the address cannot be used: {error}") from error
+    _check_status(answer, content)
+    return content
+
+
+async def _bounded(answer: httpx.Response) -> bytes:
+    if answer.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
+        raise RequestFailed("encoded", "the answer is compressed although that was not asked for")
+    content = bytearray()
+    async for part in answer.aiter_raw():
+        content += part
+        if len(content) > MAX_REPLY_BYTES:
+            raise RequestFailed("too_large", f"the answer has more than {MAX_REPLY_BYTES >> 20} MiB")
+    return bytes(content)
+
+
+def _check_status(answer: httpx.Response, content: bytes) -> None:
+    status = answer.status_code
+    if 200 <= status < 300:
+        return
+    said = " ".join(content[:400].decode("utf-8", "replace").split())
+    if 300 <= status < 400:
+        raise RequestFailed(
+            "redirect", f"the server answers {status}; redirects are not followed", status=status
+        )
+    error = RequestFailed(
+        "status",
+        f"the server answers {status}: {said or 'nothing more'}",
+        status=status,
+        again=status in _AGAIN,
+    )
+    after = answer.headers.get("retry-after", "")
+    error.wait = float(after) if after.isdecimal() else None
+    raise error

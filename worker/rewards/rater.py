@@ -1,0 +1,73 @@
+"""What one reward does: rows in, one result for each out. A composite scorer puts raters together."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+from reinforge.grading.samples import make_sample
+from worker.rewards.base import RewardResult, Scorable
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A completion, and the group whose completions belong together."""
+
+    scorable: Scorable
+    group: int
+
+    @property
+    def item(self) -> Mapping[str, Any]:
+        return self.scorable.item
+
+    @cached_property
+    def sample(self) -> dict[str, Any]:
+        """As templates see it."""
+        return make_sample(self.scorable.completion, self.scorable.sample)
+
+
+class Rater(ABC):
+    @abstractmethod
+    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+        """One result per row, in order; names and revisions are filled in by whoever asks.
+
+        A row's failure is its result. Raises JobFailure for what no row is to blame for and nothing can be scored with.
+        """
+
+    def spared(self, rows: int) -> None:  # noqa: B027 - most raters cost nothing
+        """A gate has kept so many rows away; raters that cost money count what that saved."""
+
+
+async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """All results in order; the first that raises cancels the others."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+def with_usage(result: RewardResult, others: Iterable[RewardResult]) -> RewardResult:
+    """The result with what `others` cost besides."""
+    usage = {judge: dict(counts) for judge, counts in result.usage.items()}
+    for other in others:
+        for judge, counts in other.usage.items():
+            total = usage.setdefault(judge, {})
+            for name, count in counts.items():
+                total[name] = total.get(name, 0.0) + count
+    return replace(result, usage=usage)
+
+
+def ok(value: float, **fields: Any) -> RewardResult:
+    return RewardResult(name="", status="ok", value=value, **fields)
+
+
+def failed(status: str, code: str, message: str, **fields: Any) -> RewardResult:
+    return RewardResult(name="", status=status, value=None, code=code, message=message, **fields)

@@ -1,0 +1,28 @@
+"""Keys of judges and the secret that signs, handed to a process by its environment and by nothing that is kept."""
+
+import json
+import os
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+
+VARIABLE = "REINFORGE_REWARD_SECRETS"
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    judges: dict[str, str] = field(default_factory=dict, repr=False)
+    """Judge → key."""
+    signing: str | None = field(default=None, repr=False)
+    """Signs requests to endpoints."""
+
+    def environment(self) -> dict[str, str]:
+        """For a child process, which takes them with `take_secrets`."""
+        if not self.judges and self.signing is None:
+            return {}
+        return {VARIABLE: json.dumps({"judges": self.judges, "signing": self.signing})}
+
+
+def take_secrets(environ: MutableMapping[str, str] = os.environ) -> Secrets:
+    """What the environment brings, taken out of it: children of this process do not get it."""
+    found = json.loads(environ.pop(VARIABLE, "{}"))
+    return Secrets(dict(found.get("judges") or {}), found.get("signing"))
