@@ -411,7 +411,7 @@ export interface paths {
         };
         /**
          * Templates
-         * @description Rewards to start from, simple ones first.
+         * @description Ready rewards, group by group, the simplest first.
          */
         get: operations["listRewardTemplates"];
         put?: never;
@@ -540,6 +540,64 @@ export interface paths {
          * @description Score given completions with a stored reward's newest revision.
          */
         post: operations["testReward"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rewards/{id}/golden-cases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Cases */
+        get: operations["listGoldenCases"];
+        put?: never;
+        /**
+         * Create
+         * @description Keep completions with what the reward has to say about them; the reward is not asked yet.
+         */
+        post: operations["createGoldenCases"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rewards/{id}/golden-cases/{case}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete */
+        delete: operations["deleteGoldenCase"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rewards/{id}/golden-cases/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run
+         * @description All cases against the newest revision, another one, or code that is not stored.
+         */
+        post: operations["runGoldenCases"];
         delete?: never;
         options?: never;
         head?: never;
@@ -950,6 +1008,65 @@ export interface paths {
         get: operations["streamJob"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/preflights": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create
+         * @description Queue a few steps of this job, without learning, ahead of a report on pass rates and costs.
+         *
+         *     The job is checked like one that is created, and refused for the same reasons.
+         */
+        post: operations["createPreflight"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/preflights/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get
+         * @description Its progress and, once it has ended, its report.
+         */
+        get: operations["getPreflight"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/preflights/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel */
+        post: operations["cancelPreflight"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1418,6 +1535,7 @@ export interface components {
              *       "aggregation": {
              *         "type": "seq_mean"
              *       },
+             *       "force_aggregation": false,
              *       "kl": {
              *         "beta": 0,
              *         "estimator": "k3",
@@ -1455,6 +1573,14 @@ export interface components {
              *     }
              */
             reference?: components["schemas"]["Reference"];
+            /**
+             * Packages
+             * @description Installed packages that preset and slots come from, with their versions. Filled in when a job is created; a
+             *     machine with another version refuses the job.
+             */
+            packages?: {
+                [key: string]: string;
+            };
         };
         /**
          * AllTokens
@@ -1533,6 +1659,28 @@ export interface components {
             last_used_at?: string | null;
             /** Key */
             key: string;
+        };
+        /** Audio */
+        Audio: {
+            /**
+             * Data
+             * @description Base64.
+             */
+            data: string;
+            /**
+             * Format
+             * @enum {string}
+             */
+            format: "mp3" | "wav";
+        };
+        /** AudioPart */
+        AudioPart: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "input_audio";
+            input_audio: components["schemas"]["Audio"];
         };
         /**
          * Axpo
@@ -1829,6 +1977,135 @@ export interface components {
             source: string;
             /** Revision */
             revision: string;
+        };
+        /**
+         * Classifier
+         * @description A sequence-classification or NLI checkpoint: the value of the label that it gives.
+         */
+        Classifier: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
+            /**
+             * Model
+             * @description A folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
+             */
+            model: string;
+            /**
+             * Max Tokens
+             * @description Longer texts lose their beginning.
+             * @default 1024
+             */
+            max_tokens?: number;
+            /**
+             * Batch Size
+             * @description Texts that the model reads at once.
+             * @default 16
+             */
+            batch_size?: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "classifier";
+            /**
+             * Input
+             * @description Text to classify; the premise for NLI.
+             * @default {{ sample.output_text }}
+             */
+            input?: string;
+            /**
+             * Hypothesis
+             * @description Second text of the pair, for NLI.
+             */
+            hypothesis?: string | null;
+            /**
+             * Labels
+             * @description Label of the checkpoint → its value; labels that are not named count 0.
+             */
+            labels: {
+                [key: string]: number;
+            };
+            /**
+             * Output
+             * @description The labels' values weighted by their probabilities, or the value of the likeliest label.
+             * @default expected
+             * @enum {string}
+             */
+            output?: "expected" | "likeliest";
+        };
+        /** ClassifierReward */
+        ClassifierReward: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default classifier
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * Model
+             * @description A folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
+             */
+            model: string;
+            /**
+             * Max Tokens
+             * @description Longer texts lose their beginning.
+             * @default 1024
+             */
+            max_tokens?: number;
+            /**
+             * Batch Size
+             * @description Texts that the model reads at once.
+             * @default 16
+             */
+            batch_size?: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "classifier";
+            /**
+             * Input
+             * @description Text to classify; the premise for NLI.
+             * @default {{ sample.output_text }}
+             */
+            input?: string;
+            /**
+             * Hypothesis
+             * @description Second text of the pair, for NLI.
+             */
+            hypothesis?: string | null;
+            /**
+             * Labels
+             * @description Label of the checkpoint → its value; labels that are not named count 0.
+             */
+            labels: {
+                [key: string]: number;
+            };
+            /**
+             * Output
+             * @description The labels' values weighted by their probabilities, or the value of the likeliest label.
+             * @default expected
+             * @enum {string}
+             */
+            output?: "expected" | "likeliest";
         };
         /**
          * ColumnRoles
@@ -2443,6 +2720,125 @@ export interface components {
             traceback?: string | null;
         };
         /**
+         * EndpointGrader
+         * @description A score from a server of yours: one signed POST for each completion.
+         */
+        EndpointGrader: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "endpoint";
+            /**
+             * Url
+             * @description Gets `{id, item, sample, prompt}` and answers `{score}`, beside it `reason` and `parts` if it likes.
+             */
+            url: string;
+            /**
+             * Headers
+             * @description Sent along. They are stored as they are: a password has no place here, requests are signed.
+             */
+            headers?: {
+                [key: string]: string;
+            };
+            /**
+             * Timeout S
+             * @description For one try, from connecting to the last byte.
+             * @default 30
+             */
+            timeout_s?: number;
+            /**
+             * Retries
+             * @description After a time-out, 429 or 5xx, with growing pauses.
+             * @default 3
+             */
+            retries?: number;
+            /**
+             * Range
+             * @description Scores beyond are cut; by default none is.
+             */
+            range?: [
+                number,
+                number
+            ] | null;
+            /**
+             * Secret Env
+             * @description Offline: environment variable with the secret that signs. On a server the project's secret does.
+             */
+            secret_env?: string | null;
+        };
+        /** EndpointReward */
+        EndpointReward: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default endpoint
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "endpoint";
+            /**
+             * Url
+             * @description Gets `{id, item, sample, prompt}` and answers `{score}`, beside it `reason` and `parts` if it likes.
+             */
+            url: string;
+            /**
+             * Headers
+             * @description Sent along. They are stored as they are: a password has no place here, requests are signed.
+             */
+            headers?: {
+                [key: string]: string;
+            };
+            /**
+             * Timeout S
+             * @description For one try, from connecting to the last byte.
+             * @default 30
+             */
+            timeout_s?: number;
+            /**
+             * Retries
+             * @description After a time-out, 429 or 5xx, with growing pauses.
+             * @default 3
+             */
+            retries?: number;
+            /**
+             * Range
+             * @description Scores beyond are cut; by default none is.
+             */
+            range?: [
+                number,
+                number
+            ] | null;
+            /**
+             * Secret Env
+             * @description Offline: environment variable with the secret that signs. On a server the project's secret does.
+             */
+            secret_env?: string | null;
+        };
+        /**
          * Evaluated
          * @description Held-out evaluation of the policy after `step` steps (0: the base model).
          */
@@ -2505,6 +2901,34 @@ export interface components {
              *     or the last line; by default maj@k is not measured.
              */
             answer?: ("boxed" | "tagged" | "last_number" | "last_line") | null;
+        };
+        /**
+         * Expectation
+         * @description One of: `value`; `least` and/or `most`; `above`, a completion that has to get less; `not_applicable`.
+         */
+        Expectation: {
+            /** Value */
+            value?: number | null;
+            /**
+             * Tolerance
+             * @description How far the reward may be from `value`.
+             * @default 0.000001
+             */
+            tolerance?: number;
+            /** Least */
+            least?: number | null;
+            /** Most */
+            most?: number | null;
+            /**
+             * Above
+             * @description Another completion of the same row, which has to get a smaller reward.
+             */
+            above?: string | null;
+            /**
+             * Not Applicable
+             * @default false
+             */
+            not_applicable?: boolean;
         };
         /**
          * Finding
@@ -2593,6 +3017,29 @@ export interface components {
              * @default 0.0001
              */
             eps?: number;
+        };
+        /**
+         * Gate
+         * @description A part runs only where another part scored above a bound.
+         */
+        Gate: {
+            /**
+             * Part
+             * @description The part that decides; it should be the cheaper one.
+             */
+            part: string;
+            /**
+             * Above
+             * @description Run where that part scored more than this.
+             * @default 0
+             */
+            above?: number;
+            /**
+             * Otherwise
+             * @description What stands for the score in the formula where it did not run.
+             * @default 0
+             */
+            otherwise?: number;
         };
         /**
          * Gdpo
@@ -2723,6 +3170,115 @@ export interface components {
              */
             log_clip?: number;
         };
+        /** GoldenCaseCreate */
+        GoldenCaseCreate: {
+            /**
+             * Item
+             * @default {}
+             */
+            item?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Prompt
+             * @default
+             */
+            prompt?: string | {
+                [key: string]: unknown;
+            }[];
+            /** Completion */
+            completion: string;
+            expect: components["schemas"]["Expectation"];
+            /** Note */
+            note?: string | null;
+            origin?: components["schemas"]["Origin"] | null;
+        };
+        /** GoldenCaseList */
+        GoldenCaseList: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["StoredGoldenCase"][];
+        };
+        /** GoldenCasesCreate */
+        GoldenCasesCreate: {
+            /** Cases */
+            cases: components["schemas"]["GoldenCaseCreate"][];
+        };
+        /**
+         * GoldenOutcome
+         * @description What one case came to.
+         */
+        GoldenOutcome: {
+            /** Passed */
+            passed: boolean;
+            /** Expected */
+            expected: string;
+            /** Value */
+            value?: number | null;
+            /** Status */
+            status: string;
+            /**
+             * Other Value
+             * @description Of the completion that has to get less.
+             */
+            other_value?: number | null;
+            /**
+             * Message
+             * @description Why it did not pass.
+             */
+            message?: string | null;
+            /**
+             * Wall Ms
+             * @default 0
+             */
+            wall_ms?: number;
+        };
+        /** GoldenResult */
+        GoldenResult: {
+            /** Case */
+            case: string;
+            outcome: components["schemas"]["GoldenOutcome"];
+        };
+        /** GoldenRun */
+        GoldenRun: {
+            /**
+             * Object
+             * @default golden_run
+             * @constant
+             */
+            object?: "golden_run";
+            /** Reward */
+            reward: string;
+            /** Revision */
+            revision: number | null;
+            /** Passed */
+            passed: boolean;
+            /** Results */
+            results: components["schemas"]["GoldenResult"][];
+            /** Load Error */
+            load_error?: string | null;
+            /** Jail */
+            jail?: string | null;
+        };
+        /** GoldenRunCreate */
+        GoldenRunCreate: {
+            /** Source */
+            source?: string | null;
+            /** Entry */
+            entry?: string | null;
+            /** Revision */
+            revision?: number | null;
+            /**
+             * Timeout Seconds
+             * @default 2
+             */
+            timeout_seconds?: number;
+        };
         /**
          * GroupHead
          * @description One prompt of a step and how its completions did.
@@ -2777,6 +3333,32 @@ export interface components {
              * @default []
              */
             steps?: number[];
+        };
+        /**
+         * Groups
+         * @description Shares of groups; they add up to 1. A group without any reward is left out.
+         */
+        Groups: {
+            /**
+             * All Right
+             * @description Every completion passes.
+             */
+            all_right: number;
+            /**
+             * All Wrong
+             * @description None passes.
+             */
+            all_wrong: number;
+            /**
+             * Mixed
+             * @description Some pass, some do not.
+             */
+            mixed: number;
+            /**
+             * Useful
+             * @description Rewards differ, so that the group teaches something: mixed ones, and others whose reward is graded.
+             */
+            useful: number;
         };
         /**
          * GrpoAdvantage
@@ -3020,6 +3602,21 @@ export interface components {
              */
             type: "identity";
         };
+        /** ImagePart */
+        ImagePart: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "input_image";
+            /**
+             * Image Url
+             * @description Address or data URL.
+             */
+            image_url: string;
+            /** Detail */
+            detail?: ("auto" | "low" | "high") | null;
+        };
         /**
          * ImportanceWeights
          * @description Weighs the policy term by trainer ÷ sampler probability, where the two engines disagree (TIS, MIS).
@@ -3074,6 +3671,8 @@ export interface components {
             model: string;
             /** Dataset */
             dataset: string;
+            /** Preset Title */
+            preset_title?: string | null;
             /** Reward Names */
             reward_names: string[];
             /** Held Out Reward Before */
@@ -3155,6 +3754,8 @@ export interface components {
             model: string;
             /** Dataset */
             dataset: string;
+            /** Preset Title */
+            preset_title?: string | null;
             /** Reward Names */
             reward_names: string[];
             /** Held Out Reward Before */
@@ -3285,7 +3886,14 @@ export interface components {
              * Rewards
              * @description What scores a completion; their weighted sum is its reward.
              */
-            rewards: components["schemas"]["PythonReward"][];
+            rewards: (components["schemas"]["PythonReward"] | components["schemas"]["StoredGrader"] | components["schemas"]["StringCheckReward"] | components["schemas"]["TextSimilarityReward"] | components["schemas"]["ScoreModelReward"] | components["schemas"]["LabelModelReward"] | components["schemas"]["MultiReward"] | components["schemas"]["EndpointReward"] | components["schemas"]["ClassifierReward"] | components["schemas"]["RewardModelReward"] | components["schemas"]["ReferenceLogprobReward"] | components["schemas"]["RankingJudgeReward"])[];
+            /**
+             * Judges
+             * @description Name → judge, for `reinforge train`; on a server graders name the project's judges.
+             */
+            judges?: {
+                [key: string]: components["schemas"]["Judge"];
+            };
             /**
              * @description From rewards to a loss.
              * @default {
@@ -3336,6 +3944,7 @@ export interface components {
              *         "entropy": {
              *           "type": "none"
              *         },
+             *         "force_aggregation": false,
              *         "kl": {
              *           "beta": 0,
              *           "estimator": "k3",
@@ -3361,7 +3970,8 @@ export interface components {
              *       "reference": {
              *         "mixup": 1,
              *         "refresh_every": 0
-             *       }
+             *       },
+             *       "packages": {}
              *     }
              */
             algorithm?: components["schemas"]["Algorithm"];
@@ -3445,6 +4055,64 @@ export interface components {
          */
         JobStatus: "validating" | "queued" | "starting" | "running" | "pausing" | "paused" | "cancelling" | "succeeded" | "failed" | "cancelled";
         /**
+         * Judge
+         * @description A judge, for `reinforge train`. On a server judges belong to the project and jobs only name them.
+         */
+        Judge: {
+            /**
+             * Base Url
+             * @description Where `/chat/completions` is found, for example `https://api.openai.com/v1`.
+             */
+            base_url: string;
+            /**
+             * Model
+             * @description The model's name there.
+             */
+            model: string;
+            /**
+             * Api Key Env
+             * @description Environment variable with the key; by default no key is sent.
+             */
+            api_key_env?: string | null;
+            /**
+             * Input Price
+             * @description Per million tokens of input, in a currency of your choice.
+             * @default 0
+             */
+            input_price?: number;
+            /**
+             * Output Price
+             * @description Per million tokens of output.
+             * @default 0
+             */
+            output_price?: number;
+            /**
+             * Structured
+             * @description How the reply's form is asked for: by schema, as any JSON, or by the prompt alone, for servers without either.
+             * @default json_schema
+             * @enum {string}
+             */
+            structured?: "json_schema" | "json_object" | "prompt";
+            /**
+             * Concurrency
+             * @description Requests under way at the same time.
+             * @default 8
+             */
+            concurrency?: number;
+            /**
+             * Timeout Seconds
+             * @description For one try, from connecting to the last byte.
+             * @default 60
+             */
+            timeout_seconds?: number;
+            /**
+             * Retries
+             * @description After a time-out, 429 or 5xx, with growing pauses.
+             * @default 4
+             */
+            retries?: number;
+        };
+        /**
          * KeepAll
          * @description Every group is trained on.
          */
@@ -3485,6 +4153,101 @@ export interface components {
             adaptive?: components["schemas"]["AdaptiveKl"] | null;
             /** @description β by the value of a column; metrics tell those values apart when `data.columns.slice` names the column too. */
             beta_by?: components["schemas"]["BetaBy"] | null;
+        };
+        /**
+         * LabelModel
+         * @description 1 when the judge gives a passing label, else 0.
+         */
+        LabelModel: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
+            /**
+             * Model
+             * @description Name of a judge of the project, or of the job file's `judges`.
+             */
+            model: string;
+            /**
+             * Input
+             * @description The conversation that the judge is shown.
+             */
+            input: components["schemas"]["Message"][];
+            /**
+             * @description How the judge samples.
+             * @default {}
+             */
+            sampling_params?: components["schemas"]["SamplingParams"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "label_model";
+            /**
+             * Labels
+             * @description What the judge chooses from.
+             */
+            labels: string[];
+            /**
+             * Passing Labels
+             * @description Those that score 1.
+             */
+            passing_labels: string[];
+        };
+        /** LabelModelReward */
+        LabelModelReward: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default label_model
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * Model
+             * @description Name of a judge of the project, or of the job file's `judges`.
+             */
+            model: string;
+            /**
+             * Input
+             * @description The conversation that the judge is shown.
+             */
+            input: components["schemas"]["Message"][];
+            /**
+             * @description How the judge samples.
+             * @default {}
+             */
+            sampling_params?: components["schemas"]["SamplingParams"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "label_model";
+            /**
+             * Labels
+             * @description What the judge chooses from.
+             */
+            labels: string[];
+            /**
+             * Passing Labels
+             * @description Those that score 1.
+             */
+            passing_labels: string[];
         };
         /**
          * LampoAdvantage
@@ -3618,6 +4381,11 @@ export interface components {
              * @default 0.2
              */
             error_share?: number;
+            /**
+             * Judge Budget
+             * @description What judges may cost, by their prices; the job then pauses, and resuming it allows the same again.
+             */
+            judge_budget?: number | null;
         };
         /** LogEntry */
         LogEntry: {
@@ -3719,6 +4487,13 @@ export interface components {
              *     }
              */
             aggregation?: components["schemas"]["SeqMean"] | components["schemas"]["TokenMean"] | components["schemas"]["Constant"] | components["schemas"]["SeqSumMean"] | components["schemas"]["LearnableLambda"];
+            /**
+             * Force Aggregation
+             * @description Let `token_mean` or `constant` average an objective that has one value for a whole completion, although it then
+             *     weighs completions by their length.
+             * @default false
+             */
+            force_aggregation?: boolean;
             /**
              * @description Penalty for leaving the base model.
              * @default {
@@ -3863,6 +4638,29 @@ export interface components {
              */
             role: "viewer" | "member" | "owner";
         };
+        /**
+         * Message
+         * @description One chat message for a judge.
+         */
+        Message: {
+            /**
+             * Role
+             * @default user
+             * @enum {string}
+             */
+            role?: "system" | "developer" | "user" | "assistant";
+            /**
+             * Content
+             * @description Text, or parts `{type: input_text, text}`.
+             */
+            content: string | (components["schemas"]["TextPart"] | components["schemas"]["ImagePart"] | components["schemas"]["AudioPart"])[];
+            /**
+             * Type
+             * @default message
+             * @constant
+             */
+            type?: "message";
+        };
         /** Metrics */
         Metrics: {
             /**
@@ -3918,6 +4716,89 @@ export interface components {
             id: string;
             /** Source */
             source: string;
+        };
+        /**
+         * Multi
+         * @description Several graders, and a formula that makes one score of theirs.
+         */
+        Multi: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "multi";
+            /**
+             * Graders
+             * @description Key → grader. A list is taken too, and keyed by `name`.
+             */
+            graders: {
+                [key: string]: components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"];
+            };
+            /**
+             * Calculate Output
+             * @description Arithmetic over the keys: + - * / ^, parentheses, min, max, abs, floor, ceil, exp, sqrt, log.
+             */
+            calculate_output: string;
+            /**
+             * Gates
+             * @description Part → when it runs; a part without a gate always does.
+             */
+            gates?: {
+                [key: string]: components["schemas"]["Gate"];
+            };
+        };
+        /** MultiReward */
+        MultiReward: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default multi
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "multi";
+            /**
+             * Graders
+             * @description Key → grader. A list is taken too, and keyed by `name`.
+             */
+            graders: {
+                [key: string]: components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"];
+            };
+            /**
+             * Calculate Output
+             * @description Arithmetic over the keys: + - * / ^, parentheses, min, max, abs, floor, ceil, exp, sqrt, log.
+             */
+            calculate_output: string;
+            /**
+             * Gates
+             * @description Part → when it runs; a part without a gate always does.
+             */
+            gates?: {
+                [key: string]: components["schemas"]["Gate"];
+            };
         };
         /** NextCall */
         NextCall: {
@@ -4060,6 +4941,26 @@ export interface components {
              * @enum {string}
              */
             schedule?: "constant" | "linear" | "cosine";
+        };
+        /**
+         * Origin
+         * @description The stored completion that a case was made from.
+         */
+        Origin: {
+            /** Job */
+            job: string;
+            /**
+             * Split
+             * @default train
+             * @enum {string}
+             */
+            split?: "train" | "held_out";
+            /** Step */
+            step: number;
+            /** Prompt No */
+            prompt_no: number;
+            /** Sample No */
+            sample_no: number;
         };
         /** Page[Adapter] */
         Page_Adapter_: {
@@ -4296,6 +5197,29 @@ export interface components {
             next_cursor?: string | null;
         };
         /**
+         * PassRates
+         * @description How often the base model passes, over rows.
+         */
+        PassRates: {
+            /**
+             * Per Group
+             * @description Completions per row that this rests on.
+             */
+            per_group: number;
+            /**
+             * Histogram
+             * @description Entry c: rows of which c completions pass.
+             */
+            histogram: number[];
+            /**
+             * Pass At
+             * @description k → probability that at least one of k completions passes (unbiased estimate, mean over rows).
+             */
+            pass_at: {
+                [key: string]: number;
+            };
+        };
+        /**
          * PasskMaxAdvantage
          * @description The best completion of a group gets how far it is ahead of the second; the others 0.
          */
@@ -4477,6 +5401,100 @@ export interface components {
              */
             dual_clip?: number | null;
         };
+        /** Preflight */
+        Preflight: {
+            /**
+             * Object
+             * @default preflight
+             * @constant
+             */
+            object?: "preflight";
+            /** Id */
+            id: string;
+            status: components["schemas"]["JobStatus"];
+            /** Reason */
+            reason?: string | null;
+            error?: components["schemas"]["JobError"] | null;
+            progress: components["schemas"]["Progress"];
+            /** Spec */
+            spec: {
+                [key: string]: unknown;
+            };
+            report?: components["schemas"]["PreflightReport"] | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Finished At */
+            finished_at?: string | null;
+        };
+        /** PreflightReport */
+        PreflightReport: {
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "go" | "caution" | "stop";
+            /** Reasons */
+            reasons: components["schemas"]["Reason"][];
+            /**
+             * Completions
+             * @description Sampled and scored for this report.
+             */
+            completions: number;
+            /** Reward Mean */
+            reward_mean: number | null;
+            /** Reward Std */
+            reward_std: number | null;
+            passes: components["schemas"]["PassRates"];
+            groups: components["schemas"]["Groups"];
+            /**
+             * Useful Batch
+             * @description Completions of a step that are expected to teach something.
+             */
+            useful_batch: number;
+            /**
+             * Error Share
+             * @description Completions whose reward failed.
+             */
+            error_share: number;
+            /**
+             * Errors
+             * @description Status → completions.
+             */
+            errors: {
+                [key: string]: number;
+            };
+            /** @description Median, mean and 95th percentile of the time inside the rewards per completion, in milliseconds. */
+            reward_ms: components["schemas"]["Range"] | null;
+            /** @description Per completion: 10th percentile, mean and 95th percentile. */
+            tokens: components["schemas"]["Range"];
+            /** Truncated Share */
+            truncated_share: number;
+            /**
+             * Duplicate Share
+             * @description Completions equal to an earlier one of their group.
+             */
+            duplicate_share: number;
+            /** Seconds Per Step */
+            seconds_per_step: number;
+            /** @description Of the whole job: as measured, and if every completion grew to the limit. */
+            hours: components["schemas"]["Range"];
+            /** @description Peak of the trainer: as measured, and if every completion grew to the limit. */
+            memory_gib: components["schemas"]["Range"];
+            /** @description Completion tokens of the whole job. */
+            tokens_in_all: components["schemas"]["Range"];
+            /** Device */
+            device: string;
+            /** Suggestions */
+            suggestions?: components["schemas"]["Suggestion"][];
+            /**
+             * Notes
+             * @description Worth knowing, whatever the verdict.
+             */
+            notes?: string[];
+        };
         /** Preset */
         Preset: {
             /** Id */
@@ -4485,6 +5503,8 @@ export interface components {
             title: string;
             /** Family */
             family: string;
+            /** Package */
+            package?: string | null;
             /** Summary */
             summary: string;
             /** Formula */
@@ -4613,15 +5633,55 @@ export interface components {
             system_prompt?: string | null;
         };
         /**
-         * PythonReward
-         * @description Python code run in the sandbox. Exactly one of `reward` (stored), `source` (inline) or `path` (offline).
+         * PythonGrader
+         * @description `grade(sample, item)` or another of the three signatures, run in the sandbox.
          */
-        PythonReward: {
+        PythonGrader: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             type: "python";
+            /**
+             * Source
+             * @description The code.
+             */
+            source: string;
+            /**
+             * Image Tag
+             * @description Taken for OpenAI's sake; the worker's packages are used whatever it says.
+             */
+            image_tag?: string | null;
+            /**
+             * Entry
+             * @description Name of the function; needed when the code defines several and none is called `grade`.
+             */
+            entry?: string | null;
+            /**
+             * Isolate
+             * @description `sample` runs every completion in a process of its own: for code that executes completions.
+             * @default batch
+             * @enum {string}
+             */
+            isolate?: "batch" | "sample";
+            /**
+             * Timeout Seconds
+             * @description Wall time for one completion.
+             * @default 2
+             */
+            timeout_seconds?: number;
+        };
+        /**
+         * PythonReward
+         * @description Python code run in the sandbox. Exactly one of `reward` (stored), `source` (inline) or `path` (offline).
+         */
+        PythonReward: {
             /**
              * Name
              * @description Names the reward's part in metrics and completions.
@@ -4634,6 +5694,19 @@ export interface components {
              * @default 1
              */
             weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "python";
             /**
              * Reward
              * @description Id of a stored reward (`rew_…`).
@@ -4674,18 +5747,136 @@ export interface components {
              */
             isolate?: "batch" | "sample";
             /**
-             * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job.
-             * @default drop
-             * @enum {string}
-             */
-            on_error?: "drop" | "zero" | "pause";
-            /**
              * Timeout Seconds
              * @description Wall time for one completion.
              * @default 2
              */
             timeout_seconds?: number;
+            /**
+             * Judges
+             * @description Judges that are asked about each completion first; the code finds what they said in `sample["judges"]`.
+             */
+            judges?: {
+                [key: string]: components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"];
+            };
+        };
+        /**
+         * Range
+         * @description An estimate with its ends.
+         */
+        Range: {
+            /** Low */
+            low: number;
+            /** Expected */
+            expected: number;
+            /** High */
+            high: number;
+        };
+        /**
+         * RankingJudge
+         * @description A judge that sees the completions of one prompt together and ranks them: 1 for the best, 0 for the last.
+         */
+        RankingJudge: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ranking_judge";
+            /**
+             * Model
+             * @description Name of a judge of the project, or of the job file's `judges`.
+             */
+            model: string;
+            /**
+             * Criteria
+             * @description What makes a completion better. `{{ item.column }}` may be used, `sample` may not.
+             * @default The better answer is right, complete and to the point.
+             */
+            criteria?: string;
+            /**
+             * @description How the judge samples.
+             * @default {}
+             */
+            sampling_params?: components["schemas"]["SamplingParams"];
+            /**
+             * Max Characters
+             * @description Of each completion; a longer one is cut in the middle, and the judge is told so.
+             * @default 8000
+             */
+            max_characters?: number;
+        };
+        /** RankingJudgeReward */
+        RankingJudgeReward: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default ranking_judge
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ranking_judge";
+            /**
+             * Model
+             * @description Name of a judge of the project, or of the job file's `judges`.
+             */
+            model: string;
+            /**
+             * Criteria
+             * @description What makes a completion better. `{{ item.column }}` may be used, `sample` may not.
+             * @default The better answer is right, complete and to the point.
+             */
+            criteria?: string;
+            /**
+             * @description How the judge samples.
+             * @default {}
+             */
+            sampling_params?: components["schemas"]["SamplingParams"];
+            /**
+             * Max Characters
+             * @description Of each completion; a longer one is cut in the middle, and the judge is told so.
+             * @default 8000
+             */
+            max_characters?: number;
+        };
+        /**
+         * Reason
+         * @description Why the verdict is not `go`, and what to do.
+         */
+        Reason: {
+            /** Code */
+            code: string;
+            /**
+             * Severity
+             * @enum {string}
+             */
+            severity: "caution" | "stop";
+            /** Message */
+            message: string;
+            /** Hint */
+            hint: string;
         };
         /** RecordBatch */
         RecordBatch: {
@@ -4717,6 +5908,151 @@ export interface components {
              * @default 1
              */
             mixup?: number;
+        };
+        /**
+         * ReferenceLogprob
+         * @description How probable the reference answer is after prompt and completion, under a model that is not trained.
+         */
+        ReferenceLogprob: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
+            /**
+             * Model
+             * @description Default: the job's base model.
+             * @default
+             */
+            model?: string;
+            /**
+             * Max Tokens
+             * @description Longer texts lose their beginning.
+             * @default 1024
+             */
+            max_tokens?: number;
+            /**
+             * Batch Size
+             * @description Texts that the model reads at once.
+             * @default 16
+             */
+            batch_size?: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reference_logprob";
+            /**
+             * Reference
+             * @description The answer whose probability counts.
+             * @default {{ item.answer }}
+             */
+            reference?: string;
+            /**
+             * Completion
+             * @description What stands before it; an empty text leaves the completion out.
+             * @default {{ sample.output_text }}
+             */
+            completion?: string;
+            /**
+             * Joiner
+             * @description Between the two.
+             * @default
+             */
+            joiner?: string;
+            /**
+             * Reduce
+             * @description Over the answer's tokens.
+             * @default mean
+             * @enum {string}
+             */
+            reduce?: "mean" | "sum";
+            /**
+             * Transform
+             * @description `probability` is exp of it, between 0 and 1.
+             * @default logprob
+             * @enum {string}
+             */
+            transform?: "logprob" | "probability";
+        };
+        /** ReferenceLogprobReward */
+        ReferenceLogprobReward: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default reference_logprob
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * Model
+             * @description Default: the job's base model.
+             * @default
+             */
+            model?: string;
+            /**
+             * Max Tokens
+             * @description Longer texts lose their beginning.
+             * @default 1024
+             */
+            max_tokens?: number;
+            /**
+             * Batch Size
+             * @description Texts that the model reads at once.
+             * @default 16
+             */
+            batch_size?: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reference_logprob";
+            /**
+             * Reference
+             * @description The answer whose probability counts.
+             * @default {{ item.answer }}
+             */
+            reference?: string;
+            /**
+             * Completion
+             * @description What stands before it; an empty text leaves the completion out.
+             * @default {{ sample.output_text }}
+             */
+            completion?: string;
+            /**
+             * Joiner
+             * @description Between the two.
+             * @default
+             */
+            joiner?: string;
+            /**
+             * Reduce
+             * @description Over the answer's tokens.
+             * @default mean
+             * @enum {string}
+             */
+            reduce?: "mean" | "sum";
+            /**
+             * Transform
+             * @description `probability` is exp of it, between 0 and 1.
+             * @default logprob
+             * @enum {string}
+             */
+            transform?: "logprob" | "probability";
         };
         /** Register */
         Register: {
@@ -5033,6 +6369,126 @@ export interface components {
              * @enum {string}
              */
             level?: "sequence" | "token";
+            /** @description Let β follow the distance it causes (PPO for language models, verl); `beta` is where it starts. */
+            adaptive?: components["schemas"]["AdaptiveKl"] | null;
+        };
+        /**
+         * RewardModel
+         * @description A sequence-classification checkpoint with one output: a reward model.
+         */
+        RewardModel: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
+            /**
+             * Model
+             * @description A folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
+             */
+            model: string;
+            /**
+             * Max Tokens
+             * @description Longer texts lose their beginning.
+             * @default 1024
+             */
+            max_tokens?: number;
+            /**
+             * Batch Size
+             * @description Texts that the model reads at once.
+             * @default 16
+             */
+            batch_size?: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reward_model";
+            /**
+             * Input
+             * @description Text to rate; by default the conversation in the checkpoint's own chat template.
+             */
+            input?: string | null;
+            /**
+             * Transform
+             * @description `sigmoid` brings scores between 0 and 1.
+             * @default none
+             * @enum {string}
+             */
+            transform?: "none" | "sigmoid";
+        };
+        /** RewardModelReward */
+        RewardModelReward: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default reward_model
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * Model
+             * @description A folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
+             */
+            model: string;
+            /**
+             * Max Tokens
+             * @description Longer texts lose their beginning.
+             * @default 1024
+             */
+            max_tokens?: number;
+            /**
+             * Batch Size
+             * @description Texts that the model reads at once.
+             * @default 16
+             */
+            batch_size?: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reward_model";
+            /**
+             * Input
+             * @description Text to rate; by default the conversation in the checkpoint's own chat template.
+             */
+            input?: string | null;
+            /**
+             * Transform
+             * @description `sigmoid` brings scores between 0 and 1.
+             * @default none
+             * @enum {string}
+             */
+            transform?: "none" | "sigmoid";
+        };
+        /**
+         * RewardParameter
+         * @description A constant at the top of a reward's source that may be set.
+         */
+        RewardParameter: {
+            /** Name */
+            name: string;
+            /** Default */
+            default: unknown;
+            /**
+             * Meaning
+             * @default
+             */
+            meaning?: string;
         };
         /** RewardProblem */
         RewardProblem: {
@@ -5161,15 +6617,25 @@ export interface components {
         };
         /**
          * RewardTemplate
-         * @description A reward to start from.
+         * @description A ready reward: it runs as it is, and is a source to start from.
          */
         RewardTemplate: {
             /** Id */
             id: string;
             /** Title */
             title: string;
+            /**
+             * Group
+             * @default
+             */
+            group?: string;
             /** Description */
             description: string;
+            /**
+             * Limits
+             * @default []
+             */
+            limits?: string[];
             /** Source */
             source: string;
             /**
@@ -5179,10 +6645,26 @@ export interface components {
              */
             granularity?: "sample" | "group" | "batch";
             /**
+             * Isolate
+             * @default batch
+             * @enum {string}
+             */
+            isolate?: "batch" | "sample";
+            /**
+             * Parameters
+             * @default []
+             */
+            parameters?: components["schemas"]["RewardParameter"][];
+            /**
              * Columns
              * @default []
              */
             columns?: string[];
+            /**
+             * Optional Columns
+             * @default []
+             */
+            optional_columns?: string[];
             /**
              * Example Item
              * @default {}
@@ -5447,6 +6929,37 @@ export interface components {
             stop?: string[];
         };
         /**
+         * SamplingParams
+         * @description How a judge samples.
+         */
+        SamplingParams: {
+            /**
+             * Temperature
+             * @description Default: the judge's own.
+             */
+            temperature?: number | null;
+            /**
+             * Top P
+             * @description Default: the judge's own.
+             */
+            top_p?: number | null;
+            /**
+             * Seed
+             * @description For judges that take one.
+             */
+            seed?: number | null;
+            /**
+             * Max Completions Tokens
+             * @description Longest reply, reasoning included. Spelled as OpenAI does; `max_completion_tokens` is taken too.
+             */
+            max_completions_tokens?: number | null;
+            /**
+             * Reasoning Effort
+             * @description For judges that reason.
+             */
+            reasoning_effort?: ("none" | "minimal" | "low" | "medium" | "high" | "xhigh") | null;
+        };
+        /**
          * Sapo
          * @description -A·sigmoid(τ·(w - 1))·4/τ: a soft gate in place of the clip (SAPO).
          */
@@ -5468,6 +6981,115 @@ export interface components {
              * @default 1.05
              */
             tau_neg?: number;
+        };
+        /**
+         * ScoreModel
+         * @description A number from a judge, cut to `range`. The judge's reply has `steps` and `result`; prompts may name them.
+         */
+        ScoreModel: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
+            /**
+             * Model
+             * @description Name of a judge of the project, or of the job file's `judges`.
+             */
+            model: string;
+            /**
+             * Input
+             * @description The conversation that the judge is shown.
+             */
+            input: components["schemas"]["Message"][];
+            /**
+             * @description How the judge samples.
+             * @default {}
+             */
+            sampling_params?: components["schemas"]["SamplingParams"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "score_model";
+            /**
+             * Range
+             * @description Lowest and highest score; what the judge says beyond is cut.
+             * @default [
+             *       0,
+             *       1
+             *     ]
+             */
+            range?: [
+                number,
+                number
+            ];
+            /**
+             * Pass Threshold
+             * @description Kept for evaluations; the score stays the number.
+             */
+            pass_threshold?: number | null;
+        };
+        /** ScoreModelReward */
+        ScoreModelReward: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default score_model
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * Model
+             * @description Name of a judge of the project, or of the job file's `judges`.
+             */
+            model: string;
+            /**
+             * Input
+             * @description The conversation that the judge is shown.
+             */
+            input: components["schemas"]["Message"][];
+            /**
+             * @description How the judge samples.
+             * @default {}
+             */
+            sampling_params?: components["schemas"]["SamplingParams"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "score_model";
+            /**
+             * Range
+             * @description Lowest and highest score; what the judge says beyond is cut.
+             * @default [
+             *       0,
+             *       1
+             *     ]
+             */
+            range?: [
+                number,
+                number
+            ];
+            /**
+             * Pass Threshold
+             * @description Kept for evaluations; the score stays the number.
+             */
+            pass_threshold?: number | null;
         };
         /**
          * SeqMean
@@ -5635,6 +7257,279 @@ export interface components {
             values: {
                 [key: string]: number | null;
             };
+        };
+        /** StoredGoldenCase */
+        StoredGoldenCase: {
+            /**
+             * Object
+             * @default golden_case
+             * @constant
+             */
+            object?: "golden_case";
+            /** Id */
+            id: string;
+            /** Reward */
+            reward: string;
+            /** Item */
+            item: {
+                [key: string]: unknown;
+            };
+            /** Prompt */
+            prompt: string | {
+                [key: string]: unknown;
+            }[];
+            /** Completion */
+            completion: string;
+            expect: components["schemas"]["Expectation"];
+            /** Note */
+            note?: string | null;
+            origin?: components["schemas"]["Origin"] | null;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /**
+         * StoredGrader
+         * @description A grader as JSON. Exactly one of `reward` (stored), `grader` (written out) or `path` (offline).
+         */
+        StoredGrader: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default grader
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "grader";
+            /**
+             * Reward
+             * @description Id of a stored reward that is a grader (`rew_…`).
+             */
+            reward?: string | null;
+            /**
+             * Revision
+             * @description Revision of the stored reward; default its newest when the job is created.
+             */
+            revision?: number | null;
+            /**
+             * Grader
+             * @description The grader itself.
+             */
+            grader?: (components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["Multi"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"] | components["schemas"]["RankingJudge"]) | null;
+            /**
+             * Path
+             * @description A `.json` file, relative to the job file; only for `reinforge train` and the command line.
+             */
+            path?: string | null;
+        };
+        /**
+         * StringCheck
+         * @description 1 when `input` and `reference` compare as `operation` says, else 0.
+         */
+        StringCheck: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "string_check";
+            /**
+             * Input
+             * @description What is looked at, for example `{{ sample.output_text }}`.
+             */
+            input: string;
+            /**
+             * Reference
+             * @description What it is compared with, for example `{{ item.answer }}`.
+             */
+            reference: string;
+            /**
+             * Operation
+             * @description `eq` equal, `ne` (or `neq`) not equal, `like` contains the reference, `ilike` the same for any case.
+             * @enum {string}
+             */
+            operation: "eq" | "ne" | "like" | "ilike";
+        };
+        /** StringCheckReward */
+        StringCheckReward: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default string_check
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "string_check";
+            /**
+             * Input
+             * @description What is looked at, for example `{{ sample.output_text }}`.
+             */
+            input: string;
+            /**
+             * Reference
+             * @description What it is compared with, for example `{{ item.answer }}`.
+             */
+            reference: string;
+            /**
+             * Operation
+             * @description `eq` equal, `ne` (or `neq`) not equal, `like` contains the reference, `ilike` the same for any case.
+             * @enum {string}
+             */
+            operation: "eq" | "ne" | "like" | "ilike";
+        };
+        /** Suggestion */
+        Suggestion: {
+            /**
+             * Field
+             * @description Place in the job.
+             */
+            field: string;
+            /** Value */
+            value: number;
+            /** Instead Of */
+            instead_of: number;
+            /** Why */
+            why: string;
+        };
+        /** TextPart */
+        TextPart: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "input_text" | "output_text";
+            /** Text */
+            text: string;
+        };
+        /**
+         * TextSimilarity
+         * @description How alike two texts are, from 0 to 1.
+         */
+        TextSimilarity: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "text_similarity";
+            /**
+             * Input
+             * @description What is looked at.
+             */
+            input: string;
+            /**
+             * Reference
+             * @description What it should be like.
+             */
+            reference: string;
+            /**
+             * Evaluation Metric
+             * @description `meteor` needs WordNet's data on the worker.
+             * @enum {string}
+             */
+            evaluation_metric: "fuzzy_match" | "bleu" | "gleu" | "meteor" | "rouge_1" | "rouge_2" | "rouge_3" | "rouge_4" | "rouge_5" | "rouge_l";
+            /**
+             * Pass Threshold
+             * @description Kept for evaluations; the score stays the similarity.
+             */
+            pass_threshold?: number | null;
+        };
+        /** TextSimilarityReward */
+        TextSimilarityReward: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default text_similarity
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "text_similarity";
+            /**
+             * Input
+             * @description What is looked at.
+             */
+            input: string;
+            /**
+             * Reference
+             * @description What it should be like.
+             */
+            reference: string;
+            /**
+             * Evaluation Metric
+             * @description `meteor` needs WordNet's data on the worker.
+             * @enum {string}
+             */
+            evaluation_metric: "fuzzy_match" | "bleu" | "gleu" | "meteor" | "rouge_1" | "rouge_2" | "rouge_3" | "rouge_4" | "rouge_5" | "rouge_l";
+            /**
+             * Pass Threshold
+             * @description Kept for evaluations; the score stays the similarity.
+             */
+            pass_threshold?: number | null;
         };
         /**
          * TokenLengths
@@ -6939,6 +8834,137 @@ export interface operations {
             };
         };
     };
+    listGoldenCases: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GoldenCaseList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createGoldenCases: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GoldenCasesCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GoldenCaseList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteGoldenCase: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                case: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    runGoldenCases: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GoldenRunCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GoldenRun"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     listModels: {
         parameters: {
             query?: {
@@ -7670,6 +9696,101 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createPreflight: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobSpec"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preflight"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getPreflight: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preflight"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    cancelPreflight: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preflight"];
+                };
             };
             /** @description Validation Error */
             422: {
