@@ -64,9 +64,6 @@ def step_values(
     in_reward = spec.algorithm.shaping.model_dump().get("kl") or {}
     if in_reward.get("adaptive"):
         values["kl/coefficient"] = current_beta(in_reward, credit.state.get("reward_kl", {}))
-    in_reward = spec.algorithm.shaping.model_dump().get("kl") or {}
-    if in_reward.get("adaptive"):
-        values["kl/coefficient"] = current_beta(in_reward, credit.state.get("reward_kl", {}))
     norms = update.grad_norms
     values["optimizer/grad_norm"] = sum(norms) / len(norms) if norms else None
     return {key: _finite(value) for key, value in values.items()}
