@@ -11,12 +11,26 @@ side channels and bugs of the shared kernel.
 """
 
 from .client import SandboxClient
-from .limits import Timeouts
-from .outcome import CallOutcome, EntryPoint, RewardRow, RowResult, SandboxStatus, Validation
+from .limits import ProgramLimits, Timeouts
+from .outcome import (
+    CallOutcome,
+    EntryPoint,
+    ProgramResult,
+    ProgramRun,
+    ProgramsOutcome,
+    RewardRow,
+    RowResult,
+    SandboxStatus,
+    Validation,
+)  # fmt: skip
 
 __all__ = [
     "CallOutcome",
     "EntryPoint",
+    "ProgramLimits",
+    "ProgramResult",
+    "ProgramRun",
+    "ProgramsOutcome",
     "RewardRow",
     "RowResult",
     "SandboxClient",

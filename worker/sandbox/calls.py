@@ -15,7 +15,7 @@ from .jailed import region
 from .jailed.spellings import SPELLINGS
 from .libraries import LOADABLE
 from .limits import MAX_CASUALTIES, MAX_ROWS, MAX_SOURCE_BYTES, Timeouts
-from .outcome import CallOutcome, EntryPoint, RowResult, RowStatus, Validation
+from .outcome import CallOutcome, CallStatus, EntryPoint, RowResult, RowStatus, Validation
 from .parse import ProtocolError, Run, clean_text, end_of_child, parse_run
 from .session import JailDied, Session
 
@@ -69,6 +69,18 @@ class Call:
         }  # fmt: skip
         rows = self.rows.json if isinstance(self.rows, RawRows) else json.dumps(self.rows).encode()
         return b"".join((json.dumps(request).encode()[:-1], b', "rows": ', rows, b"}"))
+
+    async def serve(self, session: Session, jail: str, scan: bool) -> CallOutcome | Validation:
+        """Raises :class:`JailDied`, and :class:`NeedsLibraries` where ``scan`` finds any."""
+        if self.operation == "validate":
+            return await validate(session, self, scan)
+        return await score(session, self, jail, scan)
+
+    def failed(self, status: CallStatus, message: str) -> CallOutcome | Validation:
+        """The answer to a call that no jail served."""
+        if self.operation == "validate":
+            return Validation(status, message=message)
+        return CallOutcome(status, message=message)
 
     def budgets(self) -> list[float]:
         return [min(self.timeouts.sample * len(unit), self.timeouts.call) for unit in self.units]

@@ -5,41 +5,50 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from . import wire
 from .connection import Connection, Request
-from .limits import MAX_REQUEST_BYTES, MAX_ROWS, Timeouts
+from .limits import MAX_REQUEST_BYTES, MAX_ROWS, ProgramLimits, Timeouts
 from .outcome import (
     RETRIED_ROWS,
     CallOutcome,
     Granularity,
     Isolation,
+    ProgramResult,
+    ProgramRun,
+    ProgramsOutcome,
     RewardRow,
     RowResult,
     SandboxStatus,
     Validation,
 )  # fmt: skip
+from .remote import Address
 
 ROWS_PER_CALL = 16
 """Of a reward whose pace is not known, or slow: what one call may lose by its deadline stays small."""
 _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
 """A known reward gets as many rows as it scores in a tenth of a second: the process costs more than 16 fast rows."""
+_RUNS_PER_CALL = 16
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
 _PACES_KEPT = 256
 
 
 class SandboxClient:
-    """Scores completions in the sandbox behind ``socket_path``. Safe to use from several threads.
+    """Scores completions in the sandbox at ``address``. Safe to use from several threads.
+
+    address: a Unix socket's path, or ``tcp://host:port`` of a daemon on another machine, which needs its ``token``.
+    Raises ``ValueError`` for what is neither.
 
     Connections are opened as threads need them and kept; the daemon shares its jails between processes, however
     many connections each has. Use as a context manager or call :meth:`close`.
     """
 
-    def __init__(self, socket_path: str | os.PathLike[str]) -> None:
-        self._path = Path(socket_path)
+    def __init__(self, address: str | os.PathLike[str], token: str | None = None) -> None:
+        self._address = Address.parse(os.fspath(address))
+        self._token = token
+        self._jail: str | None = None
         self._idle: list[Connection] = []
         self._paces = _Paces()
         self._lock = threading.Lock()
@@ -67,7 +76,7 @@ class SandboxClient:
             return CallOutcome("ok")
         options: dict[str, Any] = {
             "op": "score", "source": source, "entry": entry, "granularity": granularity, "isolate": isolate,
-            "timeouts": asdict(timeouts or Timeouts()),
+            "timeouts": asdict(timeouts or Timeouts()), "jail": self._jail,
         }  # fmt: skip
         results: dict[int, RowResult] = {}
         pace, left = (source, entry), list(range(len(rows)))
@@ -87,6 +96,31 @@ class SandboxClient:
             outcome = self._score(options, rows, small, results)
         return replace(outcome, rows=[results[i] for i in range(len(rows))] if outcome.status == "ok" else [])
 
+    def run_programs(
+        self, source: str, runs: Sequence[ProgramRun], limits: ProgramLimits | None = None
+    ) -> ProgramsOutcome:
+        """Run a program a model wrote, each run in a process of its own; one result per run, in order.
+
+        Compare the outputs with what was expected where you are: nothing of that belongs into ``source`` or ``runs``.
+        Once three runs of a request of 16 have timed out the rest of it is ``skipped``. A request that ended by
+        ``sandbox_error`` is tried once more. Blocks; raises ``ValueError`` when a run is too large to be sent.
+        """
+        head = {"op": "programs", "source": source, "limits": asdict(limits or ProgramLimits())}
+        parts = [runs[i : i + _RUNS_PER_CALL] for i in range(0, len(runs), _RUNS_PER_CALL)]
+        outcome, results = ProgramsOutcome("ok"), dict[int, list[ProgramResult]]()
+        for _ in (1, 2):
+            wanted = [k for k in range(len(parts)) if k not in results]
+            answers = self._ask([(head, wire.pack_runs(parts[k])) for k in wanted])
+            if isinstance(answers, str):
+                return ProgramsOutcome("sandbox_unavailable", message=answers)
+            outcomes = [wire.unpack_programs(answer) for answer in answers]
+            results.update((k, o.results) for k, o in zip(wanted, outcomes, strict=True) if o.status == "ok")
+            outcome = next((o for o in outcomes if o.status != "ok"), outcomes[-1] if outcomes else outcome)
+            if outcome.status != "sandbox_error":
+                break
+        whole = [result for k in range(len(parts)) for result in results.get(k, [])]
+        return replace(outcome, results=whole if outcome.status == "ok" else [])
+
     def validate(self, source: str, *, entry: str | None = None) -> Validation:
         """Load a module without scoring and list the functions that can score."""
         request = {"op": "validate", "source": source, "entry": entry}
@@ -103,6 +137,10 @@ class SandboxClient:
         """Whether code rewards can run, in which jail, or why not; also when no daemon answers."""
         answer = self._ask([({"op": "status"}, b"")])
         return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else SandboxStatus(**answer[0])
+
+    def hold_to(self, jail: str) -> None:
+        """From now on score in this jail or not at all: a run does not move to a weaker one without being told."""
+        self._jail = jail
 
     def close(self) -> None:
         with self._lock:
@@ -155,12 +193,12 @@ class SandboxClient:
             if connection is not None and connection.stale():
                 connection.close()
                 connection = None
-            connection = connection or Connection(self._path)
+            connection = connection or Connection(self._address, self._token)
             answers = connection.ask(requests)
         except (OSError, EOFError) as error:
             if connection is not None:
                 connection.close()
-            return f"no sandbox answers on {self._path}: {error}"
+            return f"no sandbox answers on {self._address}: {error}"
         except BaseException:
             if connection is not None:
                 connection.close()

@@ -61,16 +61,15 @@ class ProgramLimits:
     """What one run of a model's program may take. Raises ``ValueError`` for what is not positive or above its cap.
 
     wall: seconds; a run that was starved of CPU may take twice as long. memory: bytes of address space. output: bytes
-    of standard output or of a call's value. total: seconds that all runs sent together may take.
+    of standard output or of a call's value.
     """
 
     wall: float = 5.0
     memory: int = 512 << 20
     output: int = 64 << 10
-    total: float = 60.0
 
     def __post_init__(self) -> None:
-        for name, cap in (("wall", 30.0), ("memory", 2 << 30), ("output", 1 << 20), ("total", 120.0)):
+        for name, cap in (("wall", 30.0), ("memory", 2 << 30), ("output", 1 << 20)):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 < value <= cap:
                 raise ValueError(

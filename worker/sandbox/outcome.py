@@ -9,7 +9,7 @@ RowStatus = Literal[
     "output_flood", "deadline", "skipped",
 ]  # fmt: skip
 ProgramStatus = Literal[
-    "ok", "exception", "bad_value", "memory", "timeout", "cpu_limit", "crashed", "exited", "output_flood", "deadline",
+    "ok", "exception", "bad_value", "memory", "timeout", "cpu_limit", "crashed", "exited", "output_flood", "skipped",
 ]  # fmt: skip
 CallStatus = Literal["ok", "load_error", "sandbox_error", "sandbox_unavailable"]
 Granularity = Literal["sample", "group", "batch"]
@@ -97,7 +97,7 @@ class ProgramResult:
 
     output: what a script wrote to standard output, as it wrote it, or the canonical value of a call. notes: at most
     2 KiB of what it wrote to standard error (with a call or test, of both). ``bad_value``: a call's value has no
-    canonical form.
+    canonical form. ``skipped``: earlier runs of the program took too long.
     """
 
     status: ProgramStatus

@@ -6,16 +6,17 @@ a job with a thousand rows does not make another wait for more than the calls at
 
 import asyncio
 from collections import OrderedDict, deque
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from . import calls
 from .calls import Call, NeedsLibraries
 from .families import NOTHING, Family, KnownSources, LibraryBroken
 from .jails import Jail
-from .outcome import CallOutcome, CallStatus, Validation
-from .session import JailDied, Session
+from .outcome import CallOutcome, ProgramsOutcome, Validation
+from .programs import ProgramCall
+from .session import JailDied
 
-Answer = CallOutcome | Validation
+Answer = CallOutcome | Validation | ProgramsOutcome
 
 _CLOSED = "the sandbox was closed while the call waited or ran"
 
@@ -24,7 +25,7 @@ _CLOSED = "the sandbox was closed while the call waited or ran"
 class Ticket:
     """A call that waits or runs. Cancel it when nobody wants its answer any more."""
 
-    call: Call
+    call: Call | ProgramCall
     answer: "asyncio.Future[Answer]" = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -38,17 +39,17 @@ class Ticket:
     def fail(self, message: str) -> None:
         """Answer with ``sandbox_error`` unless there is an answer already."""
         if not self.answer.done():
-            self.answer.set_result(_failure(self.call, message))
+            self.answer.set_result(self.call.failed("sandbox_error", message))
 
 
 class FairLine:
     """A queue with one line per peer; :meth:`get` takes from the lines in turn."""
 
     def __init__(self) -> None:
-        self._lines: OrderedDict[int, deque[Ticket]] = OrderedDict()
+        self._lines: OrderedDict[Hashable, deque[Ticket]] = OrderedDict()
         self._filled = asyncio.Event()
 
-    def put(self, peer: int, ticket: Ticket) -> None:
+    def put(self, peer: Hashable, ticket: Ticket) -> None:
         self._lines.setdefault(peer, deque()).append(ticket)
         self._filled.set()
 
@@ -81,7 +82,7 @@ class Pool:
         self.failures = 0
         """Calls that ended because of a jail, not of a reward."""
 
-    def submit(self, peer: int, ticket: Ticket) -> None:
+    def submit(self, peer: Hashable, ticket: Ticket) -> None:
         self._line.put(peer, ticket)
 
     def pids(self) -> list[int]:
@@ -120,36 +121,25 @@ class Pool:
         elif not ticket.answer.done():
             ticket.answer.set_result(running.result())
 
-    async def _run(self, slot: int, call: Call) -> Answer:
+    async def _run(self, slot: int, call: Call | ProgramCall) -> Answer:
         """Run a call in the jail that has what it imports; a new source runs first where there is nothing."""
         family, known = self._families[slot], self._known.needs(call.source)
         needs = known or NOTHING
         try:
             try:
-                answer = await self._operate(await family.session(needs), call, known is None)
+                answer: Answer = await call.serve(await family.session(needs), self.jail.name, known is None)
             except NeedsLibraries as error:
                 needs = error.modules
-                answer = await self._operate(await family.session(needs), call, False)
+                answer = await call.serve(await family.session(needs), self.jail.name, False)
             if answer.status == "ok":
                 self._known.learn(call.source, needs)
         except LibraryBroken as error:
-            return _failure(call, f"a library cannot be used in the sandbox: {error}", "load_error")
+            return call.failed("load_error", f"a library cannot be used in the sandbox: {error}")
         except JailDied as error:
             self.failures += 1
             await family.drop(needs)
-            return _failure(call, str(error))
+            return call.failed("sandbox_error", str(error))
         except BaseException:
             await family.drop(needs)
             raise
         return answer
-
-    async def _operate(self, session: Session, call: Call, scan: bool) -> Answer:
-        if call.operation == "validate":
-            return await calls.validate(session, call, scan)
-        return await calls.score(session, call, self.jail.name, scan)
-
-
-def _failure(call: Call, message: str, status: CallStatus = "sandbox_error") -> Answer:
-    if call.operation == "validate":
-        return Validation(status, message=message)
-    return CallOutcome(status, message=message)

@@ -10,12 +10,15 @@ from .calls import BadRequest, NeedsLibraries, source_too_large
 from .jailed import region
 from .libraries import LOADABLE
 from .limits import ProgramLimits
-from .outcome import ProgramResult, ProgramRun, ProgramsOutcome, ProgramStatus
+from .outcome import CallStatus, ProgramResult, ProgramRun, ProgramsOutcome, ProgramStatus
 from .parse import ProtocolError, Run, end_of_child, parse_run
 from .session import JailDied, Session
 
 MAX_RUNS = 64
 """Of one request."""
+_MOST_SECONDS = 120.0
+_TIMEOUTS = 3
+"""Runs of one program that may take too long before the rest is skipped: the pool is not theirs alone."""
 
 _OWN_WORD: dict[str, ProgramStatus] = {
     "ok": "ok", "exception": "exception", "bad_value": "bad_value", "memory": "memory",
@@ -43,19 +46,25 @@ class ProgramCall:
             raise BadRequest(f"source must be text and runs 1 to {MAX_RUNS}")
         return cls(request["source"], runs, limits)
 
+    async def serve(self, session: Session, jail: str, scan: bool) -> ProgramsOutcome:
+        return await run_programs(session, self, jail, scan)
+
+    def failed(self, status: CallStatus, message: str) -> ProgramsOutcome:
+        """The answer to a call that no jail served."""
+        return ProgramsOutcome(status, message=message)
+
 
 async def run_programs(session: Session, call: ProgramCall, jail: str, scan: bool = True) -> ProgramsOutcome:
     """Run after run in a session; raises :class:`JailDied`, and :class:`NeedsLibraries` where ``scan`` finds any."""
-    end = time.monotonic() + call.limits.total
+    end = time.monotonic() + _MOST_SECONDS
     too_large = source_too_large(call.source)
     results: list[ProgramResult] = []
     for run in call.runs:
         left = end - time.monotonic()
         if too_large:
             results.append(ProgramResult("exception", message=too_large))
-        elif left <= 0:
-            text = f"the runs of this program took longer than {call.limits.total:g} s together"
-            results.append(ProgramResult("deadline", message=text))
+        elif left <= 0 or sum(result.status == "timeout" for result in results) >= _TIMEOUTS:
+            results.append(ProgramResult("skipped", message="earlier runs of the program took too long"))
         else:
             results.append(await _run(session, call, run, left, scan))
             scan = False
@@ -95,7 +104,7 @@ def _ending(seen: Run, limits: ProgramLimits) -> tuple[ProgramStatus, str | None
     if seen.cause == region.CALL_DEADLINE:
         return "timeout", f"longer than {limits.wall:g} s"
     if not seen.clean:
-        status, message = end_of_child(seen, limits.wall, limits.total, "program")
+        status, message = end_of_child(seen, limits.wall, limits.wall, "program")
         return status, message  # type: ignore[return-value]
     row = seen.rows[0]
     if row is None or row.status not in _OWN_WORD:

@@ -8,12 +8,22 @@ before it gets here.
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from .limits import MAX_REQUEST_BYTES
-from .outcome import CallOutcome, EntryPoint, RewardRow, RowResult, SandboxStatus, Validation
+from .outcome import (
+    CallOutcome,
+    EntryPoint,
+    ProgramResult,
+    ProgramRun,
+    ProgramsOutcome,
+    RewardRow,
+    RowResult,
+    SandboxStatus,
+    Validation,
+)  # fmt: skip
 
 SIZES = struct.Struct("<II")
 MAX_PATH_BYTES = 107
@@ -57,6 +67,11 @@ def pack_rows(rows: list[RewardRow]) -> bytes:
     return json.dumps([_row_fields(row) for row in rows]).encode()
 
 
+def pack_runs(runs: Sequence[ProgramRun]) -> bytes:
+    """Runs for the body of a request."""
+    return json.dumps([asdict(run) for run in runs]).encode()
+
+
 def _row_fields(row: RewardRow) -> dict[str, Any]:
     fields: dict[str, Any] = {"prompt": row.prompt, "completion": row.completion, "item": row.item}
     if row.judges is not None:
@@ -66,7 +81,7 @@ def _row_fields(row: RewardRow) -> dict[str, Any]:
     return fields
 
 
-def pack(answer: CallOutcome | Validation | SandboxStatus) -> dict[str, Any]:
+def pack(answer: CallOutcome | ProgramsOutcome | Validation | SandboxStatus) -> dict[str, Any]:
     if not isinstance(answer, CallOutcome):
         return asdict(answer)
     rows = []
@@ -89,6 +104,10 @@ def unpack_outcome(fields: dict[str, Any]) -> CallOutcome:
             row["steps"] = [(x, end) for x, end in row["steps"]]
         rows.append(RowResult(**row))
     return CallOutcome(**{**fields, "rows": rows})
+
+
+def unpack_programs(fields: dict[str, Any]) -> ProgramsOutcome:
+    return ProgramsOutcome(**{**fields, "results": [ProgramResult(**result) for result in fields["results"]]})
 
 
 def unpack_validation(fields: dict[str, Any]) -> Validation:
