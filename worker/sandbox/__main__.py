@@ -1,4 +1,4 @@
-"""Run the sandbox daemon: ``python -m worker.sandbox --socket PATH [--pool N] [--jail N]``.
+"""Run the sandbox daemon: ``python -m worker.sandbox --socket PATH`` or ``--listen HOST:PORT --token-file FILE``.
 
 ``python -m worker.sandbox probe`` proves a jail once and prints ``{"available", "jail", "reasons", "refused"}``.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 from .daemon import Sandboxd
 from .jails import JAILS
 from .outcome import SandboxStatus
+from .remote import checked_token
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,6 +25,12 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("command", nargs="?", choices=("serve", "probe"), default="serve")
     parser.add_argument("--socket", type=Path, help="path of the Unix socket, at most 107 bytes")
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        help="serve other machines, too; they need the token. Frames are authenticated, not encrypted",
+    )
+    parser.add_argument("--token-file", type=Path, help="file with the token for --listen")
     parser.add_argument(
         "--pool", type=int, default=min(2, os.cpu_count() or 1), help="jails that run at once"
     )
@@ -36,13 +43,23 @@ def main(arguments: list[str] | None = None) -> int:
     letters = (options.jail,) if options.jail else tuple(JAILS)
     if options.pool < 1:
         parser.error("--pool must be at least 1")
-    if options.command == "serve" and options.socket is None:
-        parser.error("--socket is required")
+    tcp, token = None, ""
+    try:
+        if options.listen is not None:
+            tcp = _host_and_port(options.listen)
+            if options.token_file is None:
+                parser.error("--listen needs --token-file")
+            token = checked_token(options.token_file.read_text())
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    if options.command == "serve" and options.socket is None and tcp is None:
+        parser.error("--socket or --listen is required")
     try:
         if options.command == "probe":
             asyncio.run(_probe(letters))
         else:
-            asyncio.run(Sandboxd(options.socket, options.pool, letters).serve(_announce))
+            daemon = Sandboxd(options.socket, options.pool, letters, tcp=tcp, token=token)
+            asyncio.run(daemon.serve(lambda status: _announce(status, daemon.port)))
     except OSError as error:
         sys.stderr.write(f"sandboxd: {error}\n")
         return 1
@@ -63,11 +80,19 @@ async def _probe(letters: Sequence[str]) -> None:
         await daemon.serve(tell)
 
 
-def _announce(status: SandboxStatus) -> None:
+def _host_and_port(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"--listen takes HOST:PORT, not {text!r}")
+    return host.strip("[]"), int(port)
+
+
+def _announce(status: SandboxStatus, port: int | None) -> None:
     proved = f"jail {status.jail} proved"
-    sys.stderr.write(
-        f"sandboxd: {proved if status.available else 'code rewards are off: ' + '; '.join(status.reasons)}\n"
-    )
+    said = proved if status.available else "code rewards are off: " + "; ".join(status.reasons)
+    sys.stderr.write(f"sandboxd: {said}\n")
+    if port is not None:
+        sys.stderr.write(f"sandboxd: listening on TCP port {port}\n")
 
 
 if __name__ == "__main__":

@@ -136,6 +136,10 @@ class Sandboxd:
         call = kind.from_request(request, body)
         if self._pool is None:
             return wire.pack(call.failed("sandbox_unavailable", "; ".join(self.status().reasons)))
+        wanted = request.get("jail")
+        if wanted is not None and wanted != self._pool.jail.name:
+            text = f"the run began in jail {wanted}, which does not hold any more; jail {self._pool.jail.name} does"
+            return wire.pack(call.failed("sandbox_unavailable", text))
         ticket = Ticket(call)
         self._pool.submit(peer, ticket)
         try:

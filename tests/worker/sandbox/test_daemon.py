@@ -24,6 +24,7 @@ from .harness import (
     NORMAL_UID,
     REPOSITORY,
     STRONGEST,
+    RunningDaemon,
     alive,
     ask,
     children,
@@ -202,16 +203,18 @@ def test_no_descriptor_or_process_is_left_by_many_calls() -> None:
     ],
 )
 def test_a_request_that_makes_no_sense_is_answered_with_an_error(
-    client: SandboxClient, request_: dict[str, object]
+    daemon: RunningDaemon, client: SandboxClient, request_: dict[str, object]
 ) -> None:
-    assert set(ask(client._path, {**request_, "id": 7})) == {"id", "error"}
+    assert set(ask(daemon.socket, {**request_, "id": 7})) == {"id", "error"}
     assert control_scores(client) == [0.5] * 3
 
 
-def test_garbage_on_the_socket_ends_that_connection_only(client: SandboxClient) -> None:
+def test_garbage_on_the_socket_ends_that_connection_only(
+    daemon: RunningDaemon, client: SandboxClient
+) -> None:
     for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 8, b"\x02\0\0\0\0\0\0\0[]"):
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(client._path))
+            connection.connect(str(daemon.socket))
             connection.sendall(garbage)
             assert connection.recv(1) == b""
     assert control_scores(client) == [0.5] * 3

@@ -135,7 +135,14 @@ def test_the_whole_jail_is_proved(jail: str) -> None:
 def test_there_is_no_option_to_run_without_a_jail(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
-    assert set(re.findall(r"--\w+", capsys.readouterr().out)) == {"--help", "--socket", "--pool", "--jail"}
+    assert set(re.findall(r"--\w+", capsys.readouterr().out)) == {
+        "--help",
+        "--socket",
+        "--listen",
+        "--token",
+        "--pool",
+        "--jail",
+    }
     for none in ("none", "", "plain", "off", "0"):
         with pytest.raises(SystemExit):
             main(["--socket", "/tmp/s", "--jail", none])
