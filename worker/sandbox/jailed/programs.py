@@ -1,9 +1,12 @@
 """Runs one program a model wrote, in a child of its own.
 
 Three kinds: standard input to standard output; a call expression whose value is written canonically; and a program
-followed by a test that judges itself. What a program was expected to give is nowhere in the jail.
+followed by a test in the same process. What a program was expected to give is nowhere in the jail, but for that last
+kind: there asserts compare with a function that no ``__eq__`` of the program's fools, yet the program can walk the
+stack, so its verdict is believed only by those who ask for it.
 """
 
+import ast
 import builtins
 import contextlib
 import io
@@ -20,6 +23,9 @@ from .values import BadValue
 FILE_NAME, TEST_NAME, CALL_NAME = "program.py", "test.py", "call"
 _OUTPUT = 4
 """Descriptor of the zygote's pipe while the program's own standard output leads nowhere."""
+
+
+_SAME = "__same__"
 
 
 class Ended(Exception):
@@ -40,7 +46,8 @@ def run_program(request: Mapping[str, Any], report: Report) -> None:
         try:
             execute(request["source"], FILE_NAME, module)
             if test is not None:
-                execute(test, TEST_NAME, module)
+                vars(module)[_SAME] = same
+                execute(judged_plainly(test), TEST_NAME, module)
             if call is not None:
                 value = eval(compile(call, CALL_NAME, "eval", dont_inherit=True), module.__dict__)
                 _send(value, request["loose"])
@@ -78,6 +85,35 @@ def _streams(report: Report, *, quiet: bool) -> Iterator[None]:
         for stream in (sys.stdout, output):
             with contextlib.suppress(Exception):
                 stream.flush()
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values are equal without asking an ``__eq__`` that only one of them brings."""
+    try:
+        return canonical(one) == canonical(other)
+    except NoCanonicalForm:
+        return type(one) is type(other) and bool(one == other)
+
+
+def judged_plainly(test: str) -> str:
+    """A test's source, its asserts comparing with :func:`same`; as it is where it cannot be parsed."""
+    try:
+        tree = ast.parse(test)
+    except (SyntaxError, ValueError):
+        return test
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            node.test = _Plainly().visit(node.test)
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+class _Plainly(ast.NodeTransformer):
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            return node
+        call = ast.Call(ast.Name(_SAME, ast.Load()), [node.left, node.comparators[0]], [])
+        return call if isinstance(node.ops[0], ast.Eq) else ast.UnaryOp(ast.Not(), call)
 
 
 def _send(value: object, loose: bool) -> None:
