@@ -68,6 +68,7 @@ TYPES: dict[str, dict[str, Oracles]] = {
         "passk_max": ("adv.pass_at_k_max",),
         "length_corrected": ("loss.tic_grpo",),
         "eda": ("adv.edge_eda",),
+        "gae": ("tests/algorithm/test_gae.py",),
         **SAME_NAME,
     },
     "loss.surrogate": {

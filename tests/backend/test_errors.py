@@ -48,7 +48,7 @@ def test_fields_at_fault_are_named(backend: Backend) -> None:
         "data": {"dataset": "d"},
         "rewards": [{"type": "python", "name": "x", "source": "s", "weight": "heavy"}],
         "algorithm": {"advantage": {"type": "grpo", "eps": -1}},
-        "rollout": {"completions_per_prompt": 1},
+        "rollout": {"completions_per_prompt": 0},
         "learning_rate": 3,
     }
     found = error(backend.api.post("/jobs", json=spec), 422)

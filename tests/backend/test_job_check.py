@@ -63,7 +63,7 @@ def test_every_field_at_fault_is_named_at_once(backend: Backend) -> None:
             {"type": "python", "name": "z", "reward": "rew_1", "source": "s"},
         ],
         "algorithm": {"preset": "grop", "advantage": {"type": "grpo", "eps": -1}},
-        "rollout": {"completions_per_prompt": 1},
+        "rollout": {"completions_per_prompt": 0},
     }
     found = checked(backend, spec)
     assert params(found) == {

@@ -1073,6 +1073,105 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/evaluations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Evaluations
+         * @description Newest first.
+         */
+        get: operations["listEvaluations"];
+        put?: never;
+        /**
+         * Create
+         * @description Score a job's stored completions with another revision of one of its rewards, and compare.
+         */
+        post: operations["createReplay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/evaluations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get */
+        get: operations["getEvaluation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/evaluations/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel */
+        post: operations["cancelEvaluation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/labels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Labels */
+        get: operations["listLabels"];
+        put?: never;
+        /**
+         * Put Labels
+         * @description Say of stored completions whether they are right; the last word on each counts.
+         */
+        post: operations["putLabels"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/calibration": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Calibration
+         * @description How far one of the job's rewards agrees with the labels, and which completions to label next.
+         */
+        get: operations["getCalibration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sample": {
         parameters: {
             query?: never;
@@ -1522,7 +1621,7 @@ export interface components {
              *       "eps": 0.0001
              *     }
              */
-            advantage?: components["schemas"]["GrpoAdvantage"] | components["schemas"]["DrGrpoAdvantage"] | components["schemas"]["GrpoBatchStdAdvantage"] | components["schemas"]["RlooAdvantage"] | components["schemas"]["ReinforcePpAdvantage"] | components["schemas"]["ReinforcePpBaselineAdvantage"] | components["schemas"]["ProcessAdvantage"] | components["schemas"]["LengthCorrectedAdvantage"] | components["schemas"]["GagpoAdvantage"] | components["schemas"]["LampoAdvantage"] | components["schemas"]["GtpoAdvantage"] | components["schemas"]["GrpoSAdvantage"] | components["schemas"]["EdaAdvantage"] | components["schemas"]["PasskMaxAdvantage"] | components["schemas"]["OpoAdvantage"] | components["schemas"]["IdentityAdvantage"];
+            advantage?: components["schemas"]["GrpoAdvantage"] | components["schemas"]["DrGrpoAdvantage"] | components["schemas"]["GrpoBatchStdAdvantage"] | components["schemas"]["RlooAdvantage"] | components["schemas"]["ReinforcePpAdvantage"] | components["schemas"]["ReinforcePpBaselineAdvantage"] | components["schemas"]["ProcessAdvantage"] | components["schemas"]["LengthCorrectedAdvantage"] | components["schemas"]["GaeAdvantage"] | components["schemas"]["GagpoAdvantage"] | components["schemas"]["LampoAdvantage"] | components["schemas"]["GtpoAdvantage"] | components["schemas"]["GrpoSAdvantage"] | components["schemas"]["EdaAdvantage"] | components["schemas"]["PasskMaxAdvantage"] | components["schemas"]["OpoAdvantage"] | components["schemas"]["IdentityAdvantage"];
             /**
              * @description Slot 4: what is minimised.
              * @default {
@@ -1559,6 +1658,14 @@ export interface components {
              *     }
              */
             loss?: components["schemas"]["Loss"];
+            /**
+             * Critic
+             * @description A second model for slot 3 that foresees the reward; only advantage `gae` reads one.
+             * @default {
+             *       "type": "none"
+             *     }
+             */
+            critic?: components["schemas"]["NoCritic"] | components["schemas"]["ValueHead"];
             /**
              * Updates Per Step
              * @description Optimizer updates per step: the groups are split into this many mini-batches.
@@ -1786,6 +1893,90 @@ export interface components {
             sha256: string;
             /** Bytes */
             bytes: number;
+        };
+        /** Calibration */
+        Calibration: {
+            /**
+             * Object
+             * @default calibration
+             * @constant
+             */
+            object?: "calibration";
+            /** Job */
+            job: string;
+            /** Reward */
+            reward: string;
+            /** Pass Above */
+            pass_above: number;
+            report: components["schemas"]["CalibrationReport"];
+            /** Disagreements */
+            disagreements: components["schemas"]["LabelView"][];
+            /** Unlabelled */
+            unlabelled: components["schemas"]["LabelPlace"][];
+        };
+        /** CalibrationReport */
+        CalibrationReport: {
+            /** Labels */
+            labels: number;
+            /**
+             * Compared
+             * @description Labels with a value of the reward; everything below is about them.
+             */
+            compared: number;
+            /**
+             * Agreement
+             * @description Share on which person and reward say the same.
+             */
+            agreement: number | null;
+            /**
+             * Interval
+             * @description Wilson's 95 % interval of the agreement.
+             */
+            interval: [
+                number,
+                number
+            ] | null;
+            /**
+             * Kappa
+             * @description Cohen's κ: agreement beyond chance; None where chance alone explains everything.
+             */
+            kappa: number | null;
+            /** Right Passed */
+            right_passed: number;
+            /**
+             * Right Failed
+             * @description The person says right, the reward does not: good answers that go unpaid.
+             */
+            right_failed: number;
+            /**
+             * Wrong Passed
+             * @description The person says wrong, the reward pays: what training will find.
+             */
+            wrong_passed: number;
+            /** Wrong Failed */
+            wrong_failed: number;
+            /**
+             * Right Share
+             * @description Labels that say right.
+             */
+            right_share: number | null;
+            /**
+             * Passed Share
+             * @description Values that pass.
+             */
+            passed_share: number | null;
+            /**
+             * Milliseconds
+             * @description Mean time of the reward per completion.
+             */
+            milliseconds: number | null;
+            /** Cost Per 1000 */
+            cost_per_1000: number | null;
+            /**
+             * Enough
+             * @description At least 30 labels were compared.
+             */
+            enough: boolean;
         };
         /**
          * CallAnswer
@@ -2863,45 +3054,6 @@ export interface components {
             /** Samples Per Row */
             samples_per_row: number;
         };
-        /** Evaluation */
-        Evaluation: {
-            /**
-             * Every Steps
-             * @description 0: only before the first and after the last step.
-             * @default 10
-             */
-            every_steps?: number;
-            /**
-             * Rows
-             * @description Held-out rows used, evenly spread; 0 turns evaluation off.
-             * @default 64
-             */
-            rows?: number;
-            /**
-             * Samples Per Row
-             * @description Completions of each held-out row; more make the held-out reward less noisy.
-             * @default 4
-             */
-            samples_per_row?: number;
-            /**
-             * Temperature
-             * @description Evaluation samples like training; 0 is greedy.
-             * @default 1
-             */
-            temperature?: number;
-            /**
-             * Pass Above
-             * @description A completion passes when its reward is larger than this: for pass@k, pass rates and frontier sampling.
-             * @default 0.5
-             */
-            pass_above?: number;
-            /**
-             * Answer
-             * @description What in a completion is its answer, for maj@k: the last \boxed{…}, the last <answer>…</answer>, the last number
-             *     or the last line; by default maj@k is not measured.
-             */
-            answer?: ("boxed" | "tagged" | "last_number" | "last_line") | null;
-        };
         /**
          * Expectation
          * @description One of: `value`; `least` and/or `most`; `above`, a completion that has to get less; `not_applicable`.
@@ -2981,6 +3133,55 @@ export interface components {
             evidence?: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * Flip
+         * @description A completion that passes under one revision only.
+         */
+        Flip: {
+            /** Step */
+            step: number;
+            /** Prompt No */
+            prompt_no: number;
+            /** Sample No */
+            sample_no: number;
+            /** Old */
+            old: number;
+            /** New */
+            new: number;
+            /** Text */
+            text: string;
+        };
+        /**
+         * GaeAdvantage
+         * @description How much better things went from each token on than a critic expected (PPO). Needs `algorithm.critic`; groups
+         *     play no part, so that one completion per prompt will do.
+         */
+        GaeAdvantage: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gae";
+            /**
+             * Gamma
+             * @description Discount per token; the literature has 1 for language models.
+             * @default 1
+             */
+            gamma?: number;
+            /**
+             * Lam
+             * @description λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more noise), 0 trusts the
+             *     critic after one token. PPO and TRL have 0.95, verl 1.
+             * @default 0.95
+             */
+            lam?: number;
+            /**
+             * Whiten
+             * @description Bring advantages to mean 0 and spread 1 over all tokens of the step.
+             * @default true
+             */
+            whiten?: boolean;
         };
         /**
          * GagpoAdvantage
@@ -3966,6 +4167,9 @@ export interface components {
              *           "type": "ppo_clip"
              *         }
              *       },
+             *       "critic": {
+             *         "type": "none"
+             *       },
              *       "updates_per_step": 1,
              *       "reference": {
              *         "mixup": 1,
@@ -4025,7 +4229,7 @@ export interface components {
              *       "pass_above": 0.5
              *     }
              */
-            evaluation?: components["schemas"]["Evaluation"];
+            evaluation?: components["schemas"]["reinforge__spec__Evaluation"];
             /**
              * @description When the job ends, and what it keeps on the way.
              * @default {
@@ -4154,6 +4358,34 @@ export interface components {
             /** @description β by the value of a column; metrics tell those values apart when `data.columns.slice` names the column too. */
             beta_by?: components["schemas"]["BetaBy"] | null;
         };
+        /** LabelCreate */
+        LabelCreate: {
+            /**
+             * Split
+             * @default train
+             * @enum {string}
+             */
+            split?: "train" | "held_out";
+            /** Step */
+            step: number;
+            /** Prompt No */
+            prompt_no: number;
+            /** Sample No */
+            sample_no: number;
+            /** Right */
+            right: boolean | null;
+        };
+        /** LabelList */
+        LabelList: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["LabelView"][];
+        };
         /**
          * LabelModel
          * @description 1 when the judge gives a passing label, else 0.
@@ -4248,6 +4480,52 @@ export interface components {
              * @description Those that score 1.
              */
             passing_labels: string[];
+        };
+        /**
+         * LabelPlace
+         * @description A stored completion.
+         */
+        LabelPlace: {
+            /**
+             * Split
+             * @default train
+             * @enum {string}
+             */
+            split?: "train" | "held_out";
+            /** Step */
+            step: number;
+            /** Prompt No */
+            prompt_no: number;
+            /** Sample No */
+            sample_no: number;
+        };
+        /** LabelView */
+        LabelView: {
+            /**
+             * Split
+             * @enum {string}
+             */
+            split: "train" | "held_out";
+            /** Step */
+            step: number;
+            /** Prompt No */
+            prompt_no: number;
+            /** Sample No */
+            sample_no: number;
+            /** Right */
+            right: boolean;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /** LabelsCreate */
+        LabelsCreate: {
+            /** Labels */
+            labels: components["schemas"]["LabelCreate"][];
         };
         /**
          * LampoAdvantage
@@ -4824,6 +5102,17 @@ export interface components {
             type: "none";
         };
         /**
+         * NoCritic
+         * @description None: completions are compared with each other (GRPO and its kin).
+         */
+        NoCritic: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "none";
+        };
+        /**
          * NoEntropyBonus
          * @description The entropy is not part of the loss.
          */
@@ -5044,6 +5333,24 @@ export interface components {
             object?: "list";
             /** Data */
             data: components["schemas"]["Dataset"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /** Page[Evaluation] */
+        Page_Evaluation_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["reinforge__schemas__evaluations__Evaluation"][];
             /**
              * Has More
              * @default false
@@ -6233,6 +6540,87 @@ export interface components {
             n?: number;
         };
         /**
+         * ReplayCreate
+         * @description Which of the job's rewards, and what takes its place: a stored revision, or code.
+         */
+        ReplayCreate: {
+            /** Job */
+            job: string;
+            /** Reward */
+            reward?: string | null;
+            /** Stored */
+            stored?: string | null;
+            /** Revision */
+            revision?: number | null;
+            /** Source */
+            source?: string | null;
+            /** Entry */
+            entry?: string | null;
+            /**
+             * Completions
+             * @default 2000
+             */
+            completions?: number;
+        };
+        /** ReplayReport */
+        ReplayReport: {
+            /** Completions */
+            completions: number;
+            /**
+             * Compared
+             * @description Those with a value under both revisions; everything below is about them.
+             */
+            compared: number;
+            /** Steps */
+            steps: number[];
+            /** Old Mean */
+            old_mean: number[];
+            /**
+             * New Mean
+             * @description By step.
+             */
+            new_mean: number[];
+            /**
+             * Rank Correlation
+             * @description Spearman's, over completions, ties at their mean rank; None where one side is constant.
+             */
+            rank_correlation: number | null;
+            /**
+             * Same Order
+             * @description Share of pairs of one group, apart under the old revision, that keep their order under the new one.
+             */
+            same_order: number | null;
+            /** Old Useful */
+            old_useful: number;
+            /**
+             * New Useful
+             * @description Share of groups in which rewards differ.
+             */
+            new_useful: number;
+            /**
+             * Flips
+             * @description Completions that pass under one revision only.
+             */
+            flips: number;
+            /**
+             * Shown Flips
+             * @description Those that changed most, at most 100.
+             */
+            shown_flips: components["schemas"]["Flip"][];
+            /**
+             * Errors
+             * @description Status under the new revision → completions without a value from it.
+             */
+            errors: {
+                [key: string]: number;
+            };
+            /**
+             * Reward Ms
+             * @description Mean time inside the new revision per completion, in milliseconds.
+             */
+            reward_ms: number;
+        };
+        /**
          * ResumeStateSaved
          * @description All that the next attempt needs to continue after `step`.
          */
@@ -6763,7 +7151,7 @@ export interface components {
             prompts_per_step?: number;
             /**
              * Completions Per Prompt
-             * @description G. At least 2: with one completion there is nothing to compare.
+             * @description G. At least 2, but for advantages that do not compare completions with each other (`gae`, `reinforce_pp`).
              * @default 8
              */
             completions_per_prompt?: number;
@@ -7632,6 +8020,39 @@ export interface components {
             ctx?: Record<string, never>;
         };
         /**
+         * ValueHead
+         * @description The base model with an adapter of its own, as large as the policy's, and one number per token in place of the
+         *     vocabulary (PPO). Starts at 0, is trained on the same mini-batches as the policy, and stays out of checkpoints.
+         */
+        ValueHead: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "value_head";
+            /**
+             * Base
+             * @description `shared`: both adapters on one frozen base model, which takes little memory; `own`: a second copy of the base
+             *     model, as PPO without adapters has it. The numbers are the same.
+             * @default shared
+             * @enum {string}
+             */
+            base?: "shared" | "own";
+            /**
+             * Learning Rate
+             * @description At its highest, it follows the policy's schedule; default `optimizer.learning_rate`. Without adapters about ten
+             *     times the policy's.
+             */
+            learning_rate?: number | null;
+            /**
+             * Clip Range
+             * @description Values are pulled no further than this from where the step began, in units of reward; null for no bound. TRL
+             *     has 0.2, verl 0.5.
+             * @default 0.2
+             */
+            clip_range?: number | null;
+        };
+        /**
          * Vespo
          * @description -φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) of the whole completion's ratio W, without gradient (VESPO).
          */
@@ -7830,6 +8251,89 @@ export interface components {
             last_seen_at: string;
             /** Job */
             job?: string | null;
+        };
+        /** Evaluation */
+        reinforge__schemas__evaluations__Evaluation: {
+            /**
+             * Object
+             * @default evaluation
+             * @constant
+             */
+            object?: "evaluation";
+            /** Id */
+            id: string;
+            /**
+             * Kind
+             * @constant
+             */
+            kind: "replay";
+            /** Job */
+            job: string;
+            /** Reward */
+            reward: string;
+            /** Stored */
+            stored?: string | null;
+            /** Revision */
+            revision?: number | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "succeeded" | "failed" | "cancelled";
+            /** Done */
+            done: number;
+            /** Total */
+            total: number;
+            report?: components["schemas"]["ReplayReport"] | null;
+            error?: components["schemas"]["JobError"] | null;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Finished At */
+            finished_at?: string | null;
+        };
+        /** Evaluation */
+        reinforge__spec__Evaluation: {
+            /**
+             * Every Steps
+             * @description 0: only before the first and after the last step.
+             * @default 10
+             */
+            every_steps?: number;
+            /**
+             * Rows
+             * @description Held-out rows used, evenly spread; 0 turns evaluation off.
+             * @default 64
+             */
+            rows?: number;
+            /**
+             * Samples Per Row
+             * @description Completions of each held-out row; more make the held-out reward less noisy.
+             * @default 4
+             */
+            samples_per_row?: number;
+            /**
+             * Temperature
+             * @description Evaluation samples like training; 0 is greedy.
+             * @default 1
+             */
+            temperature?: number;
+            /**
+             * Pass Above
+             * @description A completion passes when its reward is larger than this: for pass@k, pass rates and frontier sampling.
+             * @default 0.5
+             */
+            pass_above?: number;
+            /**
+             * Answer
+             * @description What in a completion is its answer, for maj@k: the last \boxed{…}, the last <answer>…</answer>, the last number
+             *     or the last line; by default maj@k is not measured.
+             */
+            answer?: ("boxed" | "tagged" | "last_number" | "last_line") | null;
         };
     };
     responses: never;
@@ -9790,6 +10294,233 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Preflight"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listEvaluations: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+                job?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Evaluation_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createReplay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["reinforge__schemas__evaluations__Evaluation"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getEvaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["reinforge__schemas__evaluations__Evaluation"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    cancelEvaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["reinforge__schemas__evaluations__Evaluation"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listLabels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LabelList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    putLabels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LabelsCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LabelList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getCalibration: {
+        parameters: {
+            query?: {
+                reward?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Calibration"];
                 };
             };
             /** @description Validation Error */

@@ -127,7 +127,7 @@ describe("complaint", () => {
   it("is about numbers and their bounds", () => {
     expect(about("limits.steps", "ten")).toBe("This is not a number.");
     expect(about("limits.steps", 1.5)).toBe("A whole number is needed.");
-    expect(about("rollout.completions_per_prompt", 1)).toBe("Allowed: 2 to 1024.");
+    expect(about("rollout.completions_per_prompt", 0)).toBe("Allowed: 1 to 1024.");
     expect(about("optimizer.betas", [0.9, 1])).toBe("Allowed: at least 0, below 1.");
     expect(about("optimizer.learning_rate", 1e-4)).toBeNull();
   });
