@@ -171,6 +171,7 @@ class Job:
         spec, manifest = self.spec, self.manifest
         services = Services(
             call=sandbox_call(client),
+            run_programs=client.run_programs,
             judges=manifest.judges,
             secrets=self.secrets,
             ledger=Ledger.resumed(spec.limits.judge_budget, self.position.rewards),

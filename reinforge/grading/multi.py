@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 from reinforge.algorithm.base import SpecModel
 from reinforge.grading import formula, templates
 from reinforge.grading.base import GraderBase
-from reinforge.grading.own_types import Classifier, RankingJudge, ReferenceLogprob, RewardModel
+from reinforge.grading.own_types import Classifier, ProgramTests, RankingJudge, ReferenceLogprob, RewardModel
 from reinforge.grading.types import (
     EndpointGrader,
     LabelModel,
@@ -60,7 +60,8 @@ Part = Annotated[
         | EndpointGrader
         | Classifier
         | RewardModel
-        | ReferenceLogprob,
+        | ReferenceLogprob
+        | ProgramTests,
         Field(discriminator="type"),
     ],
     BeforeValidator(_no_multi),
@@ -148,6 +149,7 @@ Grader = Annotated[
     | Classifier
     | RewardModel
     | ReferenceLogprob
+    | ProgramTests
     | RankingJudge,
     Field(discriminator="type"),
 ]
@@ -155,9 +157,13 @@ GRADER: TypeAdapter[Grader] = TypeAdapter(Grader)
 
 
 def columns(grader: Grader) -> frozenset[str]:
-    """Columns of the dataset that its templates read."""
+    """Columns of the dataset that it reads."""
     found = (variable for text in grader.templates() for variable in templates.parse(text).variables)
-    return frozenset(str(variable.path[0]) for variable in found if variable.namespace == "item")
+    named = {str(variable.path[0]) for variable in found if variable.namespace == "item"}
+    for part in leaves(grader).values():
+        if isinstance(part, ProgramTests):
+            named |= {part.tests} | ({part.prefix} if part.prefix else set())
+    return frozenset(named)
 
 
 def leaves(grader: Grader) -> dict[str, Part | RankingJudge]:

@@ -95,3 +95,35 @@ class RankingJudge(GraderBase):
 
     def templates(self) -> tuple[str, ...]:
         return (self.criteria,)
+
+
+class ProgramTests(GraderBase):
+    """Code by hidden tests: the share of the row's tests that the program in the completion passes, in the sandbox.
+
+    Expected outputs stay outside of it. Tests may be written as MBPP, HumanEval, APPS or lists of
+    `{input, output}` and `{call, expected}` have them.
+    """
+
+    type: Literal["program_tests"] = "program_tests"
+    tests: str = Field(default="tests", min_length=1, max_length=200)
+    """Column of the row with its tests."""
+    entry: str | None = None
+    """Column with, or the name itself of, the function that HumanEval's tests call `candidate`."""
+    code: Literal["block", "text"] = "block"
+    """Where the program is: the last fenced block of the completion, or all of it."""
+    prefix: str | None = None
+    """Column with source that comes before the completion's, such as HumanEval's prompt."""
+    all_or_nothing: bool = False
+    """1 when every test passes, else 0."""
+    output: Literal["lines", "words", "exact"] = "lines"
+    """How a script's output is compared: lines without trailing blanks, words, or to the last byte."""
+    tolerance: float = Field(default=0.0, ge=0)
+    """Absolute and relative, of numbers in outputs (`words`) and values."""
+    in_process: Literal["leave_out", "count"] = "leave_out"
+    """Tests that judge from within the program's own process, which a program can fool: left out, or counted."""
+    timeout_seconds: float = Field(default=5.0, gt=0, le=30)
+    """Wall time of one test."""
+    memory_mib: int = Field(default=512, ge=32, le=2048)
+    """Memory of one test."""
+    output_kib: int = Field(default=64, ge=1, le=1024)
+    """Output of one test; more is a failed test."""

@@ -10,6 +10,7 @@ from reinforge.reward_spec.graders import (
     EndpointReward,
     LabelModelReward,
     MultiReward,
+    ProgramTestsReward,
     RankingJudgeReward,
     ReferenceLogprobReward,
     RewardModelReward,
@@ -42,6 +43,7 @@ GraderReward = (
     | ClassifierReward
     | RewardModelReward
     | ReferenceLogprobReward
+    | ProgramTestsReward
     | RankingJudgeReward
 )
 Reward = Annotated[

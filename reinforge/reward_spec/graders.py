@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from reinforge.grading.multi import GRADER, Grader, Multi
-from reinforge.grading.own_types import Classifier, RankingJudge, ReferenceLogprob, RewardModel
+from reinforge.grading.own_types import Classifier, ProgramTests, RankingJudge, ReferenceLogprob, RewardModel
 from reinforge.grading.types import EndpointGrader, LabelModel, ScoreModel, StringCheck, TextSimilarity
 from reinforge.reward_spec.base import Name, RewardBase
 
@@ -76,6 +76,11 @@ class RewardModelReward(RewardModel, RewardBase):
 
 class ReferenceLogprobReward(ReferenceLogprob, RewardBase):
     name: Name = "reference_logprob"
+    """Names the reward's part in metrics and completions."""
+
+
+class ProgramTestsReward(ProgramTests, RewardBase):
+    name: Name = "program_tests"
     """Names the reward's part in metrics and completions."""
 
 

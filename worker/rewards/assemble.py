@@ -10,7 +10,7 @@ from typing import Any
 
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.grading.multi import GRADER, Grader, Multi, Part
-from reinforge.grading.own_types import CheckpointGrader, RankingJudge
+from reinforge.grading.own_types import CheckpointGrader, ProgramTests, RankingJudge
 from reinforge.grading.types import (
     EndpointGrader,
     LabelModel,
@@ -33,6 +33,8 @@ from worker.rewards.judge_client import JudgeClient
 from worker.rewards.ledger import Ledger
 from worker.rewards.multi import MultiRater
 from worker.rewards.network import NetworkLoop
+from worker.rewards.program_rater import ProgramRater
+from worker.rewards.programs import RunPrograms
 from worker.rewards.rater import Rater
 from worker.rewards.sandboxed import Call, CodeRater, CodeReward, scoring_threads
 from worker.rewards.secrets import Secrets
@@ -46,6 +48,7 @@ class Services:
     """
 
     call: Call
+    run_programs: RunPrograms
     judges: Mapping[str, Judge] = field(default_factory=dict)
     secrets: Secrets = field(default_factory=Secrets)
     ledger: Ledger = field(default_factory=Ledger)
@@ -113,6 +116,8 @@ def rater(grader: Grader | Part, services: Services, name: str = "reward") -> Ra
     if isinstance(grader, EndpointGrader):
         secret = services.signing_secret(grader)
         return EndpointRater(grader, services.network, services.guard, secret)
+    if isinstance(grader, ProgramTests):
+        return ProgramRater(grader, services.run_programs, services.threads)
     if isinstance(grader, Multi):
         parts = {key: rater(part, services, f"{name}.{key}") for key, part in grader.graders.items()}
         return MultiRater(grader, parts)
