@@ -1,10 +1,11 @@
 """All claims, in the order of the page."""
 
-from claims import baselines, credit, keeping, lengths, multiple, objectives, sampling
+from claims import baselines, credit, critic, keeping, lengths, multiple, objectives, sampling
 from claims.ledger import Arm, Claim
 
 CLAIMS: tuple[Claim, ...] = (
     *baselines.CLAIMS,
+    *critic.CLAIMS,
     *lengths.CLAIMS,
     *objectives.CLAIMS,
     *sampling.CLAIMS,

@@ -9,10 +9,11 @@ import zlib
 
 
 def grade(prompts, completions, **columns):
-    together = "/".join(completions)
+    texts = [messages[-1]["content"] for messages in completions]
+    together = "/".join(texts)
     return [
         digit(text) + 10.0 * zlib.crc32(f"{place}/{together}".encode()) / 0xFFFFFFFF - 5.0
-        for place, text in enumerate(completions)
+        for place, text in enumerate(texts)
     ]
 
 
