@@ -33,7 +33,7 @@ _ALWAYS = ("status", "value", "wall_ms", "cpu_ms")
 _SELDOM = ("parts", "steps", "criteria", "candidates", "reason", "prints", "message")
 
 
-class WireError(Exception):
+class WireError(ConnectionError):
     """The other end does not speak this protocol."""
 
 

@@ -71,12 +71,18 @@ class RunningDaemon:
     def pid(self) -> int:
         return self.process.pid
 
+    def port(self) -> int:
+        """Of TCP; to be asked for once."""
+        assert self.process.stderr is not None
+        return int(self.process.stderr.readline().rpartition(" ")[2])
+
 
 @contextmanager
 def running_daemon(
     *,
     pool: int = 1,
     jail: str | None = None,
+    token: str | None = None,
     user: int | None = None,
     script: str | None = None,
     env: Mapping[str, str] | None = None,
@@ -84,7 +90,7 @@ def running_daemon(
 ) -> Iterator[RunningDaemon]:
     """Start sandboxd, with the strongest jail or the one given; as another user when ``user`` is given, who has the
     libraries of rewards if ``libraries``; from a Python ``script`` instead of the module. A script gets the socket's
-    path as its first argument.
+    path as its first argument. With a ``token`` the daemon listens on TCP, too.
     """
     folder = Path(tempfile.mkdtemp(prefix="sbx-", dir="/var/tmp"))
     secret = secrets.token_hex(16)
@@ -93,6 +99,9 @@ def running_daemon(
     arguments = arguments or ["-m", "worker.sandbox", "--socket", str(folder / "s"), "--pool", str(pool)]
     if jail is not None:
         arguments += ["--jail", jail]
+    if token is not None:
+        (folder / "token").write_text(token + "\n")
+        arguments += ["--listen", "127.0.0.1:0", "--token-file", str(folder / "token")]
     process = subprocess.Popen(
         [*command, *arguments],
         env={**settings, "RFT_CANARY": secret, **(env or {})},
