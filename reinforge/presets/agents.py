@@ -11,7 +11,7 @@ AGENTS: dict[str, Preset] = {
             "environments in which the same states come again. Where none does, all advantages vanish."
         ),
         formula="δ_k = r_k + γV(s_{k+1}) - V(s_k), A_k = δ_k + γλA_{k+1}, standardised over the group's turns",
-        source="GAGPO (arXiv 2605.13217)",
+        source="Zhu et al. 2026, Generalized Advantage Grouped Policy Optimization (arXiv 2605.13217)",
         confidence="medium",
         deviations=("γ 0.95 and λ 0.9, states compared inside a group, and β 0.001 are ours.",),
         needs=("an environment with turns",),
@@ -28,7 +28,7 @@ AGENTS: dict[str, Preset] = {
             "out or takes over."
         ),
         formula="loss = PG + λ·mean((stop(1 - p) - n_t)·logZ·stop(ℓ_t)), p = π(execute)",
-        source="IH-GRPO (arXiv 2605.18500), authors' repository",
+        source="Wang et al. 2026, Implicit Hierarchical GRPO (arXiv 2605.18500), authors' repository",
         needs=("an environment with delayed execution",),
         slots={
             "loss": {
@@ -47,7 +47,7 @@ AGENTS: dict[str, Preset] = {
             "with the new ones. Choose it when tool use fades because early calls fail."
         ),
         formula="prefix: grpo with R replaced by 1[any branch right]; branches: grpo among themselves",
-        source="AXPO (arXiv 2605.28774), two independent accounts",
+        source="Kang et al. 2026, Agent Explorative Policy Optimization (arXiv 2605.28774), two independent accounts",
         confidence="medium",
         deviations=("The coefficient of the branches' sum is our reading of eq. 5.",),
         needs=("an environment with tools",),

@@ -42,7 +42,7 @@ CREDIT: dict[str, Preset] = {
             "many completions of a group look alike; `edge_grpo` adds the repair of wrong completions."
         ),
         formula="A_i = grpo_i / (P_i / mean_g P), P_i the mean token entropy",
-        source="EDGE-GRPO (arXiv 2507.21848), authors' repository",
+        source="Zhang et al. 2025, EDGE-GRPO (arXiv 2507.21848), authors' repository",
         deviations=(
             "Entropy is averaged over the completion's tokens, not over padding, and carries no gradient.",
             "The relative entropy is kept within 0.1 and 10.",
@@ -57,7 +57,7 @@ CREDIT: dict[str, Preset] = {
             "hard prompts on which all completions fail. The dataset has to have answers or solutions."
         ),
         formula="guided error correction, then A_i = grpo_i / (P_i / mean_g P)",
-        source="EDGE-GRPO (arXiv 2507.21848), authors' repository",
+        source="Zhang et al. 2025, EDGE-GRPO (arXiv 2507.21848), authors' repository",
         deviations=(
             "Text that the policy did not write is not trained on; the authors do (`train_injected`).",
             "Entropy is averaged over the completion's tokens, carries no gradient and is bounded.",
@@ -73,10 +73,11 @@ CREDIT: dict[str, Preset] = {
             "weights it is RLOO."
         ),
         formula="A_i = 1/(G-1) Σ_j sigmoid(-sign(R_i - R_j)(q_i - q_j)/τ)·(R_i - R_j), q a mean log-probability",
-        source="LamPO (arXiv 2605.21235)",
+        source="Yuan et al. 2026, LamPO (arXiv 2605.21235, withdrawn by arXiv)",
         confidence="low",
         deviations=(
-            "The weight and τ = 1 are our reading of a short description; the entry was withdrawn.",
+            "The weight and τ = 1 are our reading of the abstract: pairs weighted by differences in log-probability.",
+            "The paper's further reward for likeness to a reference text is left out.",
             "β 0.001 is ours.",
         ),
         slots={"advantage": {"type": "lampo"}, "loss": {"kl": {"beta": 0.001}}},

@@ -61,7 +61,7 @@ OBJECTIVES: dict[str, Preset] = {
             "completions. Choose it when answers shrink under GSPO and quality with them."
         ),
         formula="loss = 1/n Σ_i L_i·(-min(s_i·A_i, clip(s_i)·A_i))",
-        source="TRL 1.16.0, loss type `luspo`",
+        source="Liu et al. 2026, LUSPO (arXiv 2602.05261); TRL 1.16.0, loss type `luspo`",
         confidence="medium",
         deviations=("Read in TRL's code, not in the paper; clip bounds are GSPO's.",),
         slots={
@@ -112,7 +112,7 @@ OBJECTIVES: dict[str, Preset] = {
             "gradient through the weight. Choose it for stale samples and many updates per step."
         ),
         formula="ℓ = -φ(W)·A·log π, φ(W) = e^λ W^k e^{-λW}, (k, λ) = (2, 3) for A ≥ 0, (3, 2) otherwise",
-        source="TRL 1.16.0, loss type `vespo`",
+        source="Shen et al. 2026, VESPO (arXiv 2602.10693); TRL 1.16.0, loss type `vespo`",
         confidence="medium",
         deviations=("Read in TRL's code, not in the paper.",),
         slots={"loss": {"surrogate": {"type": "vespo"}, "aggregation": TOKEN_MEAN}},
@@ -125,7 +125,7 @@ OBJECTIVES: dict[str, Preset] = {
             "completions are not bounded at all: add a KL penalty. Equal rewards are told apart by length."
         ),
         formula="W_i = Π_t w_{i,t}; loss = 1/n Σ_i -min(W_i·A_i, min(W_i, 1.28)·A_i), A from R_i / L_i",
-        source="TIC-GRPO (arXiv 2508.02833)",
+        source="Pang et al. 2025, TIC-GRPO (arXiv 2508.02833)",
         confidence="medium",
         deviations=(
             "Put together from abstract and reviews; the cap and the average over completions are ours.",
@@ -145,7 +145,7 @@ OBJECTIVES: dict[str, Preset] = {
             "makes it felt."
         ),
         formula="ℓ = -A·r + |A|·μ·(r - 1)² / (2δ), r = π/μ",
-        source="DRPO (arXiv 2606.09821); authors' UniRL",
+        source="Yao et al. 2026, Rethinking the Divergence Regularization in LLM RL (arXiv 2606.09821); authors' UniRL",
         slots={
             "advantage": {"type": "dr_grpo"},
             "loss": {"surrogate": {"type": "drpo"}, "aggregation": {"type": "constant"}},
@@ -160,7 +160,7 @@ OBJECTIVES: dict[str, Preset] = {
             "clipped tokens are rare ones."
         ),
         formula="ℓ = -A·stop(min(r, 20))·keep·log π, keep = 0 where |π - μ| > 0.15 and A pushes further",
-        source="DPPO (arXiv 2602.04879); TRL 1.0.0",
+        source="Qi et al. 2026, Rethinking the Trust Region in LLM RL (arXiv 2602.04879); TRL 1.0.0",
         slots={"loss": {"surrogate": {"type": "dppo"}, "aggregation": TOKEN_MEAN}},
     ),
     "lambda_grpo": Preset(
@@ -171,7 +171,7 @@ OBJECTIVES: dict[str, Preset] = {
             "whether length helps. The exponent drifts towards the lengths of good completions; watch it."
         ),
         formula="f_i = G·softmax_i((1 + z_i/9)^λ), z_i the standardised length; loss = 1/Σ L Σ_i f_i Σ_t ℓ",
-        source="λ-GRPO (arXiv 2510.06870)",
+        source="Wang et al. 2025, λ-GRPO (arXiv 2510.06870)",
         confidence="medium",
         deviations=(
             "The paper was withdrawn from review; start and rate of λ are those of a third-party recipe.",

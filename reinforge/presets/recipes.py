@@ -41,6 +41,7 @@ RECIPES: dict[str, Preset] = {
         confidence="medium",
         deviations=(
             "Numbers are from articles about the report; δ = 0.5 is TRL's suggestion.",
+            "Advantages are divided by the group's spread; the report, by accounts of it, does without: `dr_grpo`.",
             "Routing and sampling masks are not kept.",
         ),
         slots={

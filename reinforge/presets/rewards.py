@@ -23,7 +23,7 @@ REWARDS: dict[str, Preset] = {
             "groups with signal changes during training."
         ),
         formula="A = (S - mean_batch S) / (std_batch S + ε), S MO-GRPO's sum",
-        source='GDPO (arXiv 2601.05242); TRL `multi_objective_aggregation="normalize_then_sum"`',
+        source='Liu et al. 2026, GDPO (arXiv 2601.05242); TRL `multi_objective_aggregation="normalize_then_sum"`',
         slots={"shaping": {"type": "gdpo"}, "advantage": {"type": "identity"}},
     ),
     "pow3r": Preset(
@@ -34,7 +34,7 @@ REWARDS: dict[str, Preset] = {
             "saturated. Metrics keep showing the reward with the weights you gave."
         ),
         formula="R_i = mean over categories of Σ_j w_j α_j s_ij / Σ_j w_j α_j; α_j follows the spread of s_j",
-        source="POW3R (arXiv 2605.20164)",
+        source="Tyagi et al. 2026, Not Every Rubric Teaches Equally (arXiv 2605.20164)",
         confidence="low",
         deviations=(
             "The order of operations is the paper's; constants, normaliser and negative criteria are ours.",
@@ -50,7 +50,7 @@ REWARDS: dict[str, Preset] = {
             "one compromise. Choose it when users differ in what they want, or when several tries are shown."
         ),
         formula="R(S) = E_{w~Dirichlet(1)} max_{y∈S} w·r(y)",
-        source="VPO (arXiv 2605.22817), eq. 1",
+        source="Bahlous-Boldi et al. 2026, Vector Policy Optimization (arXiv 2605.22817), eq. 1",
         confidence="medium",
         deviations=("64 draws per prompt and step, and the division by the standard deviation, are ours.",),
         needs=("a reward that returns `candidates`", "prompts that ask for several candidates"),
