@@ -20,10 +20,13 @@ from worker.sandbox.jailed.canonical import NoCanonicalForm, canonical
 MAX_TESTS = 512
 _MAX_PARSED = 64 << 10
 """Characters of a test source that is taken apart."""
+_SETUP = (
+    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign
+)  # fmt: skip
 _UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
-class TestsUnreadable(Exception):
+class UnreadableTests(Exception):
     """The row's tests have none of the accepted forms: the dataset's fault; says what is wrong."""
 
 
@@ -47,11 +50,11 @@ class HiddenTest:
 def read_tests(value: object, entry: str | None = None) -> list[HiddenTest]:
     """The tests in a row's column. entry: the function under test, where tests call it `candidate`.
 
-    Raises `TestsUnreadable`.
+    Raises `UnreadableTests`.
     """
     tests = list(_read(value, entry))
     if not 0 < len(tests) <= MAX_TESTS:
-        raise TestsUnreadable(f"a row has 1 to {MAX_TESTS} tests, not {len(tests)}")
+        raise UnreadableTests(f"a row has 1 to {MAX_TESTS} tests, not {len(tests)}")
     return tests
 
 
@@ -70,9 +73,9 @@ def _read(value: object, entry: str | None) -> Iterator[HiddenTest]:
             elif isinstance(each, Mapping):
                 yield _one(each, entry)
             else:
-                raise TestsUnreadable(f"a test is text or an object, not {type(each).__name__}")
+                raise UnreadableTests(f"a test is text or an object, not {type(each).__name__}")
     else:
-        raise TestsUnreadable(f"tests are text, a list or an object, not {type(value).__name__}")
+        raise UnreadableTests(f"tests are text, a list or an object, not {type(value).__name__}")
 
 
 def _json(text: str) -> object | None:
@@ -88,15 +91,15 @@ def _json(text: str) -> object | None:
 
 def _one(test: Mapping[str, Any], entry: str | None) -> HiddenTest:
     known = {key: test[key] for key in test if test[key] is not None}
-    if "call" in known and "expected" in known:
-        return HiddenTest(call=str(known["call"]), expected=(_loose(known["expected"]),), loose=True)
+    if "call" in known and "expected" in test:  # null is a value that a call may have
+        return HiddenTest(call=str(known["call"]), expected=(_loose(test["expected"]),), loose=True)
     for given, wanted in (("input", "output"), ("stdin", "stdout"), ("input", "expected_output")):
         if wanted in known:
             return HiddenTest(stdin=_lines(known.get(given, "")), output=_lines(known[wanted]))
     if "test" in known:
         whole = list(split(str(known["test"]), entry))
         return whole[0] if len(whole) == 1 else HiddenTest(in_process=str(known["test"]))
-    raise TestsUnreadable(
+    raise UnreadableTests(
         f"a test is {{input, output}}, {{call, expected}} or {{test}}, not {{{', '.join(map(str, test))}}}"[
             :300
         ]
@@ -106,13 +109,13 @@ def _one(test: Mapping[str, Any], entry: str | None) -> HiddenTest:
 def _pairs(tests: Mapping[str, Any]) -> Iterator[HiddenTest]:
     inputs, outputs, name = tests["inputs"], tests["outputs"], tests.get("fn_name")
     if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
-        raise TestsUnreadable("inputs and outputs are lists of one length")
+        raise UnreadableTests("inputs and outputs are lists of one length")
     for given, wanted in zip(inputs, outputs, strict=True):
         if name is None:
             yield HiddenTest(stdin=_lines(given), output=_lines(wanted))
             continue
         if not str(name).isidentifier() or not isinstance(given, list):
-            raise TestsUnreadable("with fn_name each input is the list of the function's arguments")
+            raise UnreadableTests("with fn_name each input is the list of the function's arguments")
         # such collections wrap some results into a list of one
         inner = wanted[0] if isinstance(wanted, list) and len(wanted) == 1 else wanted
         expected = dict.fromkeys((_loose(wanted), _loose(inner)))
@@ -130,44 +133,55 @@ def _loose(value: object) -> str:
     try:
         return canonical(value, loose=True)
     except NoCanonicalForm as error:
-        raise TestsUnreadable(f"an expected value cannot be compared: {error}") from error
+        raise UnreadableTests(f"an expected value cannot be compared: {error}") from error
 
 
 def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
-    """The asserts of a test source, one test each; raises `TestsUnreadable` where `candidate` has no name."""
+    """The asserts of a test source, one test each; raises `UnreadableTests` where `candidate` has no name."""
     tree = _parse(source)
     if tree is None:
         yield HiddenTest(in_process=source)
         return
+    statements = [node for node in tree.body if not _calls_check(node)]
     check = next(
-        (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"), None
+        (node for node in statements if isinstance(node, ast.FunctionDef) and node.name == "check"), None
     )
-    outer = [node for node in tree.body if node is not check and not _calls_check(node)]
     if check is not None and check.args.args:
         entry = entry or _named_in_call(tree)
         if entry is None or not entry.isidentifier():
-            raise TestsUnreadable("check(candidate) needs to know the function it tests: name its column")
+            raise UnreadableTests("check(candidate) needs to know the function it tests: name its column")
         rename = _Rename(check.args.args[0].arg, entry)
-        body = [rename.visit(node) for node in check.body]
-        yield from _asserts([node for node in outer if not isinstance(node, ast.Assert)], body)
-        outer = [node for node in outer if isinstance(node, ast.Assert)]
-    setup = [node for node in outer if not isinstance(node, ast.Assert)]
-    yield from _asserts(setup, [node for node in outer if isinstance(node, ast.Assert)])
+        at = statements.index(check)
+        statements[at : at + 1] = [rename.visit(node) for node in check.body]
+    yield from _asserts(statements)
 
 
-def _asserts(setup: Sequence[ast.stmt], body: Sequence[ast.stmt]) -> Iterator[HiddenTest]:
-    """Tests of a body: one for each assert that comes apart, one in the process for all the rest."""
-    bound = {name for node in body for name in _bound(node)}
-    rest: list[ast.stmt] = []
-    for node in body:
+def _asserts(statements: Sequence[ast.stmt]) -> Iterator[HiddenTest]:
+    """One test for each assert that comes apart, one in the process for all the rest.
+
+    An assert stays with the rest when its call uses what another statement uses too and could have changed.
+    """
+    setup: list[ast.stmt] = []
+    kept: list[ast.stmt] = []
+    judges = False
+    for node in statements:
+        if isinstance(node, _SETUP):
+            setup.append(node)
+            kept.append(node)
+            continue
         taken = _taken_apart(node)
-        if taken is None or taken[1] & bound:
-            rest.append(node)
+        needed = _needed(setup, taken[1]) if taken is not None else []
+        state = {name for each in needed if _may_change(each) for name in _bound(each)}
+        shared = any(
+            state & _names(other) for other in statements if other is not node and other not in needed
+        )
+        if taken is None or shared:
+            kept.append(node)
+            judges = judges or any(isinstance(x, ast.Assert | ast.Call | ast.Raise) for x in ast.walk(node))
         else:
-            call, names, expected = taken
-            yield HiddenTest(call=call, expected=(expected,), setup=_source(_needed(setup, names)))
-    if any(isinstance(inner, ast.Assert | ast.Call | ast.Raise) for node in rest for inner in ast.walk(node)):
-        yield HiddenTest(in_process=_source([*setup, *rest]))
+            yield HiddenTest(call=taken[0], expected=(taken[2],), setup=_source(needed))
+    if judges:
+        yield HiddenTest(in_process=_source(kept))
 
 
 def _taken_apart(node: ast.stmt) -> tuple[str, set[str], str] | None:
@@ -181,8 +195,7 @@ def _taken_apart(node: ast.stmt) -> tuple[str, set[str], str] | None:
         expected = canonical(ast.literal_eval(right[0]))
     except (*_UNPARSABLE, TypeError, NoCanonicalForm):
         return None
-    names = {inner.id for inner in ast.walk(left) if isinstance(inner, ast.Name)}
-    return ast.unparse(left), names, expected
+    return ast.unparse(left), _names(left), expected
 
 
 def _needed(setup: Sequence[ast.stmt], names: set[str]) -> list[ast.stmt]:
@@ -195,8 +208,17 @@ def _needed(setup: Sequence[ast.stmt], names: set[str]) -> list[ast.stmt]:
             chosen.add(index)
         elif wanted.intersection(_bound(node)):
             chosen.add(index)
-            wanted |= {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+            wanted |= _names(node)
     return [setup[index] for index in sorted(chosen)]
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+def _may_change(node: ast.stmt) -> bool:
+    """Whether a setup's statement makes something that a call could change."""
+    return isinstance(node, ast.Assign | ast.AnnAssign) and not isinstance(node.value, ast.Constant)
 
 
 def _bound(node: ast.stmt) -> set[str]:

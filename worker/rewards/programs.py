@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from worker.rewards.hidden_tests import HiddenTest, TestsUnreadable, read_tests
+from worker.rewards.hidden_tests import HiddenTest, UnreadableTests, read_tests
 from worker.sandbox.limits import ProgramLimits
 from worker.sandbox.outcome import ProgramResult, ProgramRun, ProgramsOutcome
 
@@ -73,7 +73,7 @@ def score_code(
         return CodeScore("bad_value", message=f"the row has no column {settings.tests!r} with tests")
     try:
         tests = read_tests(item[settings.tests], _entry(item, settings))
-    except TestsUnreadable as error:
+    except UnreadableTests as error:
         return CodeScore("bad_value", message=f"the row's tests cannot be used: {error}")
     inside = sum(test.in_process is not None for test in tests)
     if settings.in_process == "leave_out":

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from worker.rewards.hidden_tests import MAX_TESTS, HiddenTest, TestsUnreadable, read_tests
+from worker.rewards.hidden_tests import MAX_TESTS, HiddenTest, UnreadableTests, read_tests
 from worker.sandbox.jailed.canonical import canonical
 
 HUMANEVAL = '''
@@ -28,7 +28,9 @@ def test_an_assert_of_a_call_and_a_literal_comes_apart() -> None:
     [
         "assert f(3) == g(4)", "assert f(3)", "assert not f(3)", "assert f(3) is None", "assert f(3) != 4",
         "assert 9 == f(3)", "assert f(3) == 9 == 9.0", "assert f(3) == 9 and True", "assert abs(f(3) - 9) < 1e-6",
-        "x = f(3)\nassert x == 9", "assert f(3) == expected", "assert f(3) == [1] * 4", "for i in [1]: assert f(i) == 1",
+        "x = f(3)\nassert x == 9", "x = []\nassert f(x) == 1\nassert g(x) == 2",
+        "assert f(3) == expected", "assert f(3) == [1] * 4",
+        "for i in [1]: assert f(i) == 1",
         "f(3) == 9\nf(4)", "import unittest\nclass T(unittest.TestCase): pass\nunittest.main()", "assert (",
         "-" * 5000 + "1", "(" * 5000, "assert f(1) == " + "[" * 300 + "]" * 300, "assert f(1) == 1\n" + "#" * 70000,
         "assert f(1) == " + "9" * 5000, "\0", "assert f(1) == {[]: 1}",
@@ -46,7 +48,7 @@ def test_asserts_of_humaneval_are_tests_of_their_own() -> None:
     assert inside.in_process is not None and "abs(half(2.5) - 1.5) < 1e-06" in inside.in_process
     assert "candidate" not in inside.in_process and "METADATA" not in one.setup
     assert read_tests(HUMANEVAL + "\ncheck(half)") == [one, two, inside]
-    with pytest.raises(TestsUnreadable, match="function it tests"):
+    with pytest.raises(UnreadableTests, match="function it tests"):
         read_tests(HUMANEVAL)
 
 
@@ -61,15 +63,20 @@ assert f(math.pi) == 3
 assert f(1) == secret
 """
     built, plain, inside = read_tests(source)
-    assert built.setup == "import math\nbase = 7\n\ndef build(n):\n    return [base] * n"
+    assert built.setup == "import math\nbase = 7\ndef build(n):\n    return [base] * n"
     assert plain.setup == "import math"
     assert "secret" not in built.setup and "secret = 42" in (inside.in_process or "")
 
 
 def test_asserts_that_depend_on_a_test_s_own_steps_stay_together() -> None:
-    source = "def check(candidate):\n    x = [3, 1]\n    assert candidate(x) == [1, 3]\n    assert candidate([2]) == [2]\n"
-    apart, inside = read_tests(source, "f")
-    assert apart.call == "f([2])" and "x = [3, 1]\nassert f(x) == [1, 3]" == inside.in_process
+    steps = "    x = [3, 1]\n    assert candidate(x) is None\n    assert candidate(x) == [1, 3]\n"
+    apart, inside = read_tests(f"def check(candidate):\n{steps}    assert candidate([2]) == [2]\n", "f")
+    assert apart.call == "f([2])"
+    assert inside.in_process == "x = [3, 1]\nassert f(x) is None\nassert f(x) == [1, 3]"
+    (own,) = read_tests("x = [3, 1]\nassert f(x) == [1, 3]")
+    assert (own.call, own.setup) == ("f(x)", "x = [3, 1]")
+    first, second = read_tests("x = 1\nassert f(x) == 1\nx = 2\nassert f(x) == 2")
+    assert (first.setup, second.setup) == ("x = 1", "x = 1\nx = 2")
 
 
 def test_inputs_and_outputs() -> None:
@@ -97,5 +104,5 @@ def test_calls_with_expectations_in_json() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_test_is_said_to_be_none(tests: object) -> None:
-    with pytest.raises(TestsUnreadable):
+    with pytest.raises(UnreadableTests):
         read_tests(tests)
