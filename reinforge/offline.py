@@ -4,11 +4,9 @@ A private sandbox daemon and one trainer process are started; everything lands i
 `metrics.jsonl`, completions as Parquet blobs, and `adapter/`.
 """
 
-import hashlib
 import importlib.util
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
+from reinforge.offline_rewards import checkpoints, secret_variables, write_rewards
 from reinforge.platform.supervisor import Service
 from reinforge.platform.up import accepts
-from reinforge.records import RewardCode, RunManifest
-from reinforge.reward_spec import PythonReward
+from reinforge.records import RunManifest
 from reinforge.spec import JobSpec
 
 
@@ -38,7 +36,7 @@ def train(spec: JobSpec, out: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="rf-") as short:
         socket_path = Path(short) / "sandbox.sock"
         prepare(spec, out, socket_path)
-        with sandbox(socket_path, out):
+        with sandbox(socket_path, out, without=secret_variables(spec)):
             command = [sys.executable, "-m", "worker.main", "--run", str(out), "--offline"]
             status = _run(command)
     ended = last_record(out / "records.jsonl")
@@ -55,7 +53,7 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
     held_out = _file(spec.data.held_out, "data.held_out") if spec.data.held_out else None
     rewards = out / "rewards"
     rewards.mkdir(parents=True)
-    code = [_reward(reward, rewards, index) for index, reward in enumerate(spec.rewards)]
+    code = write_rewards(spec, rewards)
     manifest = RunManifest(
         job=f"offline-{out.name}",
         attempt=1,
@@ -65,6 +63,9 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
         held_out_path=str(held_out) if held_out else None,
         rewards=code,
         sandbox_socket=str(socket_path),
+        judges=spec.judges,
+        judge_cache=str((out / "judges.sqlite").resolve()) if spec.judges else None,
+        checkpoints=checkpoints(code, model),
     )
     (out / "run.json").write_text(manifest.model_dump_json(indent=2), encoding="utf-8")
     return manifest
@@ -89,13 +90,15 @@ def model_folder(model: str) -> Path:
 
 
 @contextmanager
-def sandbox(socket_path: Path, out: Path) -> Iterator[None]:
+def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset()) -> Iterator[None]:
     """A sandbox daemon on `socket_path` for as long as the block runs, and no longer than this process lives.
 
-    Its log is `out/logs/sandbox.log`. Raises Unavailable when it does not come up.
+    without: environment variables that it does not get. The log is `out/logs/sandbox.log`. Raises Unavailable when it
+    does not come up.
     """
     command = [sys.executable, "-P", "-m", "worker.sandbox", "--socket", str(socket_path)]
-    service = Service("sandbox", command, out, os.environ, ready=lambda: accepts(socket_path))
+    environment = {name: value for name, value in os.environ.items() if name not in without}
+    service = Service("sandbox", command, out, environment, ready=lambda: accepts(socket_path))
     service.start()
     try:
         yield
@@ -118,23 +121,6 @@ def _run(command: list[str]) -> int:
         if process.poll() is None:
             process.kill()
             process.wait()
-
-
-def _reward(reward: PythonReward, folder: Path, index: int) -> RewardCode:
-    path = folder / f"{index}_{reward.name}.py"
-    if reward.path is not None:
-        shutil.copyfile(_file(reward.path, f"rewards[{index}].path"), path)
-    elif reward.source is not None:
-        path.write_text(reward.source, encoding="utf-8")
-    else:
-        raise InvalidInput(
-            f"The reward {reward.reward} is stored on a server.",
-            code="offline_reward",
-            param=f"rewards[{index}].reward",
-            hint="Offline, give `path` or `source`.",
-        )
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return RewardCode(name=reward.name, path=str(path.resolve()), revision=f"sha256:{digest}")
 
 
 def _file(path: str, param: str) -> Path:

@@ -19,6 +19,7 @@ from reinforge.reward_spec.graders import (
     StringCheckReward,
     TextSimilarityReward,
     grader_of,
+    judges_of,
 )
 from reinforge.reward_spec.judges import Judge
 from reinforge.reward_spec.python import PythonReward
@@ -59,4 +60,5 @@ __all__ = [
     "RewardBase",
     "StoredGrader",
     "grader_of",
+    "judges_of",
 ]

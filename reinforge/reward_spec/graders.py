@@ -4,10 +4,11 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from reinforge.grading.multi import GRADER, Grader, Multi
+from reinforge.grading.multi import GRADER, Grader, Multi, judges
 from reinforge.grading.own_types import Classifier, ProgramTests, RankingJudge, ReferenceLogprob, RewardModel
 from reinforge.grading.types import EndpointGrader, LabelModel, ScoreModel, StringCheck, TextSimilarity
 from reinforge.reward_spec.base import Name, RewardBase
+from reinforge.reward_spec.python import PythonReward
 
 
 class StoredGrader(RewardBase):
@@ -100,3 +101,11 @@ def grader_of(reward: Any) -> Grader | None:
         return None
     fields = reward.model_dump(exclude=_OF_REWARDS)
     return GRADER.validate_python(fields | {"name": reward.name})
+
+
+def judges_of(reward: Any, grader: Grader | None = None) -> frozenset[str]:
+    """Names of the judges that a reward asks. grader: of a reward whose grader is stored elsewhere."""
+    if isinstance(reward, PythonReward):
+        return frozenset(declared.model for declared in reward.judges.values())
+    found = grader or grader_of(reward)
+    return frozenset() if found is None else judges(found)

@@ -1,0 +1,157 @@
+"""The rewards of a job without a server: code and graders from the job file and the files that it names."""
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from reinforge.errors import InvalidInput
+from reinforge.grading.multi import GRADER, Grader, canonical, leaves
+from reinforge.grading.own_types import CheckpointGrader
+from reinforge.grading.types import EndpointGrader
+from reinforge.records import RewardCode
+from reinforge.reward_spec import GraderReward, PythonReward, StoredGrader, grader_of, judges_of
+from reinforge.spec import JobSpec
+
+
+def write_rewards(spec: JobSpec, folder: Path) -> list[RewardCode]:
+    """Each reward's code or grader as a file in `folder`. Raises InvalidInput, with the field at fault."""
+    found = []
+    for index, reward in enumerate(spec.rewards):
+        param = f"rewards[{index}]"
+        if reward.type == "python":
+            path = _write_code(reward, folder / f"{index}_{reward.name}.py", param)
+            _check_judges(spec, judges_of(reward), param)
+        else:
+            grader = read_grader(reward, param)
+            path = folder / f"{index}_{reward.name}.json"
+            path.write_text(canonical(grader), encoding="utf-8")
+            _check_judges(spec, judges_of(reward, grader), param)
+            _check_secrets(grader, param)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        found.append(
+            RewardCode(
+                name=reward.name,
+                path=str(path.resolve()),
+                revision=f"sha256:{digest}",
+                kind="python" if reward.type == "python" else "grader",
+            )
+        )
+    return found
+
+
+def read_grader(reward: GraderReward, param: str) -> Grader:
+    """The grader that a reward is, or that its file holds. Raises InvalidInput."""
+    grader = grader_of(reward)
+    if grader is not None:
+        return grader
+    assert isinstance(reward, StoredGrader)
+    if reward.path is None:
+        raise _stored(reward.reward, param)
+    return parse_grader(_file(reward.path, f"{param}.path").read_text(encoding="utf-8"), f"{param}.path")
+
+
+def parse_grader(text: str, param: str) -> Grader:
+    """A grader from JSON text. Raises InvalidInput `invalid_grader`."""
+    try:
+        return GRADER.validate_json(text)
+    except ValidationError as error:
+        first, *more = error.errors()
+        where = ".".join(str(part) for part in first["loc"][1:])
+        said = str(first["msg"]).removeprefix("Value error, ")
+        rest = f" (and {len(more)} more)" if more else ""
+        raise InvalidInput(
+            f"The grader is not valid: {where + ': ' if where else ''}{said}{rest}",
+            code="invalid_grader",
+            param=param,
+            hint="docs/rewards.md shows every type's JSON.",
+        ) from error
+
+
+def secret_variables(spec: JobSpec) -> frozenset[str]:
+    """Environment variables with keys and secrets that a job names."""
+    found = {judge.api_key_env for judge in spec.judges.values()}
+    for index, reward in enumerate(spec.rewards):
+        if reward.type != "python":
+            parts = leaves(read_grader(reward, f"rewards[{index}]")).values()
+            found |= {part.secret_env for part in parts if isinstance(part, EndpointGrader)}
+    return frozenset(name for name in found if name is not None)
+
+
+def checkpoints(code: list[RewardCode], base_model: Path) -> dict[str, str]:
+    """Folders of the checkpoints that graders load; the base model stands for an empty name. Raises InvalidInput."""
+    found = {}
+    for index, reward in enumerate(code):
+        if reward.kind != "grader":
+            continue
+        grader = GRADER.validate_json(Path(reward.path).read_text(encoding="utf-8"))
+        for part in leaves(grader).values():
+            if isinstance(part, CheckpointGrader):
+                found[part.model] = str(_checkpoint(part.model, base_model, f"rewards[{index}].model"))
+    return found
+
+
+def _checkpoint(model: str, base_model: Path, param: str) -> Path:
+    folder = Path(model).resolve() if model else base_model
+    if not (folder / "config.json").is_file():
+        raise InvalidInput(
+            f"There is no checkpoint in {model!r}.",
+            code="unknown_model",
+            param=param,
+            hint="Give a folder with config.json and .safetensors files.",
+        )
+    return folder
+
+
+def _write_code(reward: PythonReward, path: Path, param: str) -> Path:
+    if reward.path is not None:
+        shutil.copyfile(_file(reward.path, f"{param}.path"), path)
+    elif reward.source is not None:
+        path.write_text(reward.source, encoding="utf-8")
+    else:
+        raise _stored(reward.reward, param)
+    return path
+
+
+def _check_judges(spec: JobSpec, names: frozenset[str], param: str) -> None:
+    for name in sorted(names):
+        judge = spec.judges.get(name)
+        if judge is None:
+            have = f"It has {', '.join(sorted(spec.judges))}." if spec.judges else "It has none."
+            raise InvalidInput(
+                f"The job file has no judge {name!r}.",
+                code="unknown_judge",
+                param=param,
+                hint=f"{have} Add `judges: {{{name}: {{base_url: …, model: …, api_key_env: …}}}}`.",
+            )
+        _check_variable(judge.api_key_env, f"judges.{name}.api_key_env")
+
+
+def _check_secrets(grader: Grader, param: str) -> None:
+    for part in leaves(grader).values():
+        if isinstance(part, EndpointGrader):
+            _check_variable(part.secret_env, f"{param}.secret_env")
+
+
+def _check_variable(name: str | None, param: str) -> None:
+    if name is not None and not os.environ.get(name):
+        raise InvalidInput(
+            f"The environment variable {name} is not set.", code="variable_missing", param=param
+        )
+
+
+def _stored(id: str | None, param: str) -> InvalidInput:
+    return InvalidInput(
+        f"The reward {id} is stored on a server.",
+        code="offline_reward",
+        param=f"{param}.reward",
+        hint="Offline, give `path` or write it out.",
+    )
+
+
+def _file(path: str, param: str) -> Path:
+    if not Path(path).is_file():
+        raise InvalidInput(f"There is no file {path}.", code="file_not_found", param=param)
+    return Path(path).resolve()
