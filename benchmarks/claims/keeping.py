@@ -9,7 +9,7 @@ from claims.measures import growth, held_out, held_out_first
 BEFORE = held_out_first("right sums before")
 AFTER = held_out("right sums after")
 SEVENS = growth("reward/sevens_or_sums/mean", "gain in sevens (share of digits)")
-BETA = 0.1
+BETA = 0.5
 
 
 def sevens(name: str, kl: dict[str, Any]) -> Arm:

@@ -8,7 +8,7 @@ from claims.fixtures import job, reward, riddles, sums
 from claims.ledger import Arm, Claim, at_least, higher, times
 from claims.measures import growth, reached, taken
 
-BIG = growth("reward/first_digit/mean", "gain in the large reward, 0 to 10")
+BIG = growth("reward/first_digit/mean", "gain in the large reward, 0 to 100")
 SMALL = growth("reward/last_digit/mean", "gain in the small reward, 0 to 1")
 RIGHT_STEPS = reached("steps to 0.75 right", 0.75, "reward/rubric/part/right", "train", smooth=5)
 BEST = taken("best_of_8", "best of 8 by any weighting, 0 to 1")
@@ -79,13 +79,13 @@ CLAIMS = (
         statement="Where the sum of two rewards raises the larger one alone, MO-GRPO raises both.",
         source="MO-GRPO (2509.22047)",
         ran=(
-            "Prompts that mean nothing, answered with a number: 0 to 10 for its first digit, 9 is best, and up to 5 "
-            "more or less by chance; 0 to 1 for its last digit, 0 is best. MO-GRPO and GRPO on the sum, 40 steps."
+            "Prompts that mean nothing, answered with a number: 0 to 100 for its first digit, 9 is best, and up to 50 "
+            "more or less by chance; 0 to 1 for its last digit, 5 is best. MO-GRPO and GRPO on the sum, 40 steps."
         ),
         arms={"MO-GRPO": MO, "sum": SUM},
         measures=(BIG, SMALL),
         rule=(
-            at_least(BIG, "MO-GRPO", 1.0),
+            at_least(BIG, "MO-GRPO", 10.0),
             at_least(SMALL, "MO-GRPO", 0.1),
             higher(SMALL, "MO-GRPO", "sum", by=0.1),
         ),

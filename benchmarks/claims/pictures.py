@@ -1,4 +1,4 @@
-"""Curves as small SVG files that read on light and on dark ground: medians over seeds, with the range behind."""
+"""Curves as small SVG files, in the style of docs/algorithms.md: medians over seeds, with the range behind."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from claims.fixtures import ROOT
 IMAGES = ROOT / "docs" / "img"
 WIDTH, HEIGHT = 620, 260
 LEFT, RIGHT, TOP, BOTTOM = 46, 150, 30, 34
-COLOURS = ("#3b82f6", "#e0702f", "#2f9e6e", "#a45bd6")
-GREY = "#8a8f98"
+COLOURS = ("#2563a8", "#c2571a", "#1f8a5b", "#8a3fc0")
+INK, GREY = "#1f2933", "#52606d"
 SMOOTH = 3
 """Steps averaged, each with those before it."""
 
@@ -49,7 +49,7 @@ PICTURES = (
     Picture(
         "claims-two-scales",
         "Two rewards, as shares of what there is to earn, by training step",
-        "The large reward (0 to 10) and the small one (0 to 1) under MO-GRPO and under GRPO on their sum: "
+        "The large reward (0 to 100) and the small one (0 to 1) under MO-GRPO and under GRPO on their sum: "
         "`mo-grpo-raises-both`.",
         {
             "MO-GRPO, large": ("two_scales/mo_grpo", "reward/first_digit/mean"),
@@ -57,7 +57,7 @@ PICTURES = (
             "sum, large": ("two_scales/sum", "reward/first_digit/mean"),
             "sum, small": ("two_scales/sum", "reward/last_digit/mean"),
         },
-        {"MO-GRPO, large": 0.1, "sum, large": 0.1},
+        {"MO-GRPO, large": 0.01, "sum, large": 0.01},
     ),
 )
 
@@ -93,9 +93,9 @@ def svg(picture: Picture, found: Mapping[str, Points]) -> str:
     steps = max(len(seed) for seeds in curves.values() for seed in seeds)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-        'font-family="system-ui, sans-serif" font-size="12">',
-        f"<title>{escape(picture.title)}</title>",
-        f'<text x="{LEFT}" y="16" fill="{GREY}" font-weight="600">{escape(picture.title)}</text>',
+        f'font-family="system-ui, sans-serif" font-size="11" role="img" aria-label="{escape(picture.title)}">',
+        '<rect width="100%" height="100%" fill="#fff"/>',
+        f'<text x="{LEFT}" y="16" fill="{INK}" font-weight="600">{escape(picture.title)}</text>',
         *_axes(top, steps),
     ]
     for colour, (label, seeds), place in zip(COLOURS, curves.items(), _places(curves, top), strict=False):
