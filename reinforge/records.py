@@ -154,6 +154,28 @@ class Ended(BaseRecord):
     traceback: str | None = None
 
 
+class RewardChange(RecordModel):
+    """From some step on another revision scores under a reward's name."""
+
+    type: Literal["reward"] = "reward"
+    name: str
+    """Of one of the job's rewards."""
+    kind: Literal["python", "grader"] = "python"
+    source: str
+    """Python code, or a grader's JSON."""
+    entry: str | None = None
+    revision: str
+    """`rew_…@3`."""
+
+
+class ChangeApplied(BaseRecord):
+    """A change asked for while the job ran is at work from `step` on. Said again by an attempt that repeats it."""
+
+    kind: Literal["change_applied"] = "change_applied"
+    change: str
+    step: int
+
+
 Record = Annotated[
     Phase
     | Started
@@ -164,6 +186,7 @@ Record = Annotated[
     | ResumeStateSaved
     | LogLine
     | Finding
+    | ChangeApplied
     | Ended,
     Field(discriminator="kind"),
 ]
@@ -174,7 +197,17 @@ class Command(RecordModel):
     """What the platform asks of a running trainer; applied at the next step boundary."""
 
     id: str
-    kind: Literal["cancel", "pause", "checkpoint"]
+    kind: Literal["cancel", "pause", "checkpoint", "change"]
+    change: RewardChange | None = None
+    """With kind `change`; `id` is the change's."""
+
+
+class ScheduledChange(RecordModel):
+    """A change that an earlier attempt has applied: this one applies it at the same step."""
+
+    id: str
+    step: int
+    change: RewardChange
 
 
 class RewardCode(RecordModel):
@@ -209,4 +242,6 @@ class RunManifest(RecordModel):
     checkpoints: dict[str, str] = Field(default_factory=dict)
     """Checkpoints that graders name → folders."""
     resume_path: str | None = None
+    changes: list[ScheduledChange] = Field(default_factory=list)
+    """In the order in which they were applied."""
     first_sequence: int = 1

@@ -22,7 +22,8 @@ from transformers.utils.logging import disable_progress_bar
 
 from reinforge.algorithm.critic import ValueHead
 from reinforge.errors import JobFailure
-from reinforge.records import Command, Ended, Phase, RunManifest, Started
+from reinforge.records import Command, Ended, Phase, RewardChange, RewardCode, RunManifest, Started
+from reinforge.reward_spec import PythonReward
 from reinforge.spec import JobSpec
 from worker.environment.single_turn import SingleTurn
 from worker.plugins import checked_spec
@@ -32,7 +33,7 @@ from worker.policy.load import BaseModel, load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.progress import ProgressDisplay
 from worker.reporter import RECORD_FD, LocalReporter, PipeReporter, RunFolder
-from worker.rewards.assemble import Services, job_scorer
+from worker.rewards.assemble import Services, job_scorer, live_reward
 from worker.rewards.composite import CompositeScorer
 from worker.rewards.ledger import Ledger
 from worker.rewards.sandboxed import sandbox_call
@@ -40,6 +41,8 @@ from worker.rewards.secrets import take_secrets
 from worker.rollout.text import Text
 from worker.rollout.transformers_engine import TransformersEngine
 from worker.sandbox.client import SandboxClient
+from worker.sandbox_access import sandbox_client
+from worker.training.changes import Changes
 from worker.training.data import ChatRenderer, Prompts, load_prompts
 from worker.training.ends import End, end_of
 from worker.training.journal import Journal
@@ -85,6 +88,7 @@ class Job:
         self.critic: LoraCritic | None = None
         self.journal: Journal | None = None
         self.scorer: CompositeScorer | None = None
+        self.services: Services | None = None
         self.secrets = take_secrets()
 
     def run(self) -> End:
@@ -127,8 +131,9 @@ class Job:
         reporter.rewind(self.position.step)
         prompts = self._prompts(base)
         text = Text(base.tokenizer)
-        with SandboxClient(manifest.sandbox_socket) as client:
+        with sandbox_client(manifest.sandbox_socket) as client:
             jail = proved_jail(client)
+            client.hold_to(jail)
             scorer = self._scorer(client)
             self.policy, self.critic = policy, critic
             self.journal = Journal(
@@ -151,6 +156,7 @@ class Job:
                     decode=text.completion,
                     stop_ids=base.stop_ids,
                     position=self.position,
+                    changes=Changes(manifest.changes, self._change, reporter, self.journal),
                     critic=critic,
                 )
             )
@@ -176,9 +182,22 @@ class Job:
             secrets=self.secrets,
             ledger=Ledger.resumed(spec.limits.judge_budget, self.position.rewards),
             cache_path=Path(manifest.judge_cache) if manifest.judge_cache else None,
+            checkpoints={"": manifest.model_path} | manifest.checkpoints,
         )
-        self.scorer = job_scorer(spec, manifest, services)
+        self.services, self.scorer = services, job_scorer(spec, manifest, services)
         return self.scorer
+
+    def _change(self, change: RewardChange) -> None:
+        """Another revision scores from now on."""
+        assert self.scorer is not None and self.services is not None
+        (reward,) = (each for each in self.spec.rewards if each.name == change.name)
+        if isinstance(reward, PythonReward):
+            reward = reward.model_copy(update={"entry": change.entry})
+        suffix = "py" if change.kind == "python" else "json"
+        path = self.reporter.folder / "rewards" / f"{change.name}@{change.revision.rpartition('@')[2]}.{suffix}"
+        path.write_text(change.source, encoding="utf-8")
+        code = RewardCode(name=change.name, path=str(path), revision=change.revision, kind=change.kind)
+        self.scorer.replace(live_reward(reward, code, self.services))
 
     def _prompts(self, base: BaseModel) -> Prompts:
         spec, manifest = self.spec, self.manifest

@@ -50,18 +50,18 @@ def make_run_folder(runs: Path, claimed: Claimed) -> RunFolder:
 
 
 def prepare(
-    folder: RunFolder, claimed: Claimed, blobs: BlobCache, models: ModelStore, sandbox_socket: Path | None
+    folder: RunFolder, claimed: Claimed, blobs: BlobCache, models: ModelStore, sandbox: str | Path | None
 ) -> RunManifest:
     """Fetch what the job names and write `run.json`.
 
     Raises JobFailure (`sandbox_unavailable`, `model_changed`, …), InvalidInput from the model store, BackendAway,
     OSError.
     """
-    if sandbox_socket is None:
+    if sandbox is None:
         raise JobFailure(
             "This worker has no sandbox, so reward code cannot run.",
             code="sandbox_unavailable",
-            hint="Start `python -m worker.sandbox` beside the worker and set SANDBOX_SOCKET.",
+            hint="Start `python -m worker.sandbox` beside the worker and set SANDBOX_SOCKET, or set SANDBOX_URL.",
             retryable=True,
         )
     model = models.resolve(claimed.model_source)
@@ -92,8 +92,9 @@ def prepare(
         rewards=[
             _write_reward(folder, reward.name, reward.source, reward.revision) for reward in claimed.rewards
         ],
-        sandbox_socket=str(sandbox_socket),
+        sandbox_socket=str(sandbox),
         resume_path=str(resume) if resume else None,
+        changes=claimed.changes,
     )
     folder.manifest.write_text(manifest.model_dump_json(indent=2))
     return manifest

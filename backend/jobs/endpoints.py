@@ -14,6 +14,7 @@ from backend.jobs import plan as plans
 from backend.jobs import repository, service
 from backend.jobs.ask import ask_workers
 from backend.jobs.ask_golden import ask_golden_cases
+from backend.jobs.change_endpoints import router as changes
 from backend.jobs.form_endpoints import router as form
 from backend.jobs.group_endpoints import router as groups
 from backend.jobs.view import job_detail, job_view
@@ -109,6 +110,7 @@ async def resume_job(id: str, request: Request, session: Session, who: Writer) -
     return job_detail(await service.resume(session, who.project_id, id, request.app.state.wake_ups))
 
 
+router.include_router(changes)
 router.include_router(groups)
 router.include_router(form)
 router.include_router(watching)

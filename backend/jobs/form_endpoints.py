@@ -54,6 +54,7 @@ def _card(family: str, name: str) -> Preset:
         source=preset.source,
         confidence=preset.confidence,
         deviations=list(preset.deviations),
+        learning=preset.learning,
         needs=list(preset.needs),
         algorithm=cards.algorithm_of(name, preset).model_dump(mode="json"),
         job=preset.job,

@@ -9,6 +9,7 @@ from backend.models.diagnosis import FindingRow, LogLineRow
 from backend.models.evaluation import EvaluationRow, Label
 from backend.models.golden import GoldenCaseRow
 from backend.models.job import Attempt, Event, Job, JobCommand, JobReward
+from backend.models.job_change import JobChange
 from backend.models.metric import MetricPoint, MetricSeries
 from backend.models.project import ApiKey, BrowserSession, IdempotencyKey, Member, Project, SignInToken
 from backend.models.reward import Reward, RewardRevision
@@ -33,6 +34,7 @@ __all__ = [
     "GoldenCaseRow",
     "IdempotencyKey",
     "Job",
+    "JobChange",
     "JobCommand",
     "JobReward",
     "Label",

@@ -7,6 +7,7 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.ids import new_id
+from backend.jobs.changes import mark_applied
 from backend.jobs.lifecycle import append_event, change_status
 from backend.jobs.ranking import rank_checkpoints
 from backend.jobs.view import RECENT_STEPS, checkpoint_view
@@ -25,6 +26,7 @@ from backend.workers.claim import HELD_OUT_REWARD
 from backend.workers.ending import end_attempt
 from backend.workers.points import store_points
 from reinforge.records import (
+    ChangeApplied,
     CheckpointSaved,
     Ended,
     Evaluated,
@@ -69,6 +71,8 @@ class Applier:
                 await self._log(record)
             case Finding():
                 await self._finding(record)
+            case ChangeApplied():
+                await mark_applied(self.session, self.job, record.change, record.step)
             case Ended():
                 await end_attempt(self.session, self.job, self.attempt, record)
 

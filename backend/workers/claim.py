@@ -10,6 +10,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import digest
+from backend.jobs.changes import scheduled
 from backend.jobs.lifecycle import append_event, change_status, lease_end
 from backend.jobs.ranking import rank_checkpoints
 from backend.models import (
@@ -82,6 +83,7 @@ async def _claimed(session: AsyncSession, job: Job, token: str, resume: ResumeSt
         rewards=await _rewards(session, job),
         resume=Blob(sha256=resume.sha256, bytes=resume.bytes) if resume else None,
         resume_step=resume.step if resume else 0,
+        changes=await scheduled(session, job.id),
     )
 
 

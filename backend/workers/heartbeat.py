@@ -3,6 +3,7 @@
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.jobs import changes
 from backend.jobs.lifecycle import lease_end
 from backend.models import JobCommand, now
 from backend.workers.fence import lock_attempt, require_lease
@@ -30,4 +31,7 @@ async def beat(session: AsyncSession, job_id: str, token: str | None, body: Hear
         .where(JobCommand.job_id == job_id, JobCommand.applied_at.is_(None))
         .order_by(JobCommand.created_at)
     )
-    return HeartbeatReply(commands=[Command(id=each.id, kind=each.kind) for each in pending])
+    commands = [Command(id=each.id, kind=each.kind) for each in pending]
+    asked = [each for each in await changes.of_job(session, job_id) if each.applied_step is None]
+    commands += [Command(id=each.id, kind="change", change=each.change) for each in asked]
+    return HeartbeatReply(commands=commands)

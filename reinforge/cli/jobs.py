@@ -65,6 +65,23 @@ def create(
             out.print(job.id)
 
 
+@app.command("change-reward")
+def change_reward(
+    id: JobId,
+    reward: Annotated[str | None, typer.Option(help="Name in the job, when it has several.")] = None,
+    stored: Annotated[str | None, typer.Option(help="Another stored reward (rew_…).")] = None,
+    revision: Annotated[int | None, typer.Option(help="Default: the newest.", min=1)] = None,
+    json: Json = False,
+) -> None:
+    """Score with another stored revision from the next step on; its golden cases have to pass."""
+    with connect() as client:
+        change = client.jobs.change_reward(id, reward=reward, stored=stored, revision=revision)
+    if json:
+        output.print_json(change)
+    else:
+        err.print(f"{change.reward} is {change.revision} from the next step on.")
+
+
 @app.command("list")
 def list_jobs(
     status: Annotated[JobStatus | None, typer.Option(help="Only jobs in this state.")] = None,

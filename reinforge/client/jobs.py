@@ -1,5 +1,6 @@
 """Jobs: start, watch, stop, read."""
 
+import builtins
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ from reinforge.schemas.jobs import (
     CompletionPage,
     FindingEntry,
     Job,
+    JobChangeList,
+    JobChangeView,
     JobDetail,
     JobEvent,
     LogEntry,
@@ -63,6 +66,19 @@ class Jobs:
     def resume(self, id: str) -> JobDetail:
         """Queue a paused job; it continues from where it paused."""
         return JobDetail.model_validate(self._transport.post(f"/jobs/{id}/resume"))
+
+    def change_reward(
+        self, id: str, *, reward: str | None = None, stored: str | None = None, revision: int | None = None
+    ) -> JobChangeView:
+        """Score with another stored revision from the next step on."""
+        body = {"reward": reward, "stored": stored, "revision": revision}
+        return JobChangeView.model_validate(
+            self._transport.post(f"/jobs/{id}/changes", body, at_least=WORKER_SECONDS)
+        )
+
+    def changes(self, id: str) -> builtins.list[JobChangeView]:
+        """In the order in which they were asked for."""
+        return JobChangeList.model_validate(self._transport.get(f"/jobs/{id}/changes")).data
 
     def metrics(
         self,

@@ -2,7 +2,9 @@
 
 from typing import Any, Literal
 
-from reinforge.schemas.common import Response, Timestamp
+from pydantic import Field
+
+from reinforge.schemas.common import Request, Response, Timestamp
 from reinforge.states import JobStatus
 
 
@@ -242,3 +244,35 @@ class JobEvent(Response):
     job: str
     type: str
     data: dict[str, Any]
+
+
+class RewardChangeCreate(Request):
+    """Score with another stored revision from the next step on."""
+
+    type: Literal["reward"] = "reward"
+    reward: str | None = None
+    """Name of one of the job's rewards; needed when it has several."""
+    stored: str | None = None
+    """Id of a stored reward (`rew_…`); by default the one that the job uses."""
+    revision: int | None = Field(default=None, ge=1)
+    """Default its newest."""
+
+
+class JobChangeView(Response):
+    object: Literal["job.change"] = "job.change"
+    id: str
+    job: str
+    reward: str
+    """Name in the job."""
+    revision: str
+    """`rew_…@3`."""
+    step: int | None = None
+    """First step that it was at work in; null until it is applied."""
+    created_by: str | None = None
+    created_at: Timestamp
+    applied_at: Timestamp | None = None
+
+
+class JobChangeList(Response):
+    object: Literal["list"] = "list"
+    data: list[JobChangeView]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from reinforge.records import Blob, Command, Record
+from reinforge.records import Blob, Command, Record, ScheduledChange
 from reinforge.schemas.common import Request, Response
 
 LEASE_SECONDS = 30.0
@@ -58,6 +58,8 @@ class Claimed(Response):
     rewards: list[ClaimedReward]
     resume: Blob | None = None
     resume_step: int = 0
+    changes: list[ScheduledChange] = []
+    """What earlier attempts have applied, in order."""
 
 
 class Heartbeat(Request):

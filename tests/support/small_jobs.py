@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from reinforge.algorithm.critic import ValueHead
-from reinforge.records import RECORD, Record
+from reinforge.records import RECORD, Record, RewardChange, ScheduledChange
 from reinforge.spec import JobSpec
 from worker.environment.single_turn import SingleTurn
 from worker.policy.critic import LoraCritic
@@ -15,10 +16,11 @@ from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.reporter import LocalReporter
-from worker.rewards.sandboxed import CodeReward, SandboxedScorer
+from worker.rewards.sandboxed import CodeReward, SandboxedScorer, live_code, scoring_threads
 from worker.rollout.text import Text
 from worker.rollout.transformers_engine import TransformersEngine
 from worker.sandbox.outcome import CallOutcome, RewardRow, RowResult
+from worker.training.changes import Changes
 from worker.training.data import ChatRenderer, load_prompts
 from worker.training.journal import Journal
 from worker.training.loop import Outcome, train
@@ -70,7 +72,10 @@ class SmallJob:
         rows: list[dict[str, Any]] | None = None,
         grade: Grade = share_of_low_letters,
         resume: bytes | None = None,
+        grades: dict[str, Grade] | None = None,
+        changes: Sequence[ScheduledChange] = (),
     ) -> None:
+        """grades: what code that a change brings says, by its source. changes: what an earlier attempt applied."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.spec, self.position = folder, spec, Position()
         self.base = load_base_model(model)
@@ -95,7 +100,9 @@ class SmallJob:
         self.reporter = LocalReporter(folder)
         self.reporter.rewind(self.position.step)
         self.text = Text(self.base.tokenizer)
-        self.scorer = SandboxedScorer([_reward(reward) for reward in spec.rewards], _call(grade), threads=2)
+        self._call = _call(grade, grades or {})
+        self.changes, self.threads = changes, scoring_threads(2)
+        self.scorer = SandboxedScorer([_reward(reward) for reward in spec.rewards], self._call, threads=2)
         path = write_rows(folder / "rows.jsonl", rows or [{"prompt": f"row {n}"} for n in range(12)])
         self.prompts = load_prompts(
             spec.data, path, None, renderer=ChatRenderer(self.base.tokenizer), seed=spec.seed, max_tokens=200
@@ -119,8 +126,14 @@ class SmallJob:
                 stop_ids=self.base.stop_ids,
                 position=self.position,
                 critic=self.critic,
+                changes=Changes(self.changes, self._change, self.reporter, journal),
             )
         )
+
+    def _change(self, change: RewardChange) -> None:
+        (old,) = (reward for reward in self.spec.rewards if reward.name == change.name)
+        code = replace(_reward(old), source=change.source, revision=change.revision)
+        self.scorer.replace(live_code(code, self._call, self.threads))
 
     def records(self, kind: str | None = None) -> list[Record]:
         # Bytes: a completion may hold characters at which text would be split, such as U+2028.
@@ -149,9 +162,9 @@ def _reward(reward: Any) -> CodeReward:
     )
 
 
-def _call(grade: Grade) -> Callable[[CodeReward, list[RewardRow]], CallOutcome]:
+def _call(grade: Grade, grades: dict[str, Grade]) -> Callable[[CodeReward, list[RewardRow]], CallOutcome]:
     def call(reward: CodeReward, rows: list[RewardRow]) -> CallOutcome:
-        graded = [grade(row) for row in rows]
+        graded = [grades.get(reward.source, grade)(row) for row in rows]
         return CallOutcome("ok", [g if isinstance(g, RowResult) else RowResult("ok", g) for g in graded])
 
     return call

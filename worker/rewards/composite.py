@@ -60,6 +60,11 @@ class CompositeScorer:
     def revisions(self) -> dict[str, str]:
         return {reward.name: reward.revision for reward in self._rewards}
 
+    def replace(self, reward: LiveReward) -> None:
+        """Another revision under a name that is there already; scoring under way goes on with the old one."""
+        assert reward.name in self.names
+        self._rewards = tuple(reward if each.name == reward.name else each for each in self._rewards)
+
     def metrics(self) -> dict[str, float]:
         return dict(self._metrics())
 

@@ -17,6 +17,7 @@ from worker.rewards.breaker import Breaker, refuse_if_all_failed
 from worker.rollout.collect import Collector, Decode, Interrupted, Round
 from worker.rollout.engine import RolloutEngine, Sampling
 from worker.rollout.noise import Stream
+from worker.training.changes import Changes
 from worker.training.credit import assign_credit
 from worker.training.critic import update_critic
 from worker.training.data import Prompts
@@ -50,6 +51,7 @@ async def train(
     decode: Decode,
     stop_ids: tuple[int, ...],
     position: Position,
+    changes: Changes,
     critic: Critic | None = None,
 ) -> Outcome:
     """Train from `position` (kept up to date in place) to the end of the job, or until a command ends it.
@@ -72,7 +74,9 @@ async def train(
     try:
         while True:
             # ── Between two steps: look at the policy, keep it, obey ──
-            asked = {command.kind for command in reporter.commands()}
+            commands = reporter.commands()
+            asked = {command.kind for command in commands}
+            changes.ask(commands)
             if reporter.cancelling:
                 return Outcome("cancelled", "cancel_requested")
             last = position.step >= limits.steps or time.monotonic() >= deadline
@@ -104,6 +108,7 @@ async def train(
 
             # ── One step: sample, score, select; again where the selection asks for it ──
             step, started = position.step + 1, time.monotonic()
+            changes.apply(step)
             group_size = rollout.completions_per_prompt
             round = Round(policy.name, position.step, spec.seed, Stream.TRAIN, step, group_size, sampling)
             rates = position.algorithm.get("frontier", {})

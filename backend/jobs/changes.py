@@ -1,0 +1,114 @@
+"""Changes of a job that has started: asked for, delivered with heartbeats, applied before a step."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.ids import new_id
+from backend.jobs import lifecycle
+from backend.models import Job, JobChange, JobReward, now
+from backend.rewards import service as rewards
+from reinforge.errors import InvalidInput, StateConflict
+from reinforge.records import RewardChange, ScheduledChange
+from reinforge.schemas.jobs import JobChangeView, RewardChangeCreate
+from reinforge.states import FINAL, JobStatus
+
+
+async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> tuple[int, RewardChange]:
+    """The change, and the reward's position in the job. Raises InvalidInput, NotFound, StateConflict `job_ended`."""
+    if JobStatus(job.status) in FINAL:
+        raise StateConflict(
+            f"The job is {job.status}.", code="job_ended", hint="Start a new one with the other revision."
+        )
+    query = select(JobReward).where(JobReward.job_id == job.id).order_by(JobReward.position)
+    known = {each.name: each for each in await session.scalars(query)}
+    if body.reward is None and len(known) > 1:
+        raise InvalidInput(
+            f"The job has several rewards: {', '.join(known)}.", code="ambiguous_reward", param="reward",
+            hint="Name one of them as `reward`.",
+        )  # fmt: skip
+    name = body.reward or next(iter(known))
+    if name not in known:
+        raise InvalidInput(
+            f"The job has no reward {name!r}.", code="unknown_reward", param="reward",
+            hint=f"It has: {', '.join(known)}.",
+        )  # fmt: skip
+    stored = body.stored or known[name].reward_id
+    if stored is None:
+        raise InvalidInput(
+            f"The job's reward {name!r} is code of its own.",
+            code="no_revision",
+            param="stored",
+            hint="Store the changed code as a reward and name its id here, so that completions can name it.",
+        )
+    found, revision = await rewards.get_revision(session, job.project_id, stored, body.revision)
+    asked = job.resolved_spec["rewards"][known[name].position]
+    if asked["type"] != "python":
+        raise InvalidInput(
+            f"The reward {name!r} is a {asked['type']} grader, which cannot be changed while the job runs.",
+            code="other_kind",
+            param="reward",
+            hint="Start a new job with the other grader.",
+        )
+    label = f"{found.id}@{revision.revision}"
+    change = RewardChange(name=name, source=revision.source, entry=revision.entry, revision=label)
+    return known[name].position, change
+
+
+async def add(session: AsyncSession, job_id: str, change: RewardChange, created_by: str) -> JobChange:
+    """Raises StateConflict `job_ended`."""
+    job = await lifecycle.lock_job(session, job_id)
+    if JobStatus(job.status) in FINAL:
+        raise StateConflict(f"The job is {job.status}.", code="job_ended")
+    row = JobChange(
+        id=new_id("chg_"),
+        job_id=job.id,
+        change=change.model_dump(),
+        created_by=created_by,
+        created_at=now(),
+    )
+    session.add(row)
+    await lifecycle.append_event(session, job, "change", view(row).model_dump(mode="json"))
+    await session.flush()
+    return row
+
+
+async def of_job(session: AsyncSession, job_id: str) -> Sequence[JobChange]:
+    """In the order in which they were asked for."""
+    query = select(JobChange).where(JobChange.job_id == job_id)
+    return (await session.scalars(query.order_by(JobChange.created_at, JobChange.id))).all()
+
+
+async def scheduled(session: AsyncSession, job_id: str) -> list[ScheduledChange]:
+    """What earlier attempts have applied, in order."""
+    rows = [row for row in await of_job(session, job_id) if row.applied_step is not None]
+    return [
+        ScheduledChange(id=row.id, step=row.applied_step, change=RewardChange.model_validate(row.change))
+        for row in sorted(rows, key=lambda row: row.applied_step or 0)
+        if row.applied_step is not None
+    ]
+
+
+async def mark_applied(session: AsyncSession, job: Job, id: str, step: int) -> None:
+    """Say so to the watchers; the first attempt's step stays."""
+    row = await session.get(JobChange, id)
+    if row is None or row.job_id != job.id:
+        return
+    if row.applied_step is None:
+        row.applied_step, row.applied_at = step, now()
+    await lifecycle.append_event(session, job, "change", view(row).model_dump(mode="json"), step=step)
+
+
+def view(row: JobChange) -> JobChangeView:
+    change = RewardChange.model_validate(row.change)
+    return JobChangeView(
+        id=row.id,
+        job=row.job_id,
+        reward=change.name,
+        revision=change.revision,
+        step=row.applied_step,
+        created_by=row.created_by,
+        created_at=row.created_at,
+        applied_at=row.applied_at,
+    )

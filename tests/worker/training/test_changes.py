@@ -1,0 +1,99 @@
+"""Changes of a running job: from the next step on, and at the same step again after a resume."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from reinforge.records import Command, RewardChange, ScheduledChange
+from tests.support.small_jobs import SmallJob, share_of_low_letters, small_spec
+from tests.support.tiny_models import write_tiny_model
+from worker.sandbox.outcome import RewardRow
+
+CHANGE = RewardChange(name="low", source="high", revision="low@2")
+
+
+def share_of_high_letters(row: RewardRow) -> float:
+    return 1 - share_of_low_letters(row)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("qwen3"))
+
+
+def job_in(folder: Path, model: Path, **more: Any) -> SmallJob:
+    return SmallJob(folder, model, small_spec(), grades={"high": share_of_high_letters}, **more)
+
+
+def ask_after(job: SmallJob, step: int, command: Command) -> None:
+    """The command arrives as soon as the metrics of `step` are out."""
+    report = job.reporter.metrics
+
+    def metrics(number: int, kind: Any, values: Any) -> None:
+        report(number, kind, values)
+        if (number, kind) == (step, "train"):
+            job.reporter.receive(command)
+
+    job.reporter.metrics = metrics  # type: ignore[method-assign]
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory, model: Path) -> SmallJob:
+    job = job_in(tmp_path_factory.mktemp("changed"), model)
+    ask_after(job, 2, Command(id="chg_1", kind="change", change=CHANGE))
+    assert job.train().outcome == "succeeded"
+    return job
+
+
+def revisions(job: SmallJob) -> dict[int, set[str]]:
+    """Step → revisions that its training completions name."""
+    found: dict[int, set[str]] = {}
+    for record in job.records("rollouts"):
+        if record.split == "train":
+            rows = pq.read_table(io.BytesIO(job.blob(record)), columns=["rewards"])["rewards"].to_pylist()
+            found[record.step] = {each["revision"] for row in rows for each in json.loads(row)}
+    return found
+
+
+def test_completions_name_the_revision_that_scored_them(changed: SmallJob) -> None:
+    assert revisions(changed) == {1: {"low@1"}, 2: {"low@1"}, 3: {"low@2"}, 4: {"low@2"}}
+    assert [(each.change, each.step) for each in changed.records("change_applied")] == [("chg_1", 3)]
+
+
+def test_a_resumed_attempt_changes_at_the_same_step_and_ends_the_same(
+    tmp_path: Path, model: Path, changed: SmallJob
+) -> None:
+    (state,) = changed.records("resume_state_saved")
+    assert state.step == 2
+    known = [ScheduledChange(id="chg_1", step=3, change=CHANGE)]
+    job = job_in(tmp_path / "again", model, resume=changed.blob(state), changes=known)
+    # The platform does not know yet that it was applied: it comes as a command as well, and is not applied twice.
+    job.reporter.receive(Command(id="chg_1", kind="change", change=CHANGE))
+    assert job.train().outcome == "succeeded"
+    assert revisions(job) == {3: {"low@2"}, 4: {"low@2"}}
+    assert [each.step for each in job.records("change_applied")] == [3]
+    ends = [each.records("checkpoint_saved")[-1] for each in (job, changed)]
+    assert job.blob(ends[0]) == changed.blob(ends[1])
+
+
+def test_a_change_of_before_the_resume_state_is_at_work_from_the_first_step(
+    tmp_path: Path, model: Path
+) -> None:
+    first = job_in(tmp_path / "first", model)
+    assert first.train().outcome == "succeeded"
+    (state,) = first.records("resume_state_saved")
+    known = [ScheduledChange(id="chg_1", step=2, change=CHANGE)]
+    job = job_in(tmp_path / "second", model, resume=first.blob(state), changes=known)
+    assert job.train().outcome == "succeeded"
+    assert revisions(job)[3] == {"low@2"}
+
+
+def test_one_that_comes_after_the_last_step_is_not_applied(tmp_path: Path, model: Path) -> None:
+    job = job_in(tmp_path / "late", model)
+    ask_after(job, 4, Command(id="chg_1", kind="change", change=CHANGE))
+    assert job.train().outcome == "succeeded"
+    assert job.records("change_applied") == []
