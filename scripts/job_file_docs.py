@@ -76,6 +76,7 @@ def preset_text(name: str, preset: Preset) -> str:
     lines += [f"* Fills besides: `{json.dumps(preset.job)}`"] if preset.job else []
     lines += [f"* Needs: {', '.join(preset.needs)}"] if preset.needs else []
     lines += [f"* Differs: {text}" for text in preset.deviations]
+    lines += [f"* Learns slowly: {preset.learning}"] if preset.learning else []
     lines += [f"* As published, for full fine-tuning: `{json.dumps(preset.recipe)}`"] if preset.recipe else []
     return "\n".join(lines)
 

@@ -56,6 +56,8 @@ def show(
         _line(f"package     {package}")
     for deviation in preset.deviations:
         _line(f"differs     {deviation}")
+    if preset.learning:
+        _line(f"learning    {preset.learning}")
     for need in preset.needs:
         _line(f"needs       {need}")
     if refusal:

@@ -42,6 +42,8 @@ class Preset(Response):
     """That the formula is the authors': read there, put together from accounts, or partly filled in."""
     deviations: list[str]
     """Where it differs from its source, or fills a gap in it."""
+    learning: str
+    """Why it hardly learns the demo's additions; empty for most."""
     needs: list[str]
     """What a job must bring."""
     algorithm: dict[str, Any]

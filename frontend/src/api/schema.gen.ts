@@ -5825,6 +5825,8 @@ export interface components {
             confidence: "high" | "medium" | "low";
             /** Deviations */
             deviations: string[];
+            /** Learning */
+            learning: string;
             /** Needs */
             needs: string[];
             /** Algorithm */

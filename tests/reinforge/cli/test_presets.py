@@ -40,6 +40,11 @@ def test_one_preset_tells_what_a_person_needs() -> None:
     assert "ten times the learning rate" in done.stdout
 
 
+def test_a_preset_that_hardly_learns_says_why() -> None:
+    assert PRESETS["passk_max"].learning in run("show", "passk_max").stdout
+    assert "learning " not in run("show", "grpo").stdout
+
+
 def test_what_is_printed_is_a_part_of_a_job_file() -> None:
     shown = run("show", "grpo_2").stdout
     part = yaml.safe_load(shown[shown.index("# in a job file") : shown.index("# as published")])

@@ -102,6 +102,14 @@ export function PresetPanel({ preset, changed }: { preset: Preset; changed: read
             </dd>
           </>
         )}
+        {preset.learning && (
+          <>
+            <dt>Learns slowly</dt>
+            <dd>
+              <Words text={preset.learning} />
+            </dd>
+          </>
+        )}
         {preset.deviations.length > 0 && (
           <>
             <dt>Differs from it</dt>
