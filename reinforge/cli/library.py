@@ -68,8 +68,16 @@ def use(
 ) -> None:
     """Write a reward's source, to push, to test or to edit. An existing file is never overwritten."""
     chosen = ready_reward(id)
-    path = file or Path(f"{id}.py")
-    _write(path, fill(chosen.source, dict(_setting(each) for each in set or [])))
+    python = chosen.type == "python"
+    path = file or Path(f"{id}.{'py' if python else 'yaml'}")
+    settings = dict(_setting(each) for each in set or [])
+    if settings and not python:
+        raise InvalidInput(f"{id} is set in the file that is written.", code="usage", param="set")
+    _write(path, fill(chosen.source, settings) if python else chosen.source)
+    if not python:
+        err.print("It goes into a job file, under `rewards`.", style="dim")
+        out.print(str(path), markup=False, soft_wrap=True)
+        return
     if cases:
         beside = path.with_suffix(".golden.yaml")
         found = [case.model_dump(mode="json", exclude_defaults=True) for case in portable(id)]

@@ -55,6 +55,8 @@ class RewardTemplate(Response):
     """What it pays for, and when to use it."""
     limits: list[str] = []
     """What it does not see."""
+    type: str = "python"
+    """What a job file calls it; for others than `python` the source is what stands there under `rewards`, in YAML."""
     source: str
     granularity: Literal["sample", "group", "batch"] = "sample"
     """What one call has to see."""

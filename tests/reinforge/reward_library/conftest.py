@@ -1,16 +1,32 @@
 """One sandbox for all tests of the library, and rows asked in batches: 1,000 cases take seconds."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import yaml
 
+from reinforge.grading.own_types import ProgramTests
 from reinforge.reward_library import ready_reward
 from reinforge.reward_library.cases import Row
 from tests.worker.sandbox.harness import running_daemon
+from worker.rewards.base import RewardResult, Scorable
+from worker.rewards.program_rater import ProgramRater
+from worker.rewards.rater import Row as RatedRow
 from worker.sandbox import RewardRow, RowResult, SandboxClient
 
-Scorer = Callable[[str, Sequence[tuple[Row, str]]], list[RowResult]]
+Result = RowResult | RewardResult
+Scorer = Callable[[str, Sequence[tuple[Row, str]]], list[Result]]
 """(id of a ready reward, rows with a completion each) -> results in order."""
+
+
+def programs(client: SandboxClient, source: str, asked: Sequence[tuple[Row, str]]) -> list[Result]:
+    """`program_tests` as a job scores it."""
+    grader = ProgramTests.model_validate(yaml.safe_load(source))
+    rows = [RatedRow(Scorable(completion, dict(row.item), []), 0) for row, completion in asked]
+    with ThreadPoolExecutor(2) as threads:
+        return list(asyncio.run(ProgramRater(grader, client.run_programs, threads).rate(rows)))
 
 
 @pytest.fixture(scope="session")
@@ -21,8 +37,10 @@ def client() -> Iterator[SandboxClient]:
 
 @pytest.fixture(scope="session")
 def scored(client: SandboxClient) -> Scorer:
-    def score(id: str, asked: Sequence[tuple[Row, str]]) -> list[RowResult]:
+    def score(id: str, asked: Sequence[tuple[Row, str]]) -> list[Result]:
         reward = ready_reward(id)
+        if reward.type != "python":
+            return programs(client, reward.source, asked)
         rows, mine = [], []
         for group, (row, completion) in enumerate(asked):
             mine.append(len(rows))
