@@ -53,6 +53,20 @@ def test_trl_sees_lists_and_columns(client: SandboxClient, kind: str) -> None:
     assert [row.value for row in both.rows] == [1.0, 0.0]
 
 
+def test_judges_reach_every_spelling_row_by_row(client: SandboxClient) -> None:
+    rows = [
+        RewardRow("q", "a", judges={"tone": {"score": 0.25}}),
+        RewardRow("q", "b", judges={"tone": {"score": 1.0}}),
+    ]
+    for source in (
+        "def grade(sample, item): return sample['judges']['tone']['score']",
+        "def f(prompts, completions, judges): return [j['tone']['score'] for j in judges]",
+    ):
+        assert [row.value for row in client.score(source, rows).rows] == [0.25, 1.0]
+    grouped = "def grade(samples, items): return [s['judges']['tone']['score'] for s in samples]"
+    assert [row.value for row in client.score(grouped, rows, granularity="group").rows] == [0.25, 1.0]
+
+
 def test_trl_completions_are_messages_where_prompts_are(client: SandboxClient) -> None:
     source = """
 def f(prompts, completions, **kwargs):

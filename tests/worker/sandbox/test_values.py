@@ -37,6 +37,33 @@ def test_none_is_not_applicable_and_keeps_its_reason(client: SandboxClient) -> N
     )  # fmt: skip
 
 
+def test_numpy_is_converted_wherever_a_number_or_a_list_may_stand(client: SandboxClient) -> None:
+    numpy = "import numpy as np"
+    for expression in ("np.float32(0.5)", "np.array(0.5)", "np.float64(0.5)", "np.mean([0, 1])"):
+        assert result(client, expression, numpy).value == 0.5
+    assert result(client, "np.bool_(True)", numpy).value == result(client, "np.int8(1)", numpy).value == 1.0
+    row = result(
+        client,
+        "{'score': np.float16(0.5), 'parts': {'a': np.int64(2)}, 'criteria': {'b': np.bool_(False)},"
+        " 'steps': np.array([[0.5, 10], [1.0, 20]]), 'candidates': np.eye(2)}",
+        numpy,
+    )
+    assert (row.value, row.parts, row.criteria) == (0.5, {"a": 2.0}, {"b": 0.0}), row
+    assert (row.steps, row.candidates) == ([(0.5, 10), (1.0, 20)], [[1.0, 0.0], [0.0, 1.0]])
+    assert result(client, "{'score': 1, 'steps': [(np.float32(1), np.int64(3))]}", numpy).steps == [(1.0, 3)]
+    for wrong in (
+        "np.ones(1)",
+        "np.float64('nan')",
+        "np.complex64(1)",
+        "np.datetime64(1, 'D')",
+        "np.array(['a'])[0]",
+    ):
+        assert result(client, wrong, numpy).status == "bad_value", wrong
+    batch = "import numpy as np\ndef f(prompts, completions): return np.array([0.5, np.nan, 1])"
+    rows = client.score(batch, [RewardRow("", "")] * 3, granularity="batch").rows
+    assert [row.status for row in rows] == ["ok", "bad_value", "ok"]
+
+
 @pytest.mark.parametrize(
     ("expression", "says"),
     [

@@ -84,8 +84,15 @@ def run(task: Task, *, log: int, progress: int, stdin: int) -> NoReturn:
 def describe(error: BaseException) -> tuple[str, int | None, int | None]:
     """An error as its author should see it: what it says, then only the frames of the reward; line and column.
 
-    Both from 1; the column of a syntax error only.
+    Both from 1; the column of a syntax error only. Whatever an error object does, there is a description.
     """
+    try:
+        return _describe(error)
+    except BaseException:  # noqa: BLE001 - each attribute of an error may be the reward's code too
+        return "an exception that could not be described", None, None
+
+
+def _describe(error: BaseException) -> tuple[str, int | None, int | None]:
     try:
         text = f"{type(error).__name__[:200]}: {error}"[:1000]
     except BaseException:  # noqa: BLE001 - __str__ is the reward's code too
@@ -95,14 +102,16 @@ def describe(error: BaseException) -> tuple[str, int | None, int | None]:
     if isinstance(error, imports.NotAllowed):
         return str(error), error.line, None
     if isinstance(error, SyntaxError) and error.filename in _SHOWN_FILES:
-        return (
-            f"{type(error).__name__}: {error.msg}: {(error.text or '').strip()[:200]}",
-            error.lineno,
-            error.offset,
-        )
+        shown = (error.text or "").strip()[:200]
+        return f"{type(error).__name__}: {error.msg}: {shown}", _place(error.lineno), _place(error.offset)
     frames = [f for f in traceback.extract_tb(error.__traceback__, limit=-40) if f.filename in _SHOWN_FILES]
     lines = [f"  line {f.lineno}, in {f.name[:100]}: {(f.line or '')[:200]}" for f in frames[-_FRAMES_SHOWN:]]
-    return "\n".join([text, *lines]), frames[-1].lineno if frames else None, None
+    return "\n".join([text, *lines]), _place(frames[-1].lineno) if frames else None, None
+
+
+def _place(number: object) -> int | None:
+    """A line or column that a source of the permitted size can have."""
+    return number if type(number) is int and 0 < number < 1 << 20 else None
 
 
 def _capture_prints(report: Report) -> None:
@@ -148,10 +157,8 @@ def _program(task: Task, request: Mapping[str, Any], report: Report) -> None:
         run_program(request, report)
     except BadValue as error:
         report.row(0, "bad_value", message=str(error))
-    except MemoryError as error:
-        report.row(0, "memory", message=describe(error)[0])
     except BaseException as error:  # noqa: BLE001 - a failing program is data
-        report.row(0, "exception", message=describe(error)[0])
+        report.row(0, _status_of(error), message=describe(error)[0])
     else:
         report.row(0, "ok")
 
@@ -198,7 +205,7 @@ def _score(task: Task, request: Mapping[str, Any], entry: Entry, report: Report)
     threads, single = _thread._count(), request["granularity"] == "sample"
     for unit in range(task.start, stop):
         began = report.begin(unit, units[unit][0])
-        odd = _score_unit(entry, rows, units[unit], single, report, began)
+        odd = _score_unit(entry, rows, units[unit], single, report, began, first=unit == task.start)
         for timer in _TIMERS:
             signal.setitimer(timer, 0)
         slow = time.monotonic() - began[0] > task.budgets[unit] / 4
@@ -213,15 +220,22 @@ def _score_unit(
     single: bool,
     report: Report,
     began: tuple[float, float],
+    *,
+    first: bool,
 ) -> bool:
-    """Score one unit's rows; True when its garbage could be charged to the next unit."""
+    """Score one unit's rows; True when its garbage could be charged to the next unit.
+
+    A unit that ran out of memory which others before it may hold is left unanswered: it is run again by itself.
+    """
     answers: list[object] = []
     failure, odd = None, False
     try:
         answers = invoke(entry, [rows[i] for i in members], single=single)
     except BaseException as error:  # noqa: BLE001 - a failing reward is data
         odd = not isinstance(error, Exception) or isinstance(error, MemoryError | RecursionError)
-        failure = ("memory" if isinstance(error, MemoryError) else "exception", describe(error)[0])
+        if isinstance(error, MemoryError) and not first:
+            return True
+        failure = (_status_of(error), describe(error)[0])
         del error
     wall, cpu = time.monotonic() - began[0], time.thread_time() - began[1]
     wall, cpu = wall / len(members), cpu / len(members)
@@ -239,6 +253,10 @@ def _report_answer(row: int, answer: object, report: Report, wall: float, cpu: f
     except BadValue as error:
         report.row(row, "bad_value", message=str(error), wall=wall, cpu=cpu)
     except BaseException as error:  # noqa: BLE001 - a returned object may run code while it is looked at
-        report.row(row, "exception", message=describe(error)[0], wall=wall, cpu=cpu)
+        report.row(row, _status_of(error), message=describe(error)[0], wall=wall, cpu=cpu)
     else:
         report.row(row, "ok" if value.applicable else "not_applicable", value=value, wall=wall, cpu=cpu)
+
+
+def _status_of(error: BaseException) -> str:
+    return "memory" if isinstance(error, MemoryError) else "exception"

@@ -3,7 +3,8 @@
 * ``grade(sample, item)`` - OpenAI. ``sample`` has ``output_text``, ``output_json``, ``output_tools``, ``choices``
   and ``judges``.
 * ``reward_fn(prompt, completion, example)`` - Predibase. Strings; ``example`` holds the row's columns as strings.
-* ``f(prompts, completions, **columns)`` - TRL. Lists in, a list out; every column of the rows as a list.
+* ``f(prompts, completions, **columns)`` - TRL. Lists in, a list out; every column of the rows as a list, and
+  ``judges`` where a judge was asked.
 
 Scoring several rows at once (granularity ``group`` or ``batch``) the first two receive a list for each of their
 parameters and return a list, as the third always does. Each may be ``async def``.
@@ -177,6 +178,8 @@ def _trl_arguments(entry: Entry, rows: Sequence[Row]) -> dict[str, object]:
     columns: dict[str, object] = {}
     for name in dict.fromkeys(key for row in rows for key in (*row["item"], *(row.get("sample") or {}))):
         columns[name] = [row["item"].get(name, (row.get("sample") or {}).get(name)) for row in rows]
+    if any(row.get("judges") for row in rows):
+        columns["judges"] = [row.get("judges") or {} for row in rows]
     columns["prompts"] = [row["prompt"] for row in rows]
     columns["completions"] = [
         [{"role": "assistant", "content": row["completion"]}]

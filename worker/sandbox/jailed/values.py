@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from . import region
 
@@ -93,10 +94,11 @@ def _named(value: object, what: str, most: int) -> dict[str, float]:
         return {}
     if not isinstance(value, Mapping):
         raise BadValue(f"{what}: expected a mapping of names to numbers, got {type(value).__name__[:80]}")
-    if len(value) > most:
-        raise BadValue(f"{what}: at most {most}, got {len(value)}")
+    entries = list(islice(value.items(), most + 1))  # not len(): a mapping may lie about it
+    if len(entries) > most:
+        raise BadValue(f"{what}: at most {most}, got more")
     result: dict[str, float] = {}
-    for name, entry in value.items():
+    for name, entry in entries:
         if type(name) is not str or not name.isprintable() or not 0 < len(name.encode()) <= region.NAME_BYTES:
             raise BadValue(
                 f"{what}: a name is printable text of 1 to {region.NAME_BYTES} bytes, got {name!r:.80}"
@@ -117,11 +119,14 @@ def _steps(value: object) -> list[tuple[float, float]]:
     steps: list[tuple[float, float]] = []
     for entry in [] if value is None else _sequence(value, "steps"):
         pair = _sequence(entry, "steps: each step is [number, end character], and a step")
-        if len(pair) != 2 or type(pair[1]) is not int or pair[1] < 0:
+        if len(pair) != 2:
             raise BadValue("steps: each step is [number, end character]")
-        if steps and pair[1] < steps[-1][1]:
+        end = number(pair[1], "steps: the end character")
+        if end < 0 or not end.is_integer():
+            raise BadValue("steps: each step is [number, end character]")
+        if steps and end < steps[-1][1]:
             raise BadValue("steps: the end characters must not decrease")
-        steps.append((number(pair[0], "steps"), float(pair[1])))
+        steps.append((number(pair[0], "steps"), end))
     if len(steps) > region.MAX_STEPS:
         raise BadValue(f"steps: at most {region.MAX_STEPS}, got {len(steps)}")
     return steps
