@@ -96,9 +96,14 @@ def _refuse_unusable(algorithm: dict[str, Any]) -> None:
 
 def _check_own_presets() -> None:
     """A package's preset that is no algorithm is left out, with the reason kept."""
-    for name in list(plugins.installed().presets):
+    found = plugins.installed()
+    for name in list(found.presets):
+        slots = PRESETS[name].slots
+        if missing := [".".join(kind) for kind in plugins.named_parts(slots) if kind in found.blocked]:
+            withdraw(name, f"it needs `{missing[0]}`")
+            continue
         try:
-            Algorithm.model_validate({"preset": name, **PRESETS[name].slots})
+            Algorithm.model_validate({"preset": name, **slots})
         except ValidationError as error:
             first = error.errors()[0]
             where = (first.get("ctx") or {}).get("param") or ".".join(map(str, first["loc"]))
