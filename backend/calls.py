@@ -198,6 +198,8 @@ def _online_since() -> datetime:
 def call_error(error: dict[str, Any]) -> ReinforgeError:
     """A worker's error as if it had happened here; `error` is the envelope's inner object."""
     kind: type[ReinforgeError] = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
+    if error.get("code") == "code_rewards_disabled":  # the same until somebody changes the machine
+        kind = StateConflict
     return kind(
         str(error.get("message") or "The worker reported an error."),
         code=error.get("code"),

@@ -62,7 +62,7 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
         dataset_path=str(dataset),
         held_out_path=str(held_out) if held_out else None,
         rewards=code,
-        sandbox_socket=str(socket_path),
+        sandbox_socket=os.environ.get("SANDBOX_URL") or str(socket_path),
         judges=spec.judges,
         judge_cache=str((out / "judges.sqlite").resolve()) if spec.judges else None,
         checkpoints=checkpoints(code, model),
@@ -96,6 +96,9 @@ def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset
     without: environment variables that it does not get. The log is `out/logs/sandbox.log`. Raises Unavailable when it
     does not come up.
     """
+    if os.environ.get("SANDBOX_URL"):  # one on another machine
+        yield
+        return
     command = [sys.executable, "-P", "-m", "worker.sandbox", "--socket", str(socket_path)]
     environment = {name: value for name, value in os.environ.items() if name not in without}
     service = Service("sandbox", command, out, environment, ready=lambda: accepts(socket_path))

@@ -3,12 +3,16 @@
 from dataclasses import asdict
 from typing import Any
 
-from reinforge.errors import Unavailable
+from reinforge.errors import StateConflict, Unavailable
 from worker.sandbox.client import SandboxClient
 from worker.sandbox.limits import Timeouts
 from worker.sandbox.outcome import RewardRow
 
 _OURS = ("sandbox_unavailable", "sandbox_error")
+DISABLED_HINT = (
+    "Give the machine a jail (bubblewrap with user namespaces, or Landlock in Linux 6.2 or later), or set SANDBOX_URL "
+    "to a sandbox on a Linux machine that has one. `reinforge doctor` says more. Graders without code work."
+)
 _HINT = "Start it with `python -m worker.sandbox` (`reinforge up` does); `reinforge doctor` says why it may not run."
 
 
@@ -72,8 +76,14 @@ def score(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, A
 
 def _proved(sandbox: SandboxClient | None) -> tuple[SandboxClient, str | None]:
     if sandbox is None:
-        raise _unavailable("SANDBOX_SOCKET is not set for this worker.")
+        raise _unavailable("neither SANDBOX_SOCKET nor SANDBOX_URL is set for this worker.")
     status = sandbox.status()
+    if not status.available and status.probe:  # the daemon is there and has tried what this machine has
+        raise StateConflict(
+            f"Code rewards are off, because no jail holds here: {'; '.join(status.reasons)}",
+            code="code_rewards_disabled",
+            hint=DISABLED_HINT,
+        )
     if not status.available:
         raise _unavailable("; ".join(status.reasons))
     return sandbox, status.jail

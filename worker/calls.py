@@ -31,7 +31,7 @@ from worker.jail_status import jail_status
 from worker.models.inspect import inspect_model
 from worker.models.sources import ModelStore
 from worker.presence import Presence
-from worker.sandbox.client import SandboxClient
+from worker.sandbox_access import sandbox_client
 from worker.serving_process import SERVING, ServingProcess
 from worker.settings import WorkerSettings
 from worker.slots import take_slot
@@ -55,11 +55,11 @@ class CallWorker:
         door: Door,
         worker_id: str,
         models: ModelStore,
-        sandbox: Path | None,
+        sandbox: str | Path | None,
         sampler: Sampler | None = None,
     ) -> None:
         self._door, self._id, self._models = door, worker_id, models
-        self._sandbox = SandboxClient(sandbox) if sandbox is not None else None
+        self._sandbox = sandbox_client(sandbox) if sandbox is not None else None
         self.stop = threading.Event()
         self._answers: dict[str, Answer] = {
             "validate": lambda call: validate(self._sandbox, call.payload),
@@ -129,7 +129,7 @@ def serve(settings: WorkerSettings) -> None:
     )
     blobs = BlobCache(settings.folder("cache", "blobs"), door.get_blob)
     sampler = Sampler(door, models, blobs, slot.folder, serving)
-    worker = CallWorker(door, slot.worker_id, models, settings.sandbox_socket, sampler)
+    worker = CallWorker(door, slot.worker_id, models, settings.sandbox, sampler)
 
     def leave(_number: int, _frame: FrameType | None) -> None:
         worker.stop.set()
@@ -137,7 +137,7 @@ def serve(settings: WorkerSettings) -> None:
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)
     presence = Presence(
-        door, slot.worker_id, "calls", settings.hostname, lambda: jail_status(settings.sandbox_socket)
+        door, slot.worker_id, "calls", settings.hostname, lambda: jail_status(settings.sandbox)
     )
     presence.start()
     while not worker.stop.is_set() and not presence.registered.wait(0.1):

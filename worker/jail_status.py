@@ -1,14 +1,16 @@
 """Which jail the sandbox has proved, as workers report it."""
 
-from pathlib import Path
+from reinforge.errors import InvalidInput
+from worker.sandbox_access import sandbox_client
 
-from worker.sandbox.client import SandboxClient
 
-
-def jail_status(socket: Path | None) -> tuple[str | None, list[str]]:
+def jail_status(address: str | None) -> tuple[str | None, list[str]]:
     """(name of the jail, []) or (None, reasons why code rewards cannot run here)."""
-    if socket is None:
-        return None, ["SANDBOX_SOCKET is not set: no sandbox was started beside this worker."]
-    with SandboxClient(socket) as client:
-        status = client.status()
+    if address is None:
+        return None, ["Neither SANDBOX_SOCKET nor SANDBOX_URL is set: this worker has no sandbox."]
+    try:
+        with sandbox_client(address) as client:
+            status = client.status()
+    except InvalidInput as error:
+        return None, [error.message]
     return (status.jail, []) if status.available else (None, status.reasons)

@@ -24,6 +24,8 @@ class WorkerSettings(BaseSettings):
     """Broker; unset: a folder in `home`, polled."""
     sandbox_socket: Path | None = Field(default=None, validation_alias="SANDBOX_SOCKET")
     """Where sandboxd listens; unset: code rewards cannot be validated, tested or trained with here."""
+    sandbox_url: str | None = Field(default=None, validation_alias="SANDBOX_URL")
+    """A sandbox on another machine (`tcp://host:port`); wins over the socket. See `worker.sandbox_access`."""
     call_threads: int = Field(default=4, ge=2, le=64, validation_alias="REINFORGE_CALL_THREADS")
     """Calls that one `worker calls` process answers at the same time."""
     sample_threads: int = Field(default=4, ge=0, le=64, validation_alias="REINFORGE_SAMPLE_THREADS")
@@ -35,6 +37,11 @@ class WorkerSettings(BaseSettings):
     serving_threads: int = Field(default=1, ge=1, le=256, validation_alias="REINFORGE_SERVING_THREADS")
     """Its threads for arithmetic on the CPU; training shares the machine."""
     hostname: str = Field(default_factory=socket.gethostname, validation_alias="REINFORGE_HOSTNAME")
+
+    @property
+    def sandbox(self) -> str | None:
+        """Address of the sandbox, if there is one."""
+        return self.sandbox_url or (str(self.sandbox_socket) if self.sandbox_socket is not None else None)
 
     def required_token(self) -> str:
         """The secret shared with the backend. Raises InvalidInput when there is none."""

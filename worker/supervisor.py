@@ -62,7 +62,7 @@ class Supervisor:
     runs: Path
     blobs: BlobCache
     models: ModelStore
-    sandbox_socket: Path | None
+    sandbox: str | Path | None
     stop: threading.Event
     """Set when the worker is to go down."""
     command: Sequence[str] = TRAINER
@@ -145,7 +145,7 @@ class _Attempt:
                     self.claimed,
                     self.parent.blobs,
                     self.parent.models,
-                    self.parent.sandbox_socket,
+                    self.parent.sandbox,
                 )
             except Exception as error:  # noqa: BLE001 - reported as the job's end by `_not_prepared`
                 failure.append(error)

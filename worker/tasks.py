@@ -46,12 +46,12 @@ class TrainerWorker:
             runs=settings.folder("runs"),
             blobs=BlobCache(settings.folder("cache", "blobs"), door.get_blob),
             models=ModelStore(settings.folder("models")),
-            sandbox_socket=settings.sandbox_socket,
+            sandbox=settings.sandbox,
             stop=threading.Event(),
             command=trainer_command,
         )
         presence = Presence(
-            door, slot.worker_id, "trainer", settings.hostname, lambda: jail_status(settings.sandbox_socket)
+            door, slot.worker_id, "trainer", settings.hostname, lambda: jail_status(settings.sandbox)
         )
         presence.start()
         return cls(supervisor, slot, door, presence)

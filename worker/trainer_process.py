@@ -21,6 +21,8 @@ from worker.slots import Slot, forget_process, mark, remember_process
 
 TRAINER: tuple[str, ...] = (sys.executable, "-m", "worker.main")
 _SECRETS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY", "DATABASE_URL", "REDIS_URL")
+_KEPT_SECRETS = {"SANDBOX_TOKEN", "SANDBOX_TOKEN_FILE"}
+"""The trainer scores by itself; they open nothing but a sandbox."""
 _MAX_LINE_BYTES = 256 << 20
 
 
@@ -138,7 +140,11 @@ class TrainerProcess:
 
 def child_environment() -> dict[str, str]:
     """Ours without secrets: a trainer loads models from strangers and needs no way into the platform."""
-    kept = {key: value for key, value in os.environ.items() if not any(part in key for part in _SECRETS)}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key in _KEPT_SECRETS or not any(part in key for part in _SECRETS)
+    }
     return kept | {
         "REINFORGE_RECORD_FD": str(launch.RECORD_FD),
         "PYTHONUNBUFFERED": "1",

@@ -16,7 +16,8 @@ _BACKEND_ONLY = (
     "REINFORGE_BOOTSTRAP_API_KEY",
 )
 """Workers hold no credentials but their token; they stand next to untrusted reward code."""
-_NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "REINFORGE_WORKER_TOKEN", "REDIS_URL")
+_NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "SANDBOX_TOKEN", "REINFORGE_WORKER_TOKEN", "REDIS_URL")
+_WORKER_ONLY = ("SANDBOX_TOKEN", "SANDBOX_TOKEN_FILE")
 _FIRST_DEMO = "REINFORGE_FIRST_DEMO"
 _LOOPBACK = "127.0.0.1,localhost,::1"
 
@@ -24,7 +25,7 @@ _LOOPBACK = "127.0.0.1,localhost,::1"
 class Environment:
     """The environments of one platform, made from ours; a variable that is set and empty counts as unset.
 
-    backend   everything
+    backend   everything but the token of a sandbox
     worker    without the credentials of database and object store; reaches the backend at `local_url`
     sandbox   additionally without the worker's token
     """
@@ -46,7 +47,8 @@ class Environment:
         self._all = {name: value for name, value in given.items() if value and name != _FIRST_DEMO}
         self._all.setdefault("REINFORGE_URL", local_url)
         self._all.setdefault("STORAGE_URL", (home / "objects").as_uri())
-        self._all.setdefault("SANDBOX_SOCKET", str(sandbox_socket))
+        if "SANDBOX_URL" not in self._all:
+            self._all.setdefault("SANDBOX_SOCKET", str(sandbox_socket))
         if "REINFORGE_WORKER_TOKEN" not in self._all:
             self._all["REINFORGE_WORKER_TOKEN"] = keep_secret(home / "worker-token")
         if bootstrap_api_key:
@@ -60,7 +62,8 @@ class Environment:
         }
 
     def backend(self) -> dict[str, str]:
-        return {**self._all, _FIRST_DEMO: "1"} if self._first_demo else dict(self._all)
+        environment = _without(self._all, _WORKER_ONLY)
+        return {**environment, _FIRST_DEMO: "1"} if self._first_demo else environment
 
     def worker(self) -> dict[str, str]:
         return {**_without(self._all, _BACKEND_ONLY), "REINFORGE_URL": self._local_url}

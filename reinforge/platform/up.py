@@ -1,6 +1,6 @@
 """The whole platform on one machine: which processes it has, and in which order they start.
 
-    PostgreSQL (unless DATABASE_URL), sandboxd (unless SANDBOX_SOCKET)
+    PostgreSQL (unless DATABASE_URL), sandboxd (unless SANDBOX_URL or SANDBOX_SOCKET)
     → migrations → backend api → backend background, worker, worker calls
 
 They stop in the reverse order, and none outlives this process.
@@ -145,7 +145,7 @@ class Platform:
         )
 
         foundation: list[Child] = [] if given_database else [self._postgres]
-        if not os.environ.get("SANDBOX_SOCKET"):
+        if not (os.environ.get("SANDBOX_URL") or os.environ.get("SANDBOX_SOCKET")):
             foundation.append(self._sandbox(sandbox_socket, env))
         self._supervisor.start(*foundation, optional={"sandbox"})
         self._service("migrate", "backend", "migrate", env=env.backend()).run_to_end(within=600)

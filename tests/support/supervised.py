@@ -56,7 +56,7 @@ class Bench:
             runs=home / "runs",
             blobs=BlobCache(home / "cache", door.get_blob),
             models=ModelStore(home / "models"),
-            sandbox_socket=home / "sandbox.sock",
+            sandbox=home / "sandbox.sock",
             stop=self.stop,
             command=TOY,
             heartbeat_seconds=0.1,

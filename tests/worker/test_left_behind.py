@@ -27,7 +27,7 @@ door = Door(url, token)
 Supervisor(
     door=door, slot=take_slot(home / "workers", "trainer", "host.example"), runs=home / "runs",
     blobs=BlobCache(home / "cache", door.get_blob), models=ModelStore(home / "models"),
-    sandbox_socket=home / "sandbox.sock", stop=threading.Event(), command=command, heartbeat_seconds=0.1,
+    sandbox=home / "sandbox.sock", stop=threading.Event(), command=command, heartbeat_seconds=0.1,
 ).run(Claimed.model_validate_json(claimed))
 """
 
