@@ -13,6 +13,7 @@ import yaml
 from pydantic import ValidationError
 
 from reinforge.errors import InvalidInput
+from reinforge.reward_library.jobs import expanded
 from reinforge.spec import JobSpec
 
 _CHECKPOINTS = ("classifier", "reward_model", "reference_logprob")
@@ -100,8 +101,8 @@ def _absolute(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Code and grader files always, checkpoints where there is such a folder beside the job file."""
-    found = dict(reward)
+    """Code and grader files always, checkpoints where there is such a folder; a ready reward in full."""
+    found = expanded(reward) if "ready" in reward else dict(reward)
     if isinstance(found.get("path"), str):
         found["path"] = str(folder / found["path"])
     if found.get("type") in _CHECKPOINTS and isinstance(found.get("model"), str) and found["model"]:

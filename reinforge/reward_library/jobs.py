@@ -1,0 +1,32 @@
+"""Ready rewards in job files: `- {ready: numeric, parameters: {RELATIVE: 0.01}, weight: 0.5}`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from reinforge.errors import InvalidInput
+from reinforge.reward_library.cards import ready_reward
+from reinforge.reward_library.parameters import fill
+
+
+def expanded(reward: Mapping[str, Any]) -> dict[str, Any]:
+    """The reward as a `JobSpec` has it: with its source, or its fields; what else is given beside it stays.
+
+    Raises NotFound `template_not_found` and InvalidInput `unknown_parameter` or `invalid_job_file`.
+    """
+    given = dict(reward)
+    chosen = ready_reward(str(given.pop("ready")))
+    values = given.pop("parameters", None) or {}
+    if not isinstance(values, Mapping) or "source" in given or "path" in given:
+        raise InvalidInput(
+            f"`ready: {chosen.id}` has `parameters`, a mapping, and neither `source` nor `path`.",
+            code="invalid_job_file",
+            param="rewards",
+        )
+    if chosen.type != "python":
+        return {**yaml.safe_load(chosen.source), **values, **given}
+    fields: dict[str, Any] = {"type": "python", "name": chosen.id, "source": fill(chosen.source, values)}
+    if chosen.granularity != "sample":
+        fields["granularity"] = chosen.granularity
+    return {**fields, **given}
