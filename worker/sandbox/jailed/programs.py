@@ -21,7 +21,7 @@ from .report import Prints, Report
 from .values import BadValue
 
 FILE_NAME, TEST_NAME, CALL_NAME = "program.py", "test.py", "call"
-_OUTPUT = 4
+_OUTPUT = 9
 """Descriptor of the zygote's pipe while the program's own standard output leads nowhere."""
 
 
@@ -65,8 +65,7 @@ def _streams(report: Report, *, quiet: bool) -> Iterator[None]:
     if quiet:
         os.dup2(1, _OUTPUT)
         os.dup2(nowhere, 1)
-    if nowhere > _OUTPUT:
-        os.close(nowhere)
+    os.close(nowhere)
     notes = io.TextIOWrapper(
         Prints(report, fallback=2),  # type: ignore[type-var]
         encoding="utf-8", errors="backslashreplace", line_buffering=True, write_through=True,
