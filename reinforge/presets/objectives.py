@@ -131,6 +131,10 @@ OBJECTIVES: dict[str, Preset] = {
             "Put together from abstract and reviews; the cap and the average over completions are ours.",
             "The log of the ratio is bounded by ± 20.",
         ),
+        learning=(
+            "Reward per token favours short answers. On the demo's additions, where working a sum out takes twice as "
+            "many tokens, the policy stops working and has to get better at answering at once, which takes longer."
+        ),
         slots={
             "advantage": {"type": "length_corrected"},
             "loss": {"ratio_level": "trajectory", "surrogate": {"type": "upper_only"}},
