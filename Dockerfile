@@ -41,6 +41,8 @@ ENV REINFORGE_HOME=/var/lib/reinforge
 CMD ["python", "-m", "worker"]
 
 FROM python:3.12-slim AS sandbox
+# Jail N where the host lets containers make user namespaces; jail L (Landlock) needs no package.
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --uid 10001 reinforge && install -d -o reinforge -g reinforge /var/lib/reinforge /run/reinforge
 WORKDIR /app
 COPY worker/__init__.py worker/__init__.py

@@ -33,6 +33,18 @@ _ASK_WITHIN = 90.0
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_CREATE_RULESET_VERSION = 1
 
+_JAILS = {"N": "namespaces", "L": "Landlock"}
+_JAIL_FIXES = (
+    "Either give this machine a jail: install bubblewrap and allow user namespaces, or use Linux 6.2 or later with "
+    "Landlock switched on (`lsm=` naming landlock). Or use a sandbox on a Linux machine that has one: there "
+    "`python -m worker.sandbox --listen HOST:PORT --token-file FILE`, here SANDBOX_URL=tcp://HOST:PORT and "
+    "SANDBOX_TOKEN_FILE; docs/install.md has an example."
+)
+_REMOTE_FIX = (
+    "Check that `python -m worker.sandbox` runs there, that SANDBOX_TOKEN or SANDBOX_TOKEN_FILE holds its token, and "
+    "what `reinforge doctor` says on that machine."
+)
+
 Status = Literal["ok", "warn", "fail"]
 
 
@@ -180,18 +192,27 @@ def check_landlock() -> Check:
 
 
 def check_sandbox() -> Check:
-    """Ask `python -m worker.sandbox probe`, which prints `{"jail", "available", "reasons"}`."""
-    remedy = "Code rewards are refused; declarative graders work. See the reasons above."
-    answer = _ask([sys.executable, "-P", "-m", "worker.sandbox", "probe"])
+    """Ask the sandbox that the workers would use, else let `python -m worker.sandbox probe` try this machine."""
+    told = next((name for name in ("SANDBOX_URL", "SANDBOX_SOCKET") if os.environ.get(name)), None)
+    command = ["worker.sandbox_access"] if told else ["worker.sandbox", "probe"]
+    answer = _ask([sys.executable, "-P", "-m", *command])
     try:
         status = json.loads(answer.text)
         available, jail, reasons = bool(status["available"]), status["jail"], status["reasons"]
+        refused: dict[str, str] = status.get("refused", {})
     except (ValueError, KeyError, TypeError):
         message = f"the sandbox cannot be asked: {answer.failure or 'no answer'}"
         return Check("sandbox", "warn", message, "Run `pip install 'reinforge[worker]'`.")
+    where = f" at {status['address']}" if told else ""
     if available:
-        return Check("sandbox", "ok", f"jail {jail} proved")
-    return Check("sandbox", "warn", "no jail could be proved: " + "; ".join(reasons), remedy)
+        message = f"jail {jail} ({_JAILS.get(jail, 'unknown')}) proved{where}, the strongest that holds"
+        weaker = [
+            f"; jail {name} ({_JAILS.get(name, 'unknown')}) is refused: {why}"
+            for name, why in refused.items()
+        ]
+        return Check("sandbox", "ok", message + "".join(weaker))
+    remedy = f"Code rewards are refused; graders without code work. {_REMOTE_FIX if told else _JAIL_FIXES}"
+    return Check("sandbox", "warn", f"no jail could be proved{where}: " + "; ".join(reasons), remedy)
 
 
 def check_torch() -> Check:

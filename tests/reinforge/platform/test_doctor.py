@@ -18,7 +18,7 @@ CLOSED = "127.0.0.1:9"  # the discard port; nobody listens there
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DATABASE_URL", "REDIS_URL", "STORAGE_URL"):
+    for name in ("DATABASE_URL", "REDIS_URL", "STORAGE_URL", "SANDBOX_URL", "SANDBOX_SOCKET"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -81,11 +81,31 @@ def test_port_in_use() -> None:
 
 def test_what_the_sandbox_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(STUBS))
-    monkeypatch.setenv("STUB_PROBE", json.dumps({"jail": "L", "available": True, "reasons": []}))
-    assert doctor.check_sandbox() == Check("sandbox", "ok", "jail L proved")
-    monkeypatch.setenv(
-        "STUB_PROBE", json.dumps({"jail": None, "available": False, "reasons": ["no Landlock"]})
+    proved = {"jail": "L", "available": True, "reasons": [], "refused": {"N": "bubblewrap is not installed"}}
+    monkeypatch.setenv("STUB_PROBE", json.dumps(proved))
+    assert doctor.check_sandbox() == Check(
+        "sandbox",
+        "ok",
+        "jail L (Landlock) proved, the strongest that holds; "
+        "jail N (namespaces) is refused: bubblewrap is not installed",
     )
+    refused = {"jail": None, "available": False, "reasons": ["no Landlock"]}
+    monkeypatch.setenv("STUB_PROBE", json.dumps(refused))
+    remedy = doctor.check_sandbox().remedy or ""
+    assert "install bubblewrap" in remedy and "SANDBOX_URL=tcp://" in remedy, "both ways out"
     assert complaint(doctor.check_sandbox(), "warn") == "no jail could be proved: no Landlock"
     monkeypatch.setenv("STUB_PROBE", "not JSON")
     assert "cannot be asked" in complaint(doctor.check_sandbox(), "warn")
+
+
+def test_a_sandbox_on_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(STUBS))
+    monkeypatch.setenv("SANDBOX_URL", "tcp://box:7100")
+    answer = {"address": "tcp://box:7100", "jail": "N", "available": True, "reasons": [], "refused": {}}
+    monkeypatch.setenv("STUB_PROBE", json.dumps(answer))
+    assert "jail N (namespaces) proved at tcp://box:7100" in doctor.check_sandbox().message
+    away = {**answer, "jail": None, "available": False, "reasons": ["nobody there"]}
+    monkeypatch.setenv("STUB_PROBE", json.dumps(away))
+    check = doctor.check_sandbox()
+    assert complaint(check, "warn") == "no jail could be proved at tcp://box:7100: nobody there"
+    assert "SANDBOX_TOKEN" in (check.remedy or "")
