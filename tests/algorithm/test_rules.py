@@ -191,6 +191,18 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
         "loss.aux.type",
         "an environment with delayed execution",
     ),
+    # A critic and what reads it come together.
+    "gae without a critic": ({"advantage": {"type": "gae"}}, "critic.type", "set critic to `value_head`"),
+    "a critic that nothing reads": (
+        {"critic": {"type": "value_head"}},
+        "critic.type",
+        "leave it out, or take advantage `gae`",
+    ),
+    "gae, one value per completion": (
+        {"preset": "ppo", "loss": {"ratio_level": "sequence", "aggregation": {"type": "seq_mean"}}},
+        "loss.ratio_level",
+        "use `token` or `gspo_token`",
+    ),
     # Selections that could not select.
     "a reward that is not there": (
         {"selection": {"type": "dynamic_sampling", "by": "right"}},
@@ -259,6 +271,11 @@ ALLOWED: dict[str, dict[str, Any]] = {
         "shaping": {"type": "weighted_sum", "kl": {"beta": 0.01, "level": "token"}},
         "advantage": {"type": "reinforce_pp"},
     },
+    "PPO as in RLHF": {
+        "preset": "ppo",
+        "shaping": {"type": "weighted_sum", "kl": {"beta": 0.05, "level": "token"}},
+        "critic": {"learning_rate": 1e-4, "clip_range": None},
+    },
     "gfpo over all tokens": {
         "selection": GFPO | {"first": {"type": "dynamic_sampling", "by": "correct"}},
         "loss": {"aggregation": {"type": "token_mean", "denominator": "all"}},
@@ -283,6 +300,38 @@ def test_what_goes_together_is_accepted_and_leaves_nothing_open(name: str) -> No
     shaping = resolved.model_dump()["algorithm"]["shaping"]
     terms = [shaping.get(name, {}) for name in ("soft_overlong", "cosine_length")]
     assert all(term["limit"] is not None for term in terms if term.get("weight"))
+
+
+ONE = {"completions_per_prompt": 1}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "remedy"),
+    [
+        ({}, "advantage `grpo` compares the completions of a prompt, and 1 is sampled: sample at least 2"),
+        ({"preset": "rloo"}, "take `gae` or `reinforce_pp`"),
+        ({"preset": "ppo", "selection": {"type": "dynamic_sampling"}}, "take `keep_all`"),
+        ({"preset": "ppo", "loss": {"aux": {"type": "dpo_pair"}}}, "take `none`"),
+        ({"preset": "ppo", "loss": {"aggregation": {"type": "lambda"}}}, "take `token_mean`"),
+        ({"preset": "ppo", "selection": GFPO}, "sample more, or keep fewer"),
+    ],
+)
+def test_what_compares_completions_refuses_one_alone(algorithm: dict[str, Any], remedy: str) -> None:
+    ((field, message),) = faults(job(algorithm, rollout=ONE))
+    assert field == "rollout.completions_per_prompt"
+    assert remedy in message
+
+
+@pytest.mark.parametrize("preset", ["ppo", "reinforce_pp"])
+def test_what_compares_with_something_else_takes_one_alone(preset: str) -> None:
+    assert JobSpec.model_validate(job({"preset": preset}, rollout=ONE)).rollout.completions_per_prompt == 1
+
+
+@pytest.mark.parametrize(("given", "rate"), [({}, 3e-4), ({"learning_rate": 1e-3}, 1e-3)])
+def test_the_critics_learning_rate_is_the_policys_unless_given(given: dict[str, Any], rate: float) -> None:
+    spec = job({"preset": "ppo", "critic": given}, optimizer={"learning_rate": 3e-4})
+    critic = JobSpec.model_validate(spec).resolved().model_dump()["algorithm"]["critic"]
+    assert critic == {"type": "value_head", "base": "shared", "learning_rate": rate, "clip_range": 0.2}
 
 
 def test_lengths_of_terms_follow_the_longest_completion() -> None:
