@@ -8,13 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reinforge.algorithm.base import fault_at
+from reinforge.algorithm.loss import BY_COMPLETION
 from reinforge.algorithm.selection import DynamicSampling
 from reinforge.algorithm.shaping import OutcomeShaping, default_cache
 from reinforge.algorithm.slots import Algorithm
 
 SINGLE_TURN = "single_turn"
-BY_COMPLETION = frozenset({"sequence", "arithmetic", "trajectory"})
-"""Ratio levels with one value for a whole completion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
