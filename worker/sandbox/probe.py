@@ -51,7 +51,7 @@ def grade(sample, item):
         "a user namespace": lambda: libc.unshare(0x10000000) == 0,
         "io_uring": lambda: libc.syscall(425, 4, buffer) >= 0,
         "a hidden memory file": lambda: os.memfd_create("x") >= 0,
-        "unlimited memory": lambda: resource.getrlimit(resource.RLIMIT_AS)[0] < 0,
+        "unlimited memory": lambda: not 0 <= resource.getrlimit(resource.RLIMIT_AS)[0] < 1 << 40,
         "new privileges": lambda: libc.prctl(39, 0, 0, 0, 0) == 0,
         "the superuser": lambda: os.getuid() == 0,
     }

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from worker.sandbox.jails import Jail, LandlockJail, Running
+from worker.sandbox.jails import Jail, LandlockJail, NamespaceJail, Running
 from worker.sandbox.jails.base import SANDBOX_UID
 from worker.sandbox.prefix import ensure_prefix
 
@@ -41,6 +41,18 @@ class WeakJail:
         configuration = self.whole.configuration()
         self.weaken(configuration)
         return configuration
+
+
+@dataclass(frozen=True, slots=True)
+class WeakNamespaces(NamespaceJail):
+    """Jail N with more arguments for bubblewrap."""
+
+    hole: tuple[str, ...] = ()
+
+    def walls(self) -> list[str]:
+        walls = NamespaceJail.walls(self)
+        at = walls.index("--remount-ro")
+        return [*walls[:at], *self.hole, *walls[at:]]
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,13 @@
 
 import ast
 import asyncio
+import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,23 +16,29 @@ from typing import Any
 import pytest
 
 import worker.sandbox
-from worker.sandbox import RewardRow
+from reinforge.errors import StateConflict
+from worker.call_rewards import validate
+from worker.sandbox import CallOutcome, RewardRow, Timeouts
 from worker.sandbox.__main__ import main
+from worker.sandbox.jailed import kernel
 from worker.sandbox.jails import JAILS as LETTERS
 from worker.sandbox.jails.base import jail_environment
 from worker.sandbox.prefix import ensure_prefix
 from worker.sandbox.probe import prove
 
-from .harness import JAILS, REPOSITORY, running_daemon
-from .jails import ALLOW_EVERYTHING, WeakJail
-
-WITHOUT_LANDLOCK = """
-import sys
-from worker.sandbox.jailed import kernel
-kernel.landlock_abi = lambda: {abi}
-from worker.sandbox.__main__ import main
-sys.exit(main(["--socket", *sys.argv[1:]]))
-"""
+from . import hiding
+from .harness import (
+    CONTROL,
+    JAILS,
+    REPOSITORY,
+    cannot,
+    children,
+    control_scores,
+    eventually,
+    jails_of,
+    running_daemon,
+)
+from .jails import ALLOW_EVERYTHING, WeakJail, WeakNamespaces
 
 PACKAGE = Path(worker.sandbox.__file__).parent
 
@@ -42,21 +52,103 @@ TEMPTING = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("abi", [0, 2])
-def test_without_landlock_every_score_is_refused_with_the_reason(abi: int) -> None:
+def test_where_namespaces_are_denied_landlock_is_used_and_the_reason_told() -> None:
+    if cannot("L"):
+        pytest.skip(f"jail L: {cannot('L')}")
     with (
-        running_daemon(script=WITHOUT_LANDLOCK.format(abi=abi), jail="L", env=TEMPTING) as daemon,
+        running_daemon(script=hiding.script(hiding.without(namespaces=True))) as daemon,
         daemon.client() as client,
     ):
-        assert "code rewards are off" in daemon.announced and "Landlock" in daemon.announced
+        assert daemon.announced == "sandboxd: jail L proved"
+        status = client.status()
+        assert (status.available, status.jail, status.reasons) == (True, "L", [])
+        assert set(status.probe["refused"]) == {"N"}
+        assert "bwrap" in status.probe["refused"]["N"] or "bubblewrap" in status.probe["refused"]["N"]
+        assert control_scores(client) == [0.5] * 3
+
+
+def test_where_landlock_is_missing_namespaces_do_without_it() -> None:
+    if cannot("N"):
+        pytest.skip(f"jail N: {cannot('N')}")
+    with (
+        running_daemon(script=hiding.script(hiding.without(landlock=True))) as daemon,
+        daemon.client() as client,
+    ):
+        assert daemon.announced == "sandboxd: jail N proved"
+        assert client.status().probe["landlock_abi"] == 0
+        assert control_scores(client) == [0.5] * 3
+
+
+def test_where_both_are_missing_every_score_is_refused_with_both_reasons() -> None:
+    nothing = hiding.script(hiding.without(namespaces=True, landlock=True))
+    with running_daemon(script=nothing, env=TEMPTING) as daemon, daemon.client() as client:
+        assert "code rewards are off" in daemon.announced
         status = client.status()
         assert (status.available, status.jail) == (False, None)
-        assert "Landlock version 3 or later is needed" in status.reasons[0]
-        outcome = client.score("def grade(sample, item): return 1", [RewardRow("p", "c")])
+        assert [reason.split(":")[0] for reason in status.reasons] == ["jail N", "jail L"]
+        assert "Landlock version 3 or later is needed" in status.reasons[1]
+        outcome = client.score(CONTROL, [RewardRow("p", "c")])
         assert (outcome.status, outcome.rows) == ("sandbox_unavailable", [])
-        assert "Landlock" in (outcome.message or "")
-        validation = client.validate("def grade(sample, item): return 1")
+        assert all(reason in (outcome.message or "") for reason in status.reasons)
+        validation = client.validate(CONTROL)
         assert (validation.status, validation.entries) == ("sandbox_unavailable", [])
+        with pytest.raises(StateConflict) as refused:
+            validate(client, {"rewards": [{"name": "r", "source": CONTROL}]})
+        assert (refused.value.status, refused.value.code) == (409, "code_rewards_disabled")
+        assert "Landlock" in refused.value.message and "SANDBOX_URL" in (refused.value.hint or "")
+
+
+def test_an_old_landlock_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "landlock_abi", lambda: 2)
+    assert "has version 2" in (LETTERS["L"](ensure_prefix()).missing() or "")
+
+
+def test_without_bubblewrap_the_reason_says_so() -> None:
+    with running_daemon(env={"PATH": "/nowhere"}) as daemon, daemon.client() as client:
+        assert "bubblewrap is not installed" in client.status().probe["refused"]["N"]
+        assert client.status().jail != "N"
+
+
+def test_a_jail_that_was_asked_for_is_not_replaced_by_another() -> None:
+    with running_daemon(jail="N", env={"PATH": "/nowhere"}) as daemon, daemon.client() as client:
+        assert "code rewards are off" in daemon.announced
+        assert client.score(CONTROL, [RewardRow("p", "c")]).status == "sandbox_unavailable"
+
+
+N_THAT_FAILS_LATER = """
+import os, sys
+from worker.sandbox.jails.namespaces import NamespaceJail
+NamespaceJail.missing = lambda self: "taken away" if os.path.exists({flag!r}) else None
+from worker.sandbox.__main__ import main
+sys.exit(main(["--socket", *sys.argv[1:], "--pool", "2"]))
+"""
+
+
+def test_a_run_never_moves_to_another_jail_without_being_told(tmp_path: Path) -> None:
+    for jail in ("N", "L"):
+        if cannot(jail):
+            pytest.skip(f"jail {jail}: {cannot(jail)}")
+    flag = tmp_path / "flag"
+    script = N_THAT_FAILS_LATER.format(flag=str(flag))
+    with running_daemon(script=script) as daemon, daemon.client() as held, daemon.client() as free:
+        held.hold_to("N")
+        assert held.score(CONTROL, [RewardRow("p", "c")]).jail == "N"
+        flag.touch()
+        source = "import time\ndef grade(sample, item):\n    time.sleep(60)\n    return 0.5\n"
+        outcomes: list[CallOutcome] = []
+        rows, patient = [RewardRow("p", "c")], Timeouts(sample=60.0, call=120.0)
+        thread = threading.Thread(target=lambda: outcomes.append(free.score(source, rows, timeouts=patient)))
+        thread.start()
+        eventually(lambda: [pid for pid in jails_of(daemon) if children(pid)])
+        for pid in jails_of(daemon):
+            os.kill(pid, signal.SIGKILL)  # a fault, after which every jail has to prove itself again
+        eventually(lambda: free.status().jail == "L", within=60)
+        assert free.status().probe["refused"] == {"N": "taken away"}
+        assert free.score(CONTROL, [RewardRow("p", "c")]).jail == "L"
+        outcome = held.score(CONTROL, [RewardRow("p", "c")])
+        assert (outcome.status, outcome.rows) == ("sandbox_unavailable", [])
+        assert "began in jail N" in (outcome.message or "")
+    thread.join()
 
 
 def test_without_a_usable_prefix_the_reason_is_told() -> None:
@@ -87,7 +179,7 @@ def _no_filters(configuration: dict[str, Any]) -> None:
 
 
 def _unlimited_memory(configuration: dict[str, Any]) -> None:
-    configuration["rlimits"] = {k: v for k, v in configuration["rlimits"].items() if k != "AS"}
+    configuration["rlimits"] = {**configuration["rlimits"], "AS": 1 << 50}
 
 
 def _broken_preload(configuration: dict[str, Any]) -> None:
@@ -103,7 +195,7 @@ def _forgotten_filter(configuration: dict[str, Any]) -> None:
 
 
 def _starved(configuration: dict[str, Any]) -> None:
-    configuration["rlimits"] = {**configuration["rlimits"], "AS": 1 << 20}
+    configuration["rlimits"] = {**configuration["rlimits"], "AS": -(1 << 40)}
 
 
 @pytest.mark.parametrize(
@@ -119,8 +211,34 @@ def _starved(configuration: dict[str, Any]) -> None:
         (_starved, ""),
     ],
 )
-def test_a_jail_that_does_not_hold_is_refused(weaken: Callable[[dict[str, Any]], None], says: str) -> None:
-    proof = asyncio.run(prove(WeakJail(weaken)))
+@pytest.mark.parametrize("jail", JAILS)
+def test_a_jail_that_does_not_hold_is_refused(
+    jail: str, weaken: Callable[[dict[str, Any]], None], says: str
+) -> None:
+    if (jail, weaken) == ("N", _read_everything):
+        weaken = _forgotten_filter  # what can be read in N is no matter of its configuration: see below
+        says = "child_filter"
+    proof = asyncio.run(prove(WeakJail(weaken, LETTERS[jail](ensure_prefix()))))
+    assert not proof.held
+    assert says in (proof.reason or "")
+
+
+@pytest.mark.skipif(bool(cannot("N")), reason=f"jail N: {cannot('N')}")
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (["--ro-bind", "/etc", "/etc"], "an account file"),
+        (["--ro-bind", "/tmp", "/tmp", "--ro-bind", "/var/tmp", "/var/tmp"], "a file of the host"),
+        (["--bind", "/tmp", "/tmp"], "a file written on the host"),
+        (["--uid", "0"], "the superuser"),
+        (["--ro-bind", "/nonexistent", "/x"], "bwrap"),
+    ],
+)
+def test_namespaces_with_a_hole_are_refused(
+    change: list[str], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp")
+    proof = asyncio.run(prove(WeakNamespaces(ensure_prefix(), hole=tuple(change))))
     assert not proof.held
     assert says in (proof.reason or "")
 
@@ -157,9 +275,10 @@ def test_the_sandbox_reads_no_environment_but_where_its_files_lie() -> None:
                 names.add("getenv")
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "os.environ.get":
                 names.add(ast.literal_eval(node.args[0]))
-            if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "os.environ":
+            reads = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
+            if reads and ast.unparse(node.value) == "os.environ":
                 names.add(ast.unparse(node.slice))
-    assert names == {"REINFORGE_PREFIX", "REINFORGE_HOME", "_CANARY_VARIABLE"}
+    assert names == {"REINFORGE_PREFIX", "REINFORGE_HOME", "NLTK_DATA"}
 
 
 def test_user_code_is_compiled_and_run_in_one_place_that_the_host_never_imports() -> None:
@@ -172,11 +291,11 @@ def test_user_code_is_compiled_and_run_in_one_place_that_the_host_never_imports(
                 "compile",
                 "runpy.run_path",
             ):
-                runs.add(file.name)
+                runs.add(str(file.relative_to(PACKAGE)))
             if isinstance(node, ast.ImportFrom) and node.module and file.parent != PACKAGE / "jailed":
                 imports |= {f"{node.module}.{alias.name}" for alias in node.names if "jailed" in node.module}
-    assert runs == {"child.py"}
-    assert {name.split(".")[1] for name in imports} == {"region", "kernel", "spellings"}
+    assert runs == {"jailed/modules.py", "jailed/programs.py"}
+    assert {name.split(".")[1] for name in imports} <= {"region", "kernel", "spellings", "watch"}
 
 
 def test_importing_the_client_does_not_import_what_runs_code() -> None:
