@@ -730,6 +730,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Changes */
+        get: operations["listJobChanges"];
+        put?: never;
+        /**
+         * Change Job
+         * @description Score with another revision from the next step on. Its golden cases have to pass.
+         *
+         *     Until the trainer has applied it `step` is null; a resumed job applies it at the same step again.
+         */
+        post: operations["changeJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/groups": {
         parameters: {
             query?: never;
@@ -2022,6 +2045,25 @@ export interface components {
             /** Deadline Seconds */
             deadline_seconds: number;
         };
+        /**
+         * ChangeApplied
+         * @description A change asked for while the job ran is at work from `step` on. Said again by an attempt that repeats it.
+         */
+        ChangeApplied: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "change_applied";
+            /** Change */
+            change: string;
+            /** Step */
+            step: number;
+        };
         /** Checkpoint */
         Checkpoint: {
             /**
@@ -2159,6 +2201,11 @@ export interface components {
              * @default 0
              */
             resume_step?: number;
+            /**
+             * Changes
+             * @default []
+             */
+            changes?: components["schemas"]["ScheduledChange"][];
         };
         /** ClaimedReward */
         ClaimedReward: {
@@ -2335,7 +2382,8 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "cancel" | "pause" | "checkpoint";
+            kind: "cancel" | "pause" | "checkpoint" | "change";
+            change?: components["schemas"]["RewardChange"] | null;
         };
         /** Completion */
         Completion: {
@@ -3898,6 +3946,45 @@ export interface components {
             /** Created By */
             created_by?: string | null;
         };
+        /** JobChangeList */
+        JobChangeList: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["JobChangeView"][];
+        };
+        /** JobChangeView */
+        JobChangeView: {
+            /**
+             * Object
+             * @default job.change
+             * @constant
+             */
+            object?: "job.change";
+            /** Id */
+            id: string;
+            /** Job */
+            job: string;
+            /** Reward */
+            reward: string;
+            /** Revision */
+            revision: string;
+            /** Step */
+            step?: number | null;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Applied At */
+            applied_at?: string | null;
+        };
         /** JobCheck */
         JobCheck: {
             /**
@@ -4087,7 +4174,7 @@ export interface components {
              * Rewards
              * @description What scores a completion; their weighted sum is its reward.
              */
-            rewards: (components["schemas"]["PythonReward"] | components["schemas"]["StoredGrader"] | components["schemas"]["StringCheckReward"] | components["schemas"]["TextSimilarityReward"] | components["schemas"]["ScoreModelReward"] | components["schemas"]["LabelModelReward"] | components["schemas"]["MultiReward"] | components["schemas"]["EndpointReward"] | components["schemas"]["ClassifierReward"] | components["schemas"]["RewardModelReward"] | components["schemas"]["ReferenceLogprobReward"] | components["schemas"]["RankingJudgeReward"])[];
+            rewards: (components["schemas"]["PythonReward"] | components["schemas"]["StoredGrader"] | components["schemas"]["StringCheckReward"] | components["schemas"]["TextSimilarityReward"] | components["schemas"]["ScoreModelReward"] | components["schemas"]["LabelModelReward"] | components["schemas"]["MultiReward"] | components["schemas"]["EndpointReward"] | components["schemas"]["ClassifierReward"] | components["schemas"]["RewardModelReward"] | components["schemas"]["ReferenceLogprobReward"] | components["schemas"]["ProgramTestsReward"] | components["schemas"]["RankingJudgeReward"])[];
             /**
              * Judges
              * @description Name → judge, for `reinforge train`; on a server graders name the project's judges.
@@ -5016,7 +5103,7 @@ export interface components {
              * @description Key → grader. A list is taken too, and keyed by `name`.
              */
             graders: {
-                [key: string]: components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"];
+                [key: string]: components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"] | components["schemas"]["ProgramTests"];
             };
             /**
              * Calculate Output
@@ -5063,7 +5150,7 @@ export interface components {
              * @description Key → grader. A list is taken too, and keyed by `name`.
              */
             graders: {
-                [key: string]: components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"];
+                [key: string]: components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"] | components["schemas"]["ProgramTests"];
             };
             /**
              * Calculate Output
@@ -5871,6 +5958,188 @@ export interface components {
              */
             eps?: number;
         };
+        /**
+         * ProgramTests
+         * @description Code by hidden tests: the share of the row's tests that the program in the completion passes, in the sandbox.
+         *
+         *     Expected outputs stay outside of it. Tests may be written as MBPP, HumanEval, APPS or lists of
+         *     `{input, output}` and `{call, expected}` have them.
+         */
+        ProgramTests: {
+            /**
+             * Name
+             * @description Shown beside its scores.
+             * @default
+             */
+            name?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "program_tests";
+            /**
+             * Tests
+             * @description Column of the row with its tests.
+             * @default tests
+             */
+            tests?: string;
+            /**
+             * Entry
+             * @description Column with, or the name itself of, the function that HumanEval's tests call `candidate`.
+             */
+            entry?: string | null;
+            /**
+             * Code
+             * @description Where the program is: the last fenced block of the completion, or all of it.
+             * @default block
+             * @enum {string}
+             */
+            code?: "block" | "text";
+            /**
+             * Prefix
+             * @description Column with source that comes before the completion's, such as HumanEval's prompt.
+             */
+            prefix?: string | null;
+            /**
+             * All Or Nothing
+             * @description 1 when every test passes, else 0.
+             * @default false
+             */
+            all_or_nothing?: boolean;
+            /**
+             * Output
+             * @description How a script's output is compared: lines without trailing blanks, words, or to the last byte.
+             * @default lines
+             * @enum {string}
+             */
+            output?: "lines" | "words" | "exact";
+            /**
+             * Tolerance
+             * @description Absolute and relative, of numbers in outputs (`words`) and values.
+             * @default 0
+             */
+            tolerance?: number;
+            /**
+             * In Process
+             * @description Tests that judge from within the program's own process, which a program can fool: left out, or counted.
+             * @default leave_out
+             * @enum {string}
+             */
+            in_process?: "leave_out" | "count";
+            /**
+             * Timeout Seconds
+             * @description Wall time of one test.
+             * @default 5
+             */
+            timeout_seconds?: number;
+            /**
+             * Memory Mib
+             * @description Memory of one test.
+             * @default 512
+             */
+            memory_mib?: number;
+            /**
+             * Output Kib
+             * @description Output of one test; more is a failed test.
+             * @default 64
+             */
+            output_kib?: number;
+        };
+        /** ProgramTestsReward */
+        ProgramTestsReward: {
+            /**
+             * Name
+             * @description Names the reward's part in metrics and completions.
+             * @default program_tests
+             */
+            name?: string;
+            /**
+             * Weight
+             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * On Error
+             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
+             *     judge or endpoint did wrong is never counted as 0.
+             * @default drop
+             * @enum {string}
+             */
+            on_error?: "drop" | "zero" | "pause";
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "program_tests";
+            /**
+             * Tests
+             * @description Column of the row with its tests.
+             * @default tests
+             */
+            tests?: string;
+            /**
+             * Entry
+             * @description Column with, or the name itself of, the function that HumanEval's tests call `candidate`.
+             */
+            entry?: string | null;
+            /**
+             * Code
+             * @description Where the program is: the last fenced block of the completion, or all of it.
+             * @default block
+             * @enum {string}
+             */
+            code?: "block" | "text";
+            /**
+             * Prefix
+             * @description Column with source that comes before the completion's, such as HumanEval's prompt.
+             */
+            prefix?: string | null;
+            /**
+             * All Or Nothing
+             * @description 1 when every test passes, else 0.
+             * @default false
+             */
+            all_or_nothing?: boolean;
+            /**
+             * Output
+             * @description How a script's output is compared: lines without trailing blanks, words, or to the last byte.
+             * @default lines
+             * @enum {string}
+             */
+            output?: "lines" | "words" | "exact";
+            /**
+             * Tolerance
+             * @description Absolute and relative, of numbers in outputs (`words`) and values.
+             * @default 0
+             */
+            tolerance?: number;
+            /**
+             * In Process
+             * @description Tests that judge from within the program's own process, which a program can fool: left out, or counted.
+             * @default leave_out
+             * @enum {string}
+             */
+            in_process?: "leave_out" | "count";
+            /**
+             * Timeout Seconds
+             * @description Wall time of one test.
+             * @default 5
+             */
+            timeout_seconds?: number;
+            /**
+             * Memory Mib
+             * @description Memory of one test.
+             * @default 512
+             */
+            memory_mib?: number;
+            /**
+             * Output Kib
+             * @description Output of one test; more is a failed test.
+             * @default 64
+             */
+            output_kib?: number;
+        };
         /** Progress */
         Progress: {
             /** Step */
@@ -6192,7 +6461,7 @@ export interface components {
             /** Attempt */
             attempt: number;
             /** Records */
-            records: (components["schemas"]["Phase"] | components["schemas"]["Started"] | components["schemas"]["StepMetrics"] | components["schemas"]["Rollouts"] | components["schemas"]["Evaluated"] | components["schemas"]["CheckpointSaved"] | components["schemas"]["ResumeStateSaved"] | components["schemas"]["LogLine"] | components["schemas"]["Finding"] | components["schemas"]["Ended"])[];
+            records: (components["schemas"]["Phase"] | components["schemas"]["Started"] | components["schemas"]["StepMetrics"] | components["schemas"]["Rollouts"] | components["schemas"]["Evaluated"] | components["schemas"]["CheckpointSaved"] | components["schemas"]["ResumeStateSaved"] | components["schemas"]["LogLine"] | components["schemas"]["Finding"] | components["schemas"]["ChangeApplied"] | components["schemas"]["Ended"])[];
         };
         /** RecordReply */
         RecordReply: {
@@ -6647,6 +6916,50 @@ export interface components {
             /** Entry */
             entry?: string | null;
         };
+        /**
+         * RewardChange
+         * @description From some step on another revision scores under a reward's name.
+         */
+        RewardChange: {
+            /**
+             * Type
+             * @default reward
+             * @constant
+             */
+            type?: "reward";
+            /** Name */
+            name: string;
+            /**
+             * Kind
+             * @default python
+             * @enum {string}
+             */
+            kind?: "python" | "grader";
+            /** Source */
+            source: string;
+            /** Entry */
+            entry?: string | null;
+            /** Revision */
+            revision: string;
+        };
+        /**
+         * RewardChangeCreate
+         * @description Score with another stored revision from the next step on.
+         */
+        RewardChangeCreate: {
+            /**
+             * Type
+             * @default reward
+             * @constant
+             */
+            type?: "reward";
+            /** Reward */
+            reward?: string | null;
+            /** Stored */
+            stored?: string | null;
+            /** Revision */
+            revision?: number | null;
+        };
         /** RewardCheck */
         RewardCheck: {
             /** Source */
@@ -7026,6 +7339,11 @@ export interface components {
              * @default []
              */
             limits?: string[];
+            /**
+             * Type
+             * @default python
+             */
+            type?: string;
             /** Source */
             source: string;
             /**
@@ -7371,6 +7689,17 @@ export interface components {
              * @default 1.05
              */
             tau_neg?: number;
+        };
+        /**
+         * ScheduledChange
+         * @description A change that an earlier attempt has applied: this one applies it at the same step.
+         */
+        ScheduledChange: {
+            /** Id */
+            id: string;
+            /** Step */
+            step: number;
+            change: components["schemas"]["RewardChange"];
         };
         /**
          * ScoreModel
@@ -7726,7 +8055,7 @@ export interface components {
              * Grader
              * @description The grader itself.
              */
-            grader?: (components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["Multi"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"] | components["schemas"]["RankingJudge"]) | null;
+            grader?: (components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["Multi"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"] | components["schemas"]["ProgramTests"] | components["schemas"]["RankingJudge"]) | null;
             /**
              * Path
              * @description A `.json` file, relative to the job file; only for `reinforge train` and the command line.
@@ -9718,6 +10047,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listJobChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobChangeList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    changeJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RewardChangeCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobChangeView"];
                 };
             };
             /** @description Validation Error */

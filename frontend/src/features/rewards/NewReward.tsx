@@ -85,6 +85,11 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
           error={create.error}
           onSave={save}
           onName={(file) => setName((old) => old || file)}
+          onTemplate={(template) => {
+            setName((old) => old || template.id);
+            setDescription((old) => old || template.title);
+            setGranularity(template.granularity ?? "sample");
+          }}
         >
           <div className={styles.fields}>
             <TextInput

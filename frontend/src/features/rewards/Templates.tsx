@@ -1,9 +1,13 @@
-import { Button, Drawer, Loader } from "@mantine/core";
+import { Button, Drawer, Loader, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { type RewardTemplate, rewardTemplatesQuery } from "@/api/rewards";
 import { CodeBlock } from "@/components/CodeBlock";
+import { CopyButton } from "@/components/CopyButton";
 import { Failure } from "@/components/Failure";
+import { count } from "@/lib/format";
 import styles from "./Templates.module.css";
+import { found, reads } from "./templates";
 
 type Props = {
   opened: boolean;
@@ -13,17 +17,63 @@ type Props = {
   onInsert: (template: RewardTemplate) => void;
 };
 
-function reads(template: RewardTemplate, columns: readonly string[]) {
-  const missing = (template.columns ?? []).filter((name) => !columns.includes(name));
-  const names = (list: readonly string[]) => list.map((name) => `“${name}”`).join(", ");
-  if ((template.columns ?? []).length === 0) return "Reads no column.";
-  if (columns.length > 0 && missing.length > 0) return `Reads ${names(missing)}, which the dataset lacks.`;
-  return `Reads ${names(template.columns ?? [])}.`;
+type ItemProps = Pick<Props, "columns" | "onInsert"> & { template: RewardTemplate };
+
+function Item({ template, columns, onInsert }: ItemProps) {
+  const python = (template.type ?? "python") === "python";
+  const parameters = template.parameters ?? [];
+  return (
+    <li>
+      <div className={styles.head}>
+        <div>
+          <h4>{template.title}</h4>
+          <p>
+            {template.description} <span>{reads(template, columns)}</span>
+          </p>
+        </div>
+        {python ? (
+          <Button
+            variant="default"
+            onClick={() => onInsert(template)}
+            aria-label={`Use it: ${template.title}`}
+          >
+            Use it
+          </Button>
+        ) : (
+          <CopyButton text={template.source} label="Copy for a job file" />
+        )}
+      </div>
+      <details>
+        <summary>{python ? "Source and limits" : "Job file and limits"}</summary>
+        <ul className={styles.limits}>
+          {(template.limits ?? []).map((limit) => (
+            <li key={limit}>{limit}</li>
+          ))}
+          {parameters.length > 0 && (
+            <li>
+              To set at its top:{" "}
+              {parameters.map(({ name }, index) => (
+                <span key={name}>
+                  {index > 0 && ", "}
+                  <code>{name}</code>
+                </span>
+              ))}
+            </li>
+          )}
+        </ul>
+        <CodeBlock text={template.source} label={`Source of ${template.title}`} numbered />
+      </details>
+    </li>
+  );
 }
 
-/** Rewards to start from: what each pays for, and its source. */
+/** The ready rewards: what each pays for, what it does not see, and its source. */
 export function Templates({ opened, onClose, columns, onInsert }: Props) {
   const templates = useQuery({ ...rewardTemplatesQuery, enabled: opened });
+  const [query, setQuery] = useState("");
+  const all = templates.data?.data ?? [];
+  const groups = found(all, query);
+  const matching = groups.reduce((sum, { rewards }) => sum + rewards.length, 0);
   return (
     <Drawer
       opened={opened}
@@ -42,31 +92,34 @@ export function Templates({ opened, onClose, columns, onInsert }: Props) {
           retry={() => void templates.refetch()}
         />
       )}
-      <ul className={styles.list}>
-        {templates.data?.data.map((template) => (
-          <li key={template.id}>
-            <div className={styles.head}>
-              <div>
-                <h3>{template.title}</h3>
-                <p>
-                  {template.description} <span>{reads(template, columns)}</span>
-                </p>
-              </div>
-              <Button
-                variant="default"
-                onClick={() => onInsert(template)}
-                aria-label={`Use it: ${template.title}`}
-              >
-                Use it
-              </Button>
-            </div>
-            <details>
-              <summary>Source</summary>
-              <CodeBlock text={template.source} label={`Source of ${template.title}`} numbered />
-            </details>
-          </li>
-        ))}
-      </ul>
+      {all.length > 0 && (
+        <div className={styles.search}>
+          <TextInput
+            aria-label="Search the templates"
+            placeholder="Search: number, JSON, length …"
+            data-autofocus
+            value={query}
+            onChange={(event) => setQuery(event.currentTarget.value)}
+          />
+          <p role="status">
+            {query.trim() === ""
+              ? count(all.length, "ready reward")
+              : matching === 0
+                ? `Nothing matches “${query.trim()}”.`
+                : `${matching} of ${all.length}`}
+          </p>
+        </div>
+      )}
+      {groups.map(({ name, rewards }) => (
+        <section key={name} className={styles.group} aria-label={name}>
+          <h3>{name}</h3>
+          <ul className={styles.list}>
+            {rewards.map((template) => (
+              <Item key={template.id} template={template} columns={columns} onInsert={onInsert} />
+            ))}
+          </ul>
+        </section>
+      ))}
     </Drawer>
   );
 }

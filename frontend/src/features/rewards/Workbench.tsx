@@ -29,6 +29,8 @@ type Props = {
   onSave: () => void;
   /** The name of a file that was opened, without its ending. */
   onName?: (name: string) => void;
+  /** A ready reward was taken. */
+  onTemplate?: (template: RewardTemplate) => void;
   /** What the reward was last used on. */
   likelyDataset?: string;
   /** Fields above the editor. */
@@ -40,7 +42,7 @@ const typeOf = (value: unknown) => (Array.isArray(value) ? "list" : value === nu
 /** The source at the left, what it says about rows and completions at the right. */
 export function Workbench(props: Props) {
   const { draft, onChange, granularity, place, onPlace, refusal, error, onSave } = props;
-  const { onName, likelyDataset, children } = props;
+  const { onName, onTemplate, likelyDataset, children } = props;
   const dataset = useBenchDataset(place, likelyDataset);
   const bench = useCases(dataset, readChoice(place.rows), NO_EXAMPLE);
   useShortcuts("reward", { "mod+s": onSave });
@@ -62,6 +64,7 @@ export function Workbench(props: Props) {
   };
   const take = (template: RewardTemplate) => {
     onChange({ source: template.source, entry: null });
+    onTemplate?.(template);
     const names = columns.map((column) => column.name);
     if (dataset !== undefined && (template.columns ?? []).every((name) => names.includes(name))) return;
     bench.show({

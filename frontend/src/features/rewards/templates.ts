@@ -1,0 +1,31 @@
+import type { RewardTemplate } from "@/api/rewards";
+
+export type TemplateGroup = { name: string; rewards: RewardTemplate[] };
+
+/** Those that hold every word of the query, group by group in the order of the list. */
+export function found(templates: readonly RewardTemplate[], query: string): TemplateGroup[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const groups: TemplateGroup[] = [];
+  for (const reward of templates) {
+    const columns = [...(reward.columns ?? []), ...(reward.optional_columns ?? [])];
+    const text = [reward.id, reward.title, reward.group, reward.description, ...columns]
+      .join(" ")
+      .toLowerCase();
+    if (!words.every((word) => text.includes(word))) continue;
+    const name = reward.group ?? "";
+    const last = groups.at(-1);
+    if (last?.name === name) last.rewards.push(reward);
+    else groups.push({ name, rewards: [reward] });
+  }
+  return groups;
+}
+
+/** Which columns a reward reads, and which of them the dataset lacks. */
+export function reads(template: RewardTemplate, columns: readonly string[]): string {
+  const wanted = template.columns ?? [];
+  const missing = wanted.filter((name) => !columns.includes(name));
+  const names = (list: readonly string[]) => list.map((name) => `“${name}”`).join(", ");
+  if (wanted.length === 0) return "Reads no column.";
+  if (columns.length > 0 && missing.length > 0) return `Reads ${names(missing)}, which the dataset lacks.`;
+  return `Reads ${names(wanted)}.`;
+}
