@@ -1,8 +1,10 @@
 """One jail serves many jobs; what one brought must not be found by the next."""
 
+import pytest
+
 from worker.sandbox import RewardRow, SandboxClient, Timeouts
 
-from .harness import alive, jails_of, running_daemon
+from .harness import JAILS, alive, jails_of, running_daemon
 
 MARK = "tenant-secret-" + "5e0c1f"
 
@@ -43,10 +45,11 @@ def search(client: SandboxClient, own: str = "") -> tuple[float, int]:
     return row.value, int(row.prints)
 
 
-def test_a_reward_cannot_find_an_earlier_jobs_rows_in_memory() -> None:
+@pytest.mark.parametrize("jail", JAILS)
+def test_a_reward_cannot_find_an_earlier_jobs_rows_in_memory(jail: str) -> None:
     source = f"def grade(sample, item):\n    print('{MARK}')\n    raise ValueError('{MARK}')\n"
     rows = [RewardRow("p", MARK * 100, {"answer": MARK * 100})] * 16
-    with running_daemon(pool=1) as daemon, daemon.client() as client:
+    with running_daemon(pool=1, jail=jail) as daemon, daemon.client() as client:
         nothing, pages = search(client)
         assert nothing == 1.0 and pages > 500  # itself, where the wanted bytes were just computed
         assert client.score(source, rows).status == "ok"
@@ -89,8 +92,9 @@ def grade(sample, item):
 """
 
 
-def test_a_jail_cannot_reach_its_neighbour_or_the_daemon() -> None:
-    with running_daemon(pool=2) as daemon, daemon.client() as client:
+@pytest.mark.parametrize("jail", JAILS)
+def test_a_jail_cannot_reach_its_neighbour_or_the_daemon(jail: str) -> None:
+    with running_daemon(pool=2, jail=jail) as daemon, daemon.client() as client:
         client.score("def grade(sample, item): return 1", [RewardRow("p", "c")] * 64)
         jails = jails_of(daemon)
         rows = [RewardRow("p", "c", {"pid": pid}) for pid in (*jails, daemon.pid)]
