@@ -170,6 +170,16 @@ def bare_program() -> None:
     )
 
 
+def print_starts(starts: dict[str, list[float]], bare: float) -> None:
+    print()
+    for name, times in starts.items():
+        middle = median(times)
+        print(
+            f"Start of jail {name} {middle * 1e3:.0f} ms (best {times[0] * 1e3:.0f}), of a bare interpreter "
+            f"{bare * 1e3:.0f} ms: {middle / bare:.1f} ×"
+        )
+
+
 def main() -> None:
     given = parser(__doc__).parse_args()
     rounds = 5 if given.quick else 21
@@ -216,13 +226,7 @@ def main() -> None:
             for row in found
         ],
     )
-    print()
-    for name, times in starts.items():
-        middle = median(times)
-        print(
-            f"Start of jail {name} {middle * 1e3:.0f} ms (best {times[0] * 1e3:.0f}), of a bare interpreter "
-            f"{bare * 1e3:.0f} ms: {middle / bare:.1f} ×"
-        )
+    print_starts(starts, bare)
     ours, plain = median([pair[0] for pair in programs]), median([pair[1] for pair in programs])
     best = min(pair[0] for pair in programs)
     print(
