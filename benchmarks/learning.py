@@ -1,10 +1,10 @@
 """Does every preset learn? The demo's additions, one recipe for all, three seeds, at most 80 steps each.
 
-Each preset that a single-turn job can run trains the starter model from its 60 % of right held-out answers, with its
-slots as they are: learning rate 2e-4, 16 prompts × 8 completions of at most 56 tokens, temperature 1 (`preset_jobs.py`
-says the rest). Every 5 steps 64 held-out rows are answered twice; a run ends at its second evaluation in a row of at
-least 0.9. It takes an hour or two on two cores. Interrupted, it continues where it stopped; runs are kept one per line
-in `results/learning/runs.jsonl`, and what they come to is written to `results/learning.json`.
+Each preset that a single-turn job can run trains the starter model, which gets half of the held-out ones right, with
+its slots as they are: learning rate 2e-4, 16 prompts × 8 completions of at most 56 tokens, temperature 1
+(`preset_jobs.py` says the rest). Every 5 steps 64 held-out rows are answered twice; a run ends at its second evaluation
+in a row of at least 0.9. It takes an hour or two on two cores. Interrupted, it continues where it stopped; runs are
+kept one per line in `results/learning/runs.jsonl`, and what they come to is written to `results/learning.json`.
 """
 
 import datetime

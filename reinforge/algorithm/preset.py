@@ -23,7 +23,7 @@ class Preset:
     deviations: tuple[str, ...] = ()
     """Where this differs from the source, or fills a gap in it."""
     learning: str = ""
-    """Why it does not get from 60 % of right answers on the demo's additions to 85 % within 80 steps
+    """Why it does not get from half of the demo's held-out additions right to 85 % within 80 steps
     (`benchmarks/learning.py`); empty where it does."""
     needs: tuple[str, ...] = ()
     """What a job must bring: a reward that returns something special, tools, turns."""

@@ -186,7 +186,7 @@ BASELINES: dict[str, Preset] = {
         source="Tang et al. 2025 (arXiv 2503.19595); verl `compute_grpo_passk_outcome_advantage`",
         learning=(
             "With rewards of 0 and 1, a group in which two completions are right teaches nothing. On the demo's "
-            "additions six in ten are right from the start, so that few groups teach and accuracy hardly rises."
+            "additions half are right from the start, so that few groups teach and accuracy hardly rises."
         ),
         slots={"advantage": {"type": "passk_max"}},
     ),

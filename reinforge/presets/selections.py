@@ -14,6 +14,10 @@ _DEVIATIONS = (
     "Ties are broken by order.",
     "Dual clip 3 for the authors' bound on bad completions with large ratios.",
 )
+_LEARNING = (
+    "The shortest completions of a group are trained on. On the demo's additions those are answers given at once; the "
+    "worked ones, which are right far more often, are seldom kept, so that accuracy rises slowly."
+)
 
 SELECTIONS: dict[str, Preset] = {
     "gfpo": Preset(
@@ -46,6 +50,7 @@ SELECTIONS: dict[str, Preset] = {
         formula="k = 2, 3, 4 or 4 by the quarter of the prompt's mean reward; else GFPO",
         source="Shrivastava et al. 2025 (arXiv 2508.09726), algorithm 2",
         deviations=(*_DEVIATIONS, "Half the paper's sizes, for 8 completions; warm-up of 64 groups is ours."),
+        learning=_LEARNING,
         slots={
             "selection": {
                 "type": "gfpo_adaptive",
