@@ -183,7 +183,6 @@ def print_starts(starts: dict[str, list[float]], bare: float) -> None:
 def main() -> None:
     given = parser(__doc__).parse_args()
     rounds = 5 if given.quick else 21
-    about = machine("reinforge")
     prefix = ensure_prefix()
     with tempfile.TemporaryDirectory(prefix="rf-") as folder:
         socket = Path(folder) / "sandbox.sock"
@@ -236,7 +235,13 @@ def main() -> None:
     print(f"Start of the daemon until it has proved its jail: {ready * 1e3:.0f} ms")
     start = {"bare_interpreter": bare, "daemon": ready}
     start |= {f"jail_{name}": median(times) for name, times in starts.items()}
-    result = {"machine": about, "load": load, "jail": status.jail, "rounds": rounds, "scoring": found}
+    result = {
+        "machine": machine("reinforge"),
+        "load": load,
+        "jail": status.jail,
+        "rounds": rounds,
+        "scoring": found,
+    }
     write(
         "sandbox",
         result | {"start": start, "program": {"sandbox": ours, "best": best, "bare_interpreter": plain}},
