@@ -180,10 +180,21 @@ def print_starts(starts: dict[str, list[float]], bare: float) -> None:
         )
 
 
+def print_programs(programs: list[tuple[float, float]]) -> tuple[float, float, float]:
+    """Seconds: median and best in the sandbox, median of the bare interpreter."""
+    ours, plain = median([pair[0] for pair in programs]), median([pair[1] for pair in programs])
+    best = min(pair[0] for pair in programs)
+    print(
+        f"A program in the sandbox {ours * 1e3:.1f} ms (best {best * 1e3:.1f}), in a bare interpreter "
+        f"{plain * 1e3:.1f} ms: {ours / plain:.2f} ×"
+    )
+    return ours, best, plain
+
+
 def main() -> None:
     given = parser(__doc__).parse_args()
     rounds = 5 if given.quick else 21
-    prefix = ensure_prefix()
+    about, prefix = machine("reinforge"), ensure_prefix()
     with tempfile.TemporaryDirectory(prefix="rf-") as folder:
         socket = Path(folder) / "sandbox.sock"
         started = time.perf_counter()
@@ -226,17 +237,12 @@ def main() -> None:
         ],
     )
     print_starts(starts, bare)
-    ours, plain = median([pair[0] for pair in programs]), median([pair[1] for pair in programs])
-    best = min(pair[0] for pair in programs)
-    print(
-        f"A program in the sandbox {ours * 1e3:.1f} ms (best {best * 1e3:.1f}), in a bare interpreter "
-        f"{plain * 1e3:.1f} ms: {ours / plain:.2f} ×"
-    )
+    ours, best, plain = print_programs(programs)
     print(f"Start of the daemon until it has proved its jail: {ready * 1e3:.0f} ms")
     start = {"bare_interpreter": bare, "daemon": ready}
     start |= {f"jail_{name}": median(times) for name, times in starts.items()}
     result = {
-        "machine": machine("reinforge"),
+        "machine": about,
         "load": load,
         "jail": status.jail,
         "rounds": rounds,
