@@ -208,12 +208,7 @@ def main() -> None:
             programs = alternate(rounds, lambda: timed(lambda: program(client)), lambda: timed(bare_program))
     held = [jail for jail in (make(prefix) for make in JAILS.values()) if asyncio.run(prove(jail)).held]
     starts = {jail.name: sorted(jail_start(jail) for _ in range(rounds)) for jail in held}
-    bare = median(
-        [
-            timed(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True))
-            for _ in range(rounds)
-        ]
-    )
+    bare = median([timed(bare_program) for _ in range(rounds)])
     load = round(os.getloadavg()[0], 1)
 
     print(
