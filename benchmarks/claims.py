@@ -6,16 +6,19 @@
     benchmarks/claims.py --check         compare docs/claims.md with the committed results; writes nothing
 
 What each claim's runs are and when it counts as confirmed stands in `claims/`, written before the runs. Single runs
-are kept in `.reinforge/claims/runs.jsonl`: an interrupted ledger goes on where it was. About two hours on two cores.
+are kept in `.reinforge/claims/runs.jsonl`: an interrupted ledger goes on where it was. Some are those of
+`learning.py`, in its folder: run here what is missing there. An hour or two on two cores.
 """
 
 import argparse
 import sys
 
-from claims import page
+from claims import page, results
 from claims.fixtures import WORK, write_rows
+from claims.learned import LEARNING
 from claims.registry import CLAIMS, arms
-from common.runs import run_all, stored
+from common import preset_jobs
+from common.runs import run_all
 
 
 def main() -> int:
@@ -32,10 +35,12 @@ def main() -> int:
         made.error(f"no such claim: {', '.join(sorted(unknown))}")
     if not given.page:
         chosen = tuple(claim for claim in CLAIMS if not given.only or claim.id in given.only)
-        runs = [run for arm in arms(chosen) for run in arm.runs()]
         write_rows()
-        run_all(runs, WORK, jobs=given.jobs, retry=given.retry)
-    page.write(stored(WORK))
+        preset_jobs.write_rows(LEARNING / "data")
+        for into, learned in ((WORK, False), (LEARNING, True)):
+            runs = [run for arm in arms(chosen) if bool(arm.preset) == learned for run in arm.runs()]
+            run_all(runs, into, jobs=given.jobs, retry=given.retry)
+    page.write(results.found())
     return 0
 
 

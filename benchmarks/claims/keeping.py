@@ -3,7 +3,7 @@
 from typing import Any
 
 from claims.fixtures import job, reward, riddles, sums
-from claims.ledger import Arm, Claim, Test, at_least, close, higher, median
+from claims.ledger import Arm, Claim, Test, at_least, higher, median
 from claims.measures import growth, held_out, held_out_first
 
 BEFORE = held_out_first("right sums before")
@@ -27,7 +27,6 @@ def sevens(name: str, kl: dict[str, Any]) -> Arm:
 
 FREE = sevens("free", {"beta": 0.0})
 HELD = sevens("kl", {"beta": BETA})
-HELD_BY_SEQUENCE = sevens("kl_sequence", {"beta": BETA, "level": "sequence"})
 RAN = (
     "Prompts that mean nothing, paid for the share of sevens in the answer, 40 steps; the unrelated skill is held-out "
     "additions, which are never trained on. "
@@ -50,17 +49,5 @@ CLAIMS = (
             ),
         ),
         rule=(higher(AFTER, "with KL", "without", by=0.1), at_least(SEVENS, "with KL", 0.1)),
-    ),
-    Claim(
-        id="kl-by-sequence",
-        statement="A KL per completion has about the same effect as one per token.",
-        source="GRPO guide: later work uses sequence-level KL with similar effect",
-        ran=f"{RAN}β {BETA}, `kl.level` token and sequence.",
-        arms={"sequence": HELD_BY_SEQUENCE, "token": HELD},
-        measures=(AFTER, SEVENS),
-        rule=(
-            close(AFTER, "sequence", "token", within=0.1),
-            close(SEVENS, "sequence", "token", within=0.15),
-        ),
     ),
 )

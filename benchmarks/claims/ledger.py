@@ -27,9 +27,11 @@ class Arm:
     spec: dict[str, Any]
     read: Callable[[Folder], dict[str, Any]] | None = None
     stop: StopRule | None = None
+    preset: str | None = None
+    """Of the benchmark of learning, whose runs these are; they stand under this name in its folder."""
 
     def runs(self) -> list[Run]:
-        return [Run(self.name, seed, self.spec, self.stop, self.read) for seed in SEEDS]
+        return [Run(self.preset or self.name, seed, self.spec, self.stop, self.read) for seed in SEEDS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Measure:
 @dataclass(frozen=True, slots=True)
 class Test:
     """One sentence that is true or not of the numbers."""
+
+    __test__ = False  # for pytest
 
     says: str
     holds: Callable[[Numbers], bool]

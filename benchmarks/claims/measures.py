@@ -34,14 +34,18 @@ def growth(name: str, title: str, steps: int = EDGE) -> Measure:
     return Measure(title, of)
 
 
-def over(name: str, title: str, *, begin: float = 0.0) -> Measure:
-    """The mean over the training steps behind the share `begin` of them."""
+def over(name: str, title: str, *, begin: int = 1, end: int = 20) -> Measure:
+    """The mean over these training steps, both included."""
 
     def of(result: Result) -> float:
-        values = _known(result, name)
-        return _mean(values[int(begin * len(values)) :])
+        return _mean([value for step, value in result.train.known(name) if begin <= step <= end])
 
     return Measure(title, of)
+
+
+def held_out_at(step: int, title: str, name: str = REWARD) -> Measure:
+    """The evaluation after a step."""
+    return Measure(title, lambda result: dict(result.held_out.known(name))[step])
 
 
 def ratio(name: str, title: str, steps: int = EDGE) -> Measure:

@@ -107,7 +107,7 @@ CLAIMS = (
         statement="Trained for sets of candidates, a model's best of 8 beats GRPO's, however one weighs what is good.",
         source="VPO (2605.22817): best@k above scalar training's, more so with a larger search",
         ran=(
-            "Prompts that mean nothing, answered with a number whose digits are the candidates: 0 and 9 are each best "
+            "Prompts that mean nothing, answered with a number whose digits are the candidates: 0 and 1 are each best "
             "in one respect, 5 is the best compromise. VPO, and GRPO on the best candidate's mean; 50 steps."
         ),
         arms={"VPO": VPO, "GRPO": SCALAR},

@@ -37,13 +37,13 @@ PICTURES = (
     Picture(
         "claims-entropy",
         "Entropy (nat per token) by training step",
-        "Entropy under four methods with four updates per step, additions: `clip-higher-entropy`, `eda-entropy`, "
+        "Entropy in the benchmark of learning, up to where the first seed stopped: `eda-entropy`, `edge-entropy`, "
         "`gtpo-entropy`.",
         {
-            "GRPO": ("additions/grpo_4_updates", "entropy/mean"),
-            "clip 0.28": ("additions/clip_higher", "entropy/mean"),
-            "EDA": ("additions/eda", "entropy/mean"),
-            "GTPO": ("additions/gtpo", "entropy/mean"),
+            "GRPO": ("learning/grpo", "entropy/mean"),
+            "EDA": ("learning/eda", "entropy/mean"),
+            "EDGE-GRPO": ("learning/edge_grpo", "entropy/mean"),
+            "GTPO": ("learning/gtpo", "entropy/mean"),
         },
     ),
     Picture(
@@ -85,8 +85,9 @@ def _found(content: Mapping[str, Any]) -> list[tuple[Picture, dict[str, Points]]
 
 
 def svg(picture: Picture, found: Mapping[str, Points]) -> str:
+    shortest = {label: min(len(seed) for seed in seeds) for label, seeds in found.items()}
     curves = {
-        label: [_smooth(seed, (picture.scale or {}).get(label, 1.0)) for seed in seeds]
+        label: [_smooth(seed[: shortest[label]], (picture.scale or {}).get(label, 1.0)) for seed in seeds]
         for label, seeds in found.items()
     }
     top = max(value for seeds in curves.values() for seed in seeds for value in seed) * 1.05

@@ -6,28 +6,36 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.measure import machine
-from common.runs import Result
+from common.runs import Result, stored
 
 from claims.fixtures import ROOT, WORK
+from claims.learned import LEARNING
 from claims.ledger import SEEDS, Arm, Claim
 from claims.registry import CLAIMS, arms
 
 PATH = ROOT / "benchmarks" / "results" / "claims.json"
 CURVES = {
-    "additions/grpo_4_updates": ("entropy/mean",),
-    "additions/clip_higher": ("entropy/mean",),
-    "additions/eda": ("entropy/mean",),
-    "additions/gtpo": ("entropy/mean",),
+    "learning/grpo": ("entropy/mean",),
+    "learning/eda": ("entropy/mean",),
+    "learning/edge_grpo": ("entropy/mean",),
+    "learning/gtpo": ("entropy/mean",),
     "two_scales/sum": ("reward/first_digit/mean", "reward/last_digit/mean"),
     "two_scales/mo_grpo": ("reward/first_digit/mean", "reward/last_digit/mean"),
 }
 """Training metrics that the page draws."""
+CURVE_STEPS = 40
 
 
 def fingerprint(arm: Arm) -> str:
     """Of the job, wherever its rows lie: other rows, rewards or settings give another."""
-    text = json.dumps(arm.spec, sort_keys=True).replace(str(WORK), "")
+    text = json.dumps(arm.spec, sort_keys=True).replace(str(WORK), "").replace(str(ROOT), "")
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def found() -> dict[tuple[str, int], Result]:
+    """Of the ledger's own runs and of those of the benchmark of learning, by arm and seed."""
+    learned = {(f"learning/{name}", seed): result for (name, seed), result in stored(LEARNING).items()}
+    return learned | stored(WORK)
 
 
 def collect(found: Mapping[tuple[str, int], Result]) -> dict[str, Any]:
@@ -36,7 +44,7 @@ def collect(found: Mapping[tuple[str, int], Result]) -> dict[str, Any]:
     good = {
         (name, seed): result
         for (name, seed), result in found.items()
-        if result.ok and digests.get(name, {}).get(seed) == result.digest
+        if result.ok and (name.startswith("learning/") or digests.get(name, {}).get(seed) == result.digest)
     }
     claims: dict[str, Any] = {}
     for claim in CLAIMS:
@@ -53,7 +61,9 @@ def collect(found: Mapping[tuple[str, int], Result]) -> dict[str, Any]:
         "claims": claims,
         "arms": {arm.name: _about(arm, good) for arm in arms() if (arm.name, SEEDS[0]) in good},
         "curves": {
-            name: {metric: [good[name, seed].train[metric] for seed in SEEDS] for metric in metrics}
+            name: {
+                metric: [good[name, seed].train[metric][:CURVE_STEPS] for seed in SEEDS] for metric in metrics
+            }
             for name, metrics in CURVES.items()
             if all((name, seed) in good for seed in SEEDS)
         },

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from common.runs import StopRule
+
 from claims.arms import GRPO
 from claims.baselines import REWARD
 from claims.fixtures import job, out_of_reach, reward, sums
@@ -10,12 +12,12 @@ from claims.measures import held_out_first, over, reached
 
 LEVEL = 0.75
 STEPS = reached(f"steps to held-out {LEVEL}", LEVEL)
-UNIFORM = over("groups/zero_variance_share", "groups without signal")
-ROUNDS = over("select/rounds", "rounds of sampling per step")
+UNIFORM = over("groups/zero_variance_share", "groups without signal", end=40)
+ROUNDS = over("select/rounds", "rounds of sampling per step", end=40)
 BASE = held_out_first("held-out reward of the base model")
 
 
-def mostly_hopeless(name: str, algorithm: dict[str, Any], **more: Any) -> Arm:
+def mostly_hopeless(name: str, algorithm: dict[str, Any], stop: StopRule | None = None, **more: Any) -> Arm:
     """36 of 48 rows are sums of three digits, which never come out right; 4 prompts a step."""
     rows = sums(12, held_out=False) + out_of_reach(36)
     spec = job(
@@ -29,11 +31,13 @@ def mostly_hopeless(name: str, algorithm: dict[str, Any], **more: Any) -> Arm:
         samples=2,
         **more,
     )
-    return Arm(f"mostly_hopeless/{name}", spec)
+    return Arm(f"mostly_hopeless/{name}", spec, stop=stop)
 
 
 PLAIN = mostly_hopeless("plain", {"preset": "grpo"})
-DYNAMIC = mostly_hopeless("dynamic", {"preset": "grpo", "selection": {"type": "dynamic_sampling"}})
+DYNAMIC = mostly_hopeless(
+    "dynamic", {"preset": "grpo", "selection": {"type": "dynamic_sampling"}}, StopRule(0.8, 1)
+)
 FRONTIER = mostly_hopeless("frontier", {"preset": "grpo"}, sampling="frontier")
 
 
@@ -70,7 +74,7 @@ CLAIMS = (
         source="DAPO (2503.14476), section 3.2: dynamic sampling; 50 % of the steps",
         ran=(
             "Additions of which 36 in 48 rows are far too hard; GRPO with 4 × 8 a step, plain and with dynamic "
-            "sampling; 40 steps. Fewer updates, not less sampling."
+            "sampling; 40 steps, or until 0.8. Fewer updates, not less sampling."
         ),
         arms={"dynamic sampling": DYNAMIC, "plain": PLAIN},
         measures=(STEPS, UNIFORM, ROUNDS),
