@@ -1,20 +1,6 @@
 """Every metric name once: unit, meaning, how to read it. Page, docs and trainer all use this table."""
 
-from dataclasses import dataclass
-from typing import Literal
-
-
-@dataclass(frozen=True)
-class Metric:
-    key: str
-    unit: str
-    title: str
-    meaning: str
-    reading: str = ""
-    better: Literal["higher", "lower", "neither"] = "neither"
-    when: str = ""
-    """Which setting has to be on for it to be measured; empty for always."""
-
+from reinforge.metric import JUDGES, Metric
 
 _ALL = [
     Metric(
@@ -40,6 +26,7 @@ _ALL = [
         "Above a few percent: read the messages beside the completions.",
         "lower",
     ),
+    *JUDGES,
     Metric(
         "groups/zero_variance_share",
         "share",
@@ -360,7 +347,7 @@ _OF_SLICES = {
 
 
 def describe(key: str) -> Metric:
-    """The metric behind a key. Made as they come: `reward/<name>/mean` and `…/part/<part>` per reward,
+    """The metric behind a key. Made as they come: `reward/<name>/mean`, `…/part/<part>`, `…/label/<label>` per reward,
     `held_out/pass@<k>` with `…/low` and `…/high`, `slice/<value>/…` per value of `data.columns.slice`."""
     if key in METRICS:
         return METRICS[key]
@@ -368,6 +355,11 @@ def describe(key: str) -> Metric:
         return _at_k(key)
     if key.startswith(("slice/", "held_out/slice/")):
         return _of_slice(key)
+    if key.startswith("reward/") and "/label/" in key:
+        return _of_label(key)
+    if key.startswith("reward/") and key.endswith("/spared"):
+        name = key.removeprefix("reward/").removesuffix("/spared")
+        return Metric(key, "share", f"Spared {name}", "Completions that a gate kept away from this part.")
     if key.startswith("reward/") and key.count("/") >= 2:
         name = key.split("/", 1)[1]
         return Metric(
@@ -379,6 +371,12 @@ def describe(key: str) -> Metric:
             "higher",
         )
     return Metric(key, "", key, "")
+
+
+def _of_label(key: str) -> Metric:
+    name, _, label = key.removeprefix("reward/").partition("/label/")
+    meaning = f"Share of the step's labelled completions that {name} calls {label}."
+    return Metric(key, "share", f"{name}: {label}", meaning)
 
 
 def _at_k(key: str) -> Metric:
