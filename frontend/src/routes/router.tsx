@@ -78,11 +78,12 @@ const newJob = createRoute({
   path: "/jobs/new",
   validateSearch: (
     search: Record<string, unknown>,
-  ): { model?: string; dataset?: string; reward?: string; from?: string } => ({
+  ): { model?: string; dataset?: string; reward?: string; from?: string; preflight?: string } => ({
     model: text(search.model),
     dataset: text(search.dataset),
     reward: text(search.reward),
     from: text(search.from),
+    preflight: text(search.preflight),
   }),
   component: screen(() => import("./new-job"), "NewJobRoute"),
 });

@@ -1,10 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import { type FormEvent, useEffect, useMemo, useRef, useState } from "react";
+import { type FormEvent, lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { ApiError } from "@/api/client";
 import { type JobProblem, useFullCheck } from "@/api/job-form";
 import { type JobDetail, type JobSpec, useCreateJob } from "@/api/jobs";
 import { modelsQuery } from "@/api/models";
+import { useStartPreflight } from "@/api/preflights";
 import { Notice } from "@/components/Notice";
+import { SkeletonCard } from "@/components/Skeleton";
 import { setAt } from "@/lib/paths";
 import { useSingleFlight } from "@/lib/single-flight";
 import { assign } from "@/lib/spec-fields";
@@ -27,16 +29,22 @@ import { saveDraft } from "./storage";
 import { useCheck } from "./useCheck";
 import { countOf, useProblems } from "./useProblems";
 
+const PreflightPanel = lazy(() => import("./PreflightPanel"));
+
 type Props = {
   basis: Basis;
   draft: Draft;
   change: (how: (old: Draft) => Draft) => void;
   refusal: string | null;
+  /** The pre-flight that is shown. */
+  preflight: string | undefined;
+  onPreflight: (id: string | undefined) => void;
   onCreated: (job: JobDetail) => void;
 };
 
 /** One column from the base model to the numbers, with the summary beside it all the time. */
-export function JobForm({ basis, draft, change, refusal, onCreated }: Props) {
+export function JobForm(props: Props) {
+  const { basis, draft, change, refusal, preflight, onPreflight, onCreated } = props;
   const [open, setOpen] = useState(false);
   const whole = useRef<HTMLDivElement>(null);
   const models = useQuery(modelsQuery).data?.data;
@@ -51,6 +59,7 @@ export function JobForm({ basis, draft, change, refusal, onCreated }: Props) {
   const { complete, placed, visible, insist, tell } = useProblems({ draft, spec, fields, byPath, checks });
   const thorough = useFullCheck();
   const create = useCreateJob();
+  const ahead = useStartPreflight();
   const once = useSingleFlight();
 
   useEffect(() => {
@@ -81,17 +90,28 @@ export function JobForm({ basis, draft, change, refusal, onCreated }: Props) {
     return answer?.ok === true;
   };
 
-  const start = async () => {
+  /** Once the whole check finds nothing; a refusal is told beside the fields it is about. */
+  const send = async (act: (spec: JobSpec) => Promise<void>) => {
     if (refusal || thorough.isPending || !(await examine())) return;
     try {
-      const job = await create.mutateAsync(spec as unknown as JobSpec);
-      saveDraft({});
-      onCreated(job);
+      await act(spec as unknown as JobSpec);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status >= 400 && error.status < 500) show(refusalOf(error));
     }
   };
+  const start = () =>
+    send(async (body) => {
+      ahead.reset();
+      const job = await create.mutateAsync(body);
+      saveDraft({});
+      onCreated(job);
+    });
+  const tryAhead = () =>
+    send(async (body) => {
+      create.reset();
+      onPreflight((await ahead.mutateAsync(body)).id);
+    });
   const submit = (event: FormEvent) => {
     event.preventDefault();
     void once(start);
@@ -126,15 +146,40 @@ export function JobForm({ basis, draft, change, refusal, onCreated }: Props) {
           <MethodSection />
           <Essentials />
           <Advanced open={open} onOpen={setOpen} />
+          {preflight && (
+            <Suspense fallback={<SkeletonCard height={160} label="Loading the pre-flight" />}>
+              <PreflightPanel
+                key={preflight}
+                id={preflight}
+                spec={spec}
+                refusal={refusal}
+                onClose={() => onPreflight(undefined)}
+              />
+            </Suspense>
+          )}
         </div>
         <Summary quick={quick} full={full} looking={check.full.isFetching}>
           <Starter
             problems={countOf(visible)}
-            error={create.error ?? thorough.error ?? (check.quick.isError ? check.quick.error : null)}
-            busy={create.isPending ? "starting" : thorough.isPending ? "checking" : null}
+            error={
+              create.error ??
+              ahead.error ??
+              thorough.error ??
+              (check.quick.isError ? check.quick.error : null)
+            }
+            busy={
+              create.isPending
+                ? "starting"
+                : ahead.isPending
+                  ? "preflight"
+                  : thorough.isPending
+                    ? "checking"
+                    : null
+            }
             clean={thorough.data?.ok === true && thorough.variables === spec}
             refusal={refusal}
             onCheck={() => void examine()}
+            onPreflight={() => void once(tryAhead)}
             onFirst={() => goToFirst(visible)}
           />
           <CopyAs spec={spec} ready={complete} />

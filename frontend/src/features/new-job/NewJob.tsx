@@ -21,6 +21,9 @@ type Props = {
   from: string | undefined;
   onIds: (ids: Ids) => void;
   onFrom: (job: string) => void;
+  /** The pre-flight that the address names. */
+  preflight: string | undefined;
+  onPreflight: (id: string | undefined) => void;
   onCreated: (job: JobDetail) => void;
 };
 
@@ -32,7 +35,8 @@ const CRUMBS = [
 ];
 
 /** The frame of the form: the draft, where it came from, and the schema that it is made from. */
-export function NewJob({ ids, from, onIds, onFrom, onCreated }: Props) {
+export function NewJob(props: Props) {
+  const { ids, from, onIds, onFrom, preflight, onPreflight, onCreated } = props;
   const { draft, change, startOver, restoredAt, fromError, fromName } = useDraft({ ids, from, onIds });
   const form = useQuery(jobFormQuery);
   const basis = useMemo(() => form.data && basisOf(form.data), [form.data]);
@@ -68,7 +72,15 @@ export function NewJob({ ids, from, onIds, onFrom, onCreated }: Props) {
       )}
       {!basis && !form.isError && <SkeletonCard height={640} label="Loading the form" />}
       {basis && (
-        <JobForm basis={basis} draft={draft} change={change} refusal={refusal} onCreated={onCreated} />
+        <JobForm
+          basis={basis}
+          draft={draft}
+          change={change}
+          refusal={refusal}
+          preflight={preflight}
+          onPreflight={onPreflight}
+          onCreated={onCreated}
+        />
       )}
     </Page>
   );

@@ -8,16 +8,19 @@ import styles from "./NewJob.module.css";
 type Props = {
   problems: number;
   error: Error | null;
-  busy: "checking" | "starting" | null;
+  busy: "checking" | "starting" | "preflight" | null;
   /** The whole specification was checked as it stands, and nothing was found. */
   clean: boolean;
   refusal: string | null;
   onCheck: () => void;
+  /** Asks a worker for a few steps without learning. */
+  onPreflight: () => void;
   onFirst: () => void;
 };
 
-/** The end of the form: what keeps the job from starting, the check, the start. */
-export function Starter({ problems, error, busy, clean, refusal, onCheck, onFirst }: Props) {
+/** The end of the form: what keeps the job from starting, the check, the pre-flight, the start. */
+export function Starter(props: Props) {
+  const { problems, error, busy, clean, refusal, onCheck, onPreflight, onFirst } = props;
   const hint = error instanceof ApiError ? error.hint : null;
   const offline = error instanceof ApiError && error.offline;
   return (
@@ -42,10 +45,21 @@ export function Starter({ problems, error, busy, clean, refusal, onCheck, onFirs
         type="submit"
         refusal={refusal}
         loading={busy === "starting"}
-        disabled={busy === "checking"}
+        disabled={busy === "checking" || busy === "preflight"}
         fullWidth
       >
         Start the job
+      </GatedButton>
+      <GatedButton
+        variant="default"
+        refusal={refusal}
+        loading={busy === "preflight"}
+        disabled={busy !== null && busy !== "preflight"}
+        fullWidth
+        onClick={onPreflight}
+        title="A worker runs a few steps without learning, and tells what the job would bring and cost"
+      >
+        Check before you start
       </GatedButton>
       <Button variant="default" fullWidth loading={busy === "checking"} onClick={onCheck}>
         Check everything now
