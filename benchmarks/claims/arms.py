@@ -21,5 +21,4 @@ def at_once(name: str, algorithm: dict[str, Any], **changes: Any) -> Arm:
 
 
 GRPO = additions("grpo", {"preset": "grpo"})
-GRPO_4 = additions("grpo_4_updates", {"preset": "grpo", "updates_per_step": 4})
 AT_ONCE_GRPO = at_once("grpo", {"preset": "grpo"})

@@ -1,11 +1,9 @@
 """Clips and shaped credit: what they do to entropy, and how many tokens they cut off."""
 
-from typing import Any
-
 from common.learned import ACCURACY
 from common.runs import Result
 
-from claims.arms import GRPO_4, additions
+from claims.fixtures import job, reward, riddles
 from claims.learned import GRPO, RECIPE, learned
 from claims.ledger import Arm, Claim, Measure, at_least, not_below, times
 from claims.measures import held_out, over
@@ -23,14 +21,16 @@ def _clipped(result: Result) -> float:
 CLIPPED = Measure("share of tokens clipped", _clipped)
 
 
-def four_updates(name: str, algorithm: dict[str, Any]) -> Arm:
-    return additions(name, {**algorithm, "updates_per_step": 4})
+def rare_sevens(name: str, high: float) -> Arm:
+    """Sevens, which the starter model hardly ever writes here, are paid for: tokens that have far to go up."""
+    clip = {"type": "ppo_clip", "eps_low": 0.2, "eps_high": high}
+    algorithm = {"preset": "grpo", "updates_per_step": 8, "loss": {"surrogate": clip}}
+    return Arm(
+        f"rare_sevens/{name}", job(riddles(), riddles(), [reward("sevens_or_sums")], algorithm, tokens=24)
+    )
 
 
-CLIP_HIGHER = four_updates(
-    "clip_higher",
-    {"preset": "grpo", "loss": {"surrogate": {"type": "ppo_clip", "eps_low": 0.2, "eps_high": 0.28}}},
-)
+PLAIN, CLIP_HIGHER = rare_sevens("clip_0.2", 0.2), rare_sevens("clip_0.28", 0.28)
 GSPO, EDA, EDGE, GTPO = learned("gspo"), learned("eda"), learned("edge_grpo"), learned("gtpo")
 ACCURACY_END = held_out("held-out accuracy at the end", ACCURACY)
 
@@ -39,8 +39,11 @@ CLAIMS = (
         id="clip-higher-entropy",
         statement="A higher upper clip keeps more entropy.",
         source="DAPO (2503.14476), section 3.1: clip-higher",
-        ran="Additions, GRPO with clips 0.2 / 0.28 and 0.2 / 0.2, four updates per step, 20 steps.",
-        arms={"0.2 / 0.28": CLIP_HIGHER, "0.2 / 0.2": GRPO_4},
+        ran=(
+            "Prompts that mean nothing, paid for the share of sevens in the answer; GRPO with clips 0.2 / 0.28 and "
+            "0.2 / 0.2, eight updates per step. (On additions nearly no token reaches the upper clip.)"
+        ),
+        arms={"0.2 / 0.28": CLIP_HIGHER, "0.2 / 0.2": PLAIN},
         measures=(ENTROPY, HIGH),
         acted=(at_least(HIGH, "0.2 / 0.2", 0.0005),),
         rule=(times(ENTROPY, "0.2 / 0.28", "0.2 / 0.2", at_least=1.05),),
