@@ -160,7 +160,9 @@ def test_a_library_that_cannot_be_imported_is_reported_not_waited_for() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the tests run as a normal user already")
 def test_a_normal_user_has_the_libraries_too() -> None:
-    source = "import numpy, rapidfuzz\ndef grade(s, i): return rapidfuzz.fuzz.ratio('a', 'a') + numpy.ones(2)[0]"
+    source = (
+        "import numpy, rapidfuzz\ndef grade(s, i): return rapidfuzz.fuzz.ratio('a', 'a') + numpy.ones(2)[0]"
+    )
     with running_daemon(user=NORMAL_UID, libraries=True) as daemon, daemon.client() as client:
         assert [row.value for row in client.score(source, ROW * 2).rows] == [101.0, 101.0]
 
