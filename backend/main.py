@@ -24,10 +24,12 @@ from backend.evaluations.endpoints import router as evaluations
 from backend.events import Hub
 from backend.golden.endpoints import router as golden
 from backend.jobs.endpoints import router as jobs
+from backend.judges.endpoints import router as judges
 from backend.keys import service as keys
 from backend.keys.endpoints import router as sign_in
 from backend.migrate import is_migrated
 from backend.objects import Objects
+from backend.openai.graders import router as openai_graders
 from backend.page import STATIC, Page
 from backend.playground.endpoints import router as playground
 from backend.preflights.endpoints import router as preflights
@@ -36,6 +38,7 @@ from backend.projects.member_endpoints import router as members
 from backend.queue import WakeUps
 from backend.rewards.endpoints import router as rewards
 from backend.rewards.source_endpoints import router as reward_sources
+from backend.sealing import Sealer
 from backend.settings import Settings
 from backend.workers.endpoints import router as workers
 from reinforge import __version__
@@ -46,8 +49,8 @@ log = logging.getLogger(__name__)
 
 _DATABASE_WITHIN = 30.0
 ROUTERS = (
-    sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, golden, base_models, jobs,
-    preflights, evaluations, playground, adapters, workers, health.router,
+    sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, golden, judges, base_models,
+    jobs, preflights, evaluations, playground, adapters, workers, openai_graders, health.router,
 )  # fmt: skip
 
 
@@ -80,6 +83,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.database, app.state.hub = database, hub
     app.state.objects = Objects(database, await asyncio.to_thread(open_store, settings.storage))
     app.state.calls = Calls(database, hub)
+    app.state.sealer = Sealer(settings)
     app.state.wake_ups = WakeUps(settings)
     try:
         await _await_migrated(database)

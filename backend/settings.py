@@ -23,6 +23,8 @@ class Settings(BaseSettings):
     worker_token: SecretStr | None = Field(default=None, validation_alias="REINFORGE_WORKER_TOKEN")
     """Without it the worker door stays closed."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
+    secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
+    """Encrypts the keys of judges; without it `secret-key` in the home folder does."""
     first_demo: bool = Field(default=False, validation_alias="REINFORGE_FIRST_DEMO")
     """Start the demo job by itself in a project that has never had a job."""
     upload_limit_bytes: int = Field(

@@ -14,6 +14,7 @@ from typing import Any
 from reinforge.client import Reinforge
 from reinforge.errors import JobFailure, Unavailable
 from reinforge.offline import model_folder
+from reinforge.reward_spec import PythonReward
 from reinforge.schemas.jobs import CompletionRow, JobDetail, Metrics
 from reinforge.spec import JobSpec
 from reinforge.states import FINAL, JobStatus
@@ -58,7 +59,11 @@ def demo_key(home: Path) -> str:
 def spec_hash(spec: JobSpec) -> str:
     """Names what the demo would train, contents of its files included, so that a finished one can be shown again."""
     digest = hashlib.sha256()
-    paths = [spec.data.dataset, spec.data.held_out, *(reward.path for reward in spec.rewards)]
+    paths = [
+        spec.data.dataset,
+        spec.data.held_out,
+        *(reward.path for reward in spec.rewards if isinstance(reward, PythonReward)),
+    ]
     for path in paths:
         digest.update(Path(path).read_bytes() if path else b"-")
     raw = spec.model_dump(mode="json")

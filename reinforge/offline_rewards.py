@@ -5,11 +5,10 @@ import os
 import shutil
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from reinforge.errors import InvalidInput
 from reinforge.grading.multi import GRADER, Grader, canonical, leaves
 from reinforge.grading.own_types import CheckpointGrader
+from reinforge.grading.source import parse_grader
 from reinforge.grading.types import EndpointGrader
 from reinforge.records import RewardCode
 from reinforge.reward_spec import GraderReward, PythonReward, StoredGrader, grader_of, judges_of
@@ -51,23 +50,6 @@ def read_grader(reward: GraderReward, param: str) -> Grader:
     if reward.path is None:
         raise _stored(reward.reward, param)
     return parse_grader(_file(reward.path, f"{param}.path").read_text(encoding="utf-8"), f"{param}.path")
-
-
-def parse_grader(text: str, param: str) -> Grader:
-    """A grader from JSON text. Raises InvalidInput `invalid_grader`."""
-    try:
-        return GRADER.validate_json(text)
-    except ValidationError as error:
-        first, *more = error.errors()
-        where = ".".join(str(part) for part in first["loc"][1:])
-        said = str(first["msg"]).removeprefix("Value error, ")
-        rest = f" (and {len(more)} more)" if more else ""
-        raise InvalidInput(
-            f"The grader is not valid: {where + ': ' if where else ''}{said}{rest}",
-            code="invalid_grader",
-            param=param,
-            hint="docs/rewards.md shows every type's JSON.",
-        ) from error
 
 
 def secret_variables(spec: JobSpec) -> frozenset[str]:

@@ -3,31 +3,36 @@
 from dataclasses import asdict
 from typing import Any
 
-from reinforge.errors import StateConflict, Unavailable
+from reinforge.grading.multi import GRADER, runs_code
+from worker.call_graders import validate_grader
+from worker.call_sandbox import proved, unavailable
 from worker.sandbox.client import SandboxClient
 from worker.sandbox.limits import Timeouts
 from worker.sandbox.outcome import RewardRow
 
 _OURS = ("sandbox_unavailable", "sandbox_error")
-DISABLED_HINT = (
-    "Give the machine a jail (bubblewrap with user namespaces, or Landlock in Linux 6.2 or later), or set SANDBOX_URL "
-    "to a sandbox on a Linux machine that has one. `reinforge doctor` says more. Graders without code work."
-)
-_HINT = "Start it with `python -m worker.sandbox` (`reinforge up` does); `reinforge doctor` says why it may not run."
 
 
 def validate(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, Any]:
-    """{rewards: [{name, source, entry}]} → {rewards: [{name, entries, error}], jail}.
+    """{rewards: [{name, source, entry} or {name, grader}]} → {rewards: [{name, entries, error}], jail}.
 
-    entries: [{name, spelling, line}]; error: None or {code, message, line, column}. Raises Unavailable
-    `sandbox_unavailable`.
+    entries: [{name, spelling, line}]; error: None or {code, message, line, column}; jail: None where no code was to be
+    loaded. Raises Unavailable `sandbox_unavailable`.
     """
-    client, jail = _proved(sandbox)
+    code = any(
+        "grader" not in each or runs_code(GRADER.validate_python(each["grader"]))
+        for each in payload["rewards"]
+    )
+    client, jail = proved(sandbox) if code else (None, None)
     found = []
     for reward in payload["rewards"]:
+        if "grader" in reward:
+            found.append({"name": reward["name"], **validate_grader(client, reward["grader"])})
+            continue
+        assert client is not None
         outcome = client.validate(reward["source"], entry=reward.get("entry"))
         if outcome.status in _OURS:
-            raise _unavailable(outcome.message)
+            raise unavailable(outcome.message)
         error: dict[str, Any] | None = None
         if outcome.status != "ok":
             error = {"code": outcome.status, "message": outcome.message}
@@ -43,7 +48,7 @@ def score(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, A
     results: one `RewardResult` per row, none when the source does not load (`load_error` says why). Raises
     Unavailable `sandbox_unavailable`.
     """
-    client, jail = _proved(sandbox)
+    client, jail = proved(sandbox)
     rows = [
         RewardRow(
             prompt=row.get("prompt", ""), completion=row["completion"], item=row.get("item", {}), group=0
@@ -59,7 +64,7 @@ def score(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, A
         timeouts=Timeouts(sample=seconds, call=max(30.0, min(120.0, 2 * seconds))),
     )
     if outcome.status in _OURS:
-        raise _unavailable(outcome.message)
+        raise unavailable(outcome.message)
     name = str(payload.get("name") or "reward")
     load_error = None
     if outcome.status != "ok":
@@ -72,26 +77,3 @@ def score(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, A
         ],
         "load_error": load_error,
     }
-
-
-def _proved(sandbox: SandboxClient | None) -> tuple[SandboxClient, str | None]:
-    if sandbox is None:
-        raise _unavailable("neither SANDBOX_SOCKET nor SANDBOX_URL is set for this worker.")
-    status = sandbox.status()
-    if not status.available and status.probe:  # the daemon is there and has tried what this machine has
-        raise StateConflict(
-            f"Code rewards are off, because no jail holds here: {'; '.join(status.reasons)}",
-            code="code_rewards_disabled",
-            hint=DISABLED_HINT,
-        )
-    if not status.available:
-        raise _unavailable("; ".join(status.reasons))
-    return sandbox, status.jail
-
-
-def _unavailable(why: str | None) -> Unavailable:
-    return Unavailable(
-        f"Reward code cannot run: {why or 'no jail holds on this machine'}",
-        code="sandbox_unavailable",
-        hint=_HINT,
-    )

@@ -23,6 +23,7 @@ from typing import Any
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import CALL_POLL_SECONDS, CallAnswer, CallKind, CallMessage
 from worker.blob_cache import BlobCache
+from worker.call_graders import grade
 from worker.call_prompts import render
 from worker.call_rewards import score, validate
 from worker.call_sample import Sampler
@@ -31,6 +32,7 @@ from worker.jail_status import jail_status
 from worker.models.inspect import inspect_model
 from worker.models.sources import ModelStore
 from worker.presence import Presence
+from worker.rewards.checkpoints import ModelProcess
 from worker.sandbox_access import sandbox_client
 from worker.serving_process import SERVING, ServingProcess
 from worker.settings import WorkerSettings
@@ -41,6 +43,8 @@ log = logging.getLogger(__name__)
 QUICK: list[CallKind] = ["validate", "score", "render"]
 ALL: list[CallKind] = [*QUICK, "inspect_model"]
 SAMPLE: list[CallKind] = ["sample"]
+REWARD_MODEL_IDLE_SECONDS = 300.0
+"""A process with checkpoints of rewards ends after so long without a question."""
 _AWAY_SECONDS = 1.0
 _ANSWER_TRIES = 5
 
@@ -60,15 +64,21 @@ class CallWorker:
     ) -> None:
         self._door, self._id, self._models = door, worker_id, models
         self._sandbox = sandbox_client(sandbox) if sandbox is not None else None
+        self._reward_models = ModelProcess(idle_seconds=REWARD_MODEL_IDLE_SECONDS)
         self.stop = threading.Event()
         self._answers: dict[str, Answer] = {
             "validate": lambda call: validate(self._sandbox, call.payload),
-            "score": lambda call: score(self._sandbox, call.payload),
+            "score": self._score,
             "render": lambda call: render(self._models, call.payload),
             "inspect_model": lambda call: inspect_model(str(call.payload["source"]), self._models),
         }
         if sampler is not None:
             self._answers["sample"] = sampler.sample
+
+    def _score(self, call: CallMessage) -> dict[str, Any]:
+        if "grader" in call.payload:
+            return grade(self._sandbox, self._models, self._reward_models, call.payload)
+        return score(self._sandbox, call.payload)
 
     def loop(self, kinds: list[CallKind], wait_seconds: float = CALL_POLL_SECONDS) -> None:
         while not self.stop.is_set():

@@ -33,7 +33,7 @@ from worker.policy.load import BaseModel, load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.progress import ProgressDisplay
 from worker.reporter import RECORD_FD, LocalReporter, PipeReporter, RunFolder
-from worker.rewards.assemble import Services, job_scorer, live_reward
+from worker.rewards.assemble import Services, job_scorer, live_reward, needs_sandbox
 from worker.rewards.composite import CompositeScorer
 from worker.rewards.ledger import Ledger
 from worker.rewards.sandboxed import sandbox_call
@@ -132,8 +132,9 @@ class Job:
         prompts = self._prompts(base)
         text = Text(base.tokenizer)
         with sandbox_client(manifest.sandbox_socket) as client:
-            jail = proved_jail(client)
-            client.hold_to(jail)
+            jail = proved_jail(client) if needs_sandbox(manifest) else None
+            if jail is not None:
+                client.hold_to(jail)
             scorer = self._scorer(client)
             self.policy, self.critic = policy, critic
             self.journal = Journal(
@@ -194,7 +195,9 @@ class Job:
         if isinstance(reward, PythonReward):
             reward = reward.model_copy(update={"entry": change.entry})
         suffix = "py" if change.kind == "python" else "json"
-        path = self.reporter.folder / "rewards" / f"{change.name}@{change.revision.rpartition('@')[2]}.{suffix}"
+        path = (
+            self.reporter.folder / "rewards" / f"{change.name}@{change.revision.rpartition('@')[2]}.{suffix}"
+        )
         path.write_text(change.source, encoding="utf-8")
         code = RewardCode(name=change.name, path=str(path), revision=change.revision, kind=change.kind)
         self.scorer.replace(live_reward(reward, code, self.services))
@@ -221,7 +224,7 @@ class Job:
             "info",
             f"{self.spec.model}: {facts['architecture']}, {whole:,} parameters and {trainable:,} in the adapter, "
             f"on {facts['device']} in {facts['precision']}, torch threads: {facts['torch_threads']}; "
-            f"rewards run in jail {facts['jail']}",
+            + (f"rewards run in jail {facts['jail']}" if facts["jail"] else "no reward runs code"),
         )
         for note in prompts.notes:
             self.journal.log("info", note)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reinforge.errors import JobFailure
+from reinforge.grading.multi import checkpoints
+from reinforge.grading.source import parse_grader
 from reinforge.records import RewardCode, RunManifest
-from reinforge.schemas.worker_door import Claimed
+from reinforge.schemas.worker_door import Claimed, ClaimedReward
 from worker.blob_cache import BlobCache
 from worker.models.sources import ModelStore
 
@@ -89,9 +91,11 @@ def prepare(
         model_path=str(model),
         dataset_path=str(dataset),
         held_out_path=str(held_out) if held_out else None,
-        rewards=[
-            _write_reward(folder, reward.name, reward.source, reward.revision) for reward in claimed.rewards
-        ],
+        rewards=[_write_reward(folder, reward) for reward in claimed.rewards],
+        judges=claimed.judges,
+        # Beside the attempts: what one has paid for the next finds.
+        judge_cache=str(folder.path.parent / "judges.sqlite") if claimed.judges else None,
+        checkpoints=_checkpoints(claimed, models),
         sandbox_socket=str(sandbox),
         resume_path=str(resume) if resume else None,
         changes=claimed.changes,
@@ -100,10 +104,18 @@ def prepare(
     return manifest
 
 
-def _write_reward(folder: RunFolder, name: str, source: str, revision: str) -> RewardCode:
-    path = folder.path / "rewards" / f"{name}.py"
-    path.write_text(source, encoding="utf-8")
-    return RewardCode(name=name, path=str(path), revision=revision)
+def _write_reward(folder: RunFolder, reward: ClaimedReward) -> RewardCode:
+    suffix = "json" if reward.kind == "grader" else "py"
+    path = folder.path / "rewards" / f"{reward.name}.{suffix}"
+    path.write_text(reward.source, encoding="utf-8")
+    return RewardCode(name=reward.name, path=str(path), revision=reward.revision, kind=reward.kind)
+
+
+def _checkpoints(claimed: Claimed, models: ModelStore) -> dict[str, str]:
+    """Folders of what graders load; the base model, which has no name here, is the manifest's own."""
+    graders = [parse_grader(reward.source) for reward in claimed.rewards if reward.kind == "grader"]
+    names = {name for grader in graders for name in checkpoints(grader) if name}
+    return {name: str(models.resolve(name)) for name in sorted(names)}
 
 
 def _forget_old(runs: Path, keep: str) -> None:

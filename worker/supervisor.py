@@ -27,6 +27,7 @@ from worker.door import BackendAway, Door
 from worker.lease import Heart, Lease
 from worker.models.sources import ModelStore
 from worker.outbox import Outbox
+from worker.rewards.secrets import Secrets
 from worker.run_folder import RunFolder, make_run_folder, prepare
 from worker.sender import STORAGE_PATIENCE_SECONDS, Sender
 from worker.slots import Slot
@@ -166,7 +167,12 @@ class _Attempt:
         kills_before = postmortem.memory_kills()
         try:
             self.trainer = trainer = TrainerProcess(
-                self.folder.path, self.folder.log, self.parent.slot, self._keep, self.parent.command
+                self.folder.path,
+                self.folder.log,
+                self.parent.slot,
+                self._keep,
+                self.parent.command,
+                Secrets(self.claimed.judge_keys, self.claimed.signing_secret).environment(),
             )
         except OSError as error:
             self._end(_not_prepared(error))

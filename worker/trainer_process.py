@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -36,7 +36,9 @@ class TrainerProcess:
         slot: Slot,
         on_record: Callable[[Record], None],
         command: Sequence[str] = TRAINER,
+        secrets: Mapping[str, str] | None = None,
     ) -> None:
+        """secrets: environment variables that this process alone gets."""
         self._slot = slot
         self._on_record = on_record
         self._writing = threading.Lock()
@@ -58,7 +60,7 @@ class TrainerProcess:
                     stderr=output,
                     pass_fds=(write_end,),
                     start_new_session=True,
-                    env=child_environment() | mark(run),
+                    env=child_environment() | mark(run) | dict(secrets or {}),
                 )
         except BaseException:
             os.close(read_end)

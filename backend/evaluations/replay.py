@@ -33,6 +33,7 @@ ROWS_PER_CALL = 256
 class Code:
     """What takes the place of one of the job's rewards."""
 
+    project_id: str
     reward: str
     source: str
     entry: str | None
@@ -64,7 +65,7 @@ async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
         "timeout_seconds": asked.get("timeout_seconds", 2.0),
     }
     if body.source is not None:
-        return Code(name, body.source, body.entry, **usual, stored=None, revision=None)
+        return Code(job.project_id, name, body.source, body.entry, **usual, stored=None, revision=None)
     stored = body.stored or known[name].reward_id
     if stored is None:
         raise InvalidInput(
@@ -75,7 +76,15 @@ async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
         )
     found, revision = await rewards.get_revision(session, job.project_id, stored, body.revision)
     entry = body.entry or revision.entry
-    return Code(name, revision.source, entry, **usual, stored=found.id, revision=revision.revision)
+    return Code(
+        job.project_id,
+        name,
+        revision.source,
+        entry,
+        **usual,
+        stored=found.id,
+        revision=revision.revision,
+    )
 
 
 class Replayer:
@@ -134,7 +143,15 @@ class Replayer:
     async def _score(self, code: Code, asked: Sequence[Stored]) -> list[Rescored]:
         rows = [RewardTestRow.model_validate(each.row()) for each in asked]
         body = RewardTest(rows=rows, timeout_seconds=code.timeout_seconds)
-        answer = await rewards.test(self._calls, code.source, code.entry, code.granularity, code.reward, body)
+        answer = await rewards.test(
+            self._calls,
+            code.source,
+            code.entry,
+            code.granularity,
+            code.reward,
+            body,
+            project_id=code.project_id,
+        )
         if answer.load_error is not None:
             raise InvalidInput(f"The reward does not load: {answer.load_error}", code="invalid_reward")
         return [_rescored(each, code.reward, new) for each, new in zip(asked, answer.results, strict=True)]

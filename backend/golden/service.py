@@ -24,6 +24,7 @@ ROWS_PER_CALL = 256
 class Code:
     """A reward as it is to be run."""
 
+    project_id: str
     name: str
     source: str
     entry: str | None
@@ -94,7 +95,15 @@ async def run(calls: Calls, code: Code, cases: Sequence[GoldenCase]) -> Found:
         for start in range(0, len(rows), ROWS_PER_CALL):
             part = [RewardTestRow.model_validate(row) for row in rows[start : start + ROWS_PER_CALL]]
             body = RewardTest(rows=part, timeout_seconds=code.timeout_seconds)
-            answer = await rewards.test(calls, code.source, code.entry, code.granularity, code.name, body)
+            answer = await rewards.test(
+                calls,
+                code.source,
+                code.entry,
+                code.granularity,
+                code.name,
+                body,
+                project_id=code.project_id,
+            )
             if answer.load_error is not None:
                 return Found([], answer.load_error, answer.jail)
             results += answer.results

@@ -14,6 +14,7 @@ from backend.objects import Objects
 from backend.rewards import service as rewards
 from reinforge.dataset import DatasetError, iter_prompts
 from reinforge.errors import InvalidInput, Unavailable
+from reinforge.grading.multi import runs_code
 from reinforge.spec import DataSpec
 
 WAIT_SECONDS = 20.0
@@ -59,7 +60,7 @@ async def examine_rewards(
         for index, each in found
     ]
     loaded, jail = await rewards.load(calls, sources)
-    if jail is None:
+    if jail is None and any(needs_sandbox(each) for _, each in found):
         raise Unavailable(
             "The worker has no sandbox in which rewards could run.",
             code="sandbox_unavailable",
@@ -70,13 +71,21 @@ async def examine_rewards(
         try:
             if answer.error is not None:
                 raise answer.error
+            if reward.grader is not None:
+                continue
             reward.entry = _entry(reward, [entry["name"] for entry in answer.entries], f"rewards[{index}]")
         except InvalidInput as error:
             problems.append(error)
     return problems, jail
 
 
+def needs_sandbox(reward: PinnedReward) -> bool:
+    return reward.grader is None or runs_code(reward.grader)
+
+
 def _origin(reward: PinnedReward) -> str:
+    if reward.grader is not None and reward.reward_id is None:
+        return "type"
     return "source" if reward.reward_id is None else "reward"
 
 

@@ -7,7 +7,7 @@ from backend.golden.service import Code
 from backend.jobs.plan import Plan
 
 
-async def ask_golden_cases(plan: Plan, database: Database, calls: Calls) -> None:
+async def ask_golden_cases(plan: Plan, project_id: str, database: Database, calls: Calls) -> None:
     """Run the cases of every stored reward of a validated job. Raises InvalidInput `golden_cases_failed`, Unavailable.
 
     The revision that the job would run is asked, with the job's own entry, granularity and time limit.
@@ -15,8 +15,9 @@ async def ask_golden_cases(plan: Plan, database: Database, calls: Calls) -> None
     checked = []
     async with database.transaction() as session:
         for position, (pinned, asked) in enumerate(zip(plan.rewards, plan.spec.rewards, strict=True)):
-            if pinned.reward_id is None or asked.type != "python":
+            if pinned.reward_id is None:
                 continue
-            code = Code(pinned.name, pinned.source, pinned.entry, asked.granularity, asked.timeout_seconds)
+            limits = (asked.granularity, asked.timeout_seconds) if asked.type == "python" else ()
+            code = Code(project_id, pinned.name, pinned.source, pinned.entry, *limits)
             checked.append((position, code, await golden.cases_of(session, pinned.reward_id)))
     await golden.gate(calls, checked)

@@ -26,11 +26,9 @@ async def change_job(
         position, change = await changes.look_up(session, job, body)
         asked = job.resolved_spec["rewards"][position]
         cases = await golden.cases_of(session, change.revision.partition("@")[0])
-    if change.kind == "python":
-        limits = (asked["granularity"], asked["timeout_seconds"])
-        await golden.gate(
-            calls, [(position, golden.Code(change.name, change.source, change.entry, *limits), cases)]
-        )
+    limits = (asked["granularity"], asked["timeout_seconds"]) if change.kind == "python" else ()
+    code = golden.Code(who.project_id, change.name, change.source, change.entry, *limits)
+    await golden.gate(calls, [(position, code, cases)])
     async with database.transaction() as session:
         return changes.view(await changes.add(session, id, change, who.name))
 

@@ -1,6 +1,7 @@
 """Changes of a job that has started: asked for, delivered with heartbeats, applied before a step."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -10,6 +11,8 @@ from backend.jobs import lifecycle
 from backend.models import Job, JobChange, JobReward, now
 from backend.rewards import service as rewards
 from reinforge.errors import InvalidInput, StateConflict
+from reinforge.grading.multi import checkpoints, judges
+from reinforge.grading.source import parse_grader
 from reinforge.records import RewardChange, ScheduledChange
 from reinforge.schemas.jobs import JobChangeView, RewardChangeCreate
 from reinforge.states import FINAL, JobStatus
@@ -43,17 +46,42 @@ async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> 
             hint="Store the changed code as a reward and name its id here, so that completions can name it.",
         )
     found, revision = await rewards.get_revision(session, job.project_id, stored, body.revision)
-    asked = job.resolved_spec["rewards"][known[name].position]
-    if asked["type"] != "python":
+    kind: Literal["python", "grader"] = "grader" if revision.kind == "grader" else "python"
+    written_out = known[name].reward_id is None and kind == "grader"
+    if kind != known[name].kind or written_out:
         raise InvalidInput(
-            f"The reward {name!r} is a {asked['type']} grader, which cannot be changed while the job runs.",
+            f"The job's reward {name!r} is {_words(known[name])}, and {found.id} is a stored {kind} reward.",
             code="other_kind",
-            param="reward",
-            hint="Start a new job with the other grader.",
+            param="stored",
+            hint="Start a new job with it.",
         )
+    if kind == "grader":
+        before = await rewards.get_revision(
+            session, job.project_id, str(known[name].reward_id), known[name].revision
+        )
+        _check_same_services(before[1].source, revision.source)
     label = f"{found.id}@{revision.revision}"
-    change = RewardChange(name=name, source=revision.source, entry=revision.entry, revision=label)
+    change = RewardChange(name=name, source=revision.source, entry=revision.entry, revision=label, kind=kind)
     return known[name].position, change
+
+
+def _check_same_services(before: str, after: str) -> None:
+    """A running attempt has the judges and checkpoints that it began with. Raises InvalidInput `other_services`."""
+    old, new = parse_grader(before), parse_grader(after)
+    more = (judges(new) - judges(old)) | (checkpoints(new) - checkpoints(old))
+    if more:
+        raise InvalidInput(
+            f"The revision asks {', '.join(sorted(more))}, which the job's reward does not.",
+            code="other_services",
+            param="revision",
+            hint="Start a new job with it.",
+        )
+
+
+def _words(reward: JobReward) -> str:
+    if reward.kind == "python":
+        return "Python code"
+    return "a grader" if reward.reward_id else "a grader of its own, written out in the job"
 
 
 async def add(session: AsyncSession, job_id: str, change: RewardChange, created_by: str) -> JobChange:

@@ -53,7 +53,7 @@ async def create_job(
             return stored
         plan = await plans.look_up(session, who.project_id, spec)
     await ask_workers(plan, calls, objects, service.dataset_cache(settings))
-    await ask_golden_cases(plan, database, calls)
+    await ask_golden_cases(plan, who.project_id, database, calls)
     given: dict[str, Any] = await request.json()
     async with database.transaction() as session:
         if (stored := await once.begin(session, asked)) is not None:

@@ -4,7 +4,7 @@ Every refusal is an InvalidInput that names the field at fault as `param`.
 """
 
 import hashlib
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -13,11 +13,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.base_models import service as base_models
 from backend.datasets import service as datasets
+from backend.judges import service as judges
 from backend.models import BaseModel, Dataset
 from backend.rewards import service as rewards
 from reinforge.dataset import check_roles, split
 from reinforge.errors import InvalidInput, NotFound
-from reinforge.reward_spec import PythonReward
+from reinforge.grading.multi import Grader, canonical, columns
+from reinforge.grading.source import parse_grader
+from reinforge.reward_spec import PythonReward, Reward, StoredGrader, grader_of, judges_of
 from reinforge.spec import JobSpec
 
 T = TypeVar("T")
@@ -29,9 +32,16 @@ class PinnedReward:
 
     name: str
     source: str
+    """Python code, or a grader's JSON."""
     entry: str | None
     reward_id: str | None = None
     revision: int | None = None
+    grader: Grader | None = None
+    """What the source says, when it is no code."""
+
+    @property
+    def kind(self) -> str:
+        return "python" if self.grader is None else "grader"
 
     @property
     def sha256(self) -> str:
@@ -105,10 +115,12 @@ async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Surve
     pinned = [
         await kept(_reward(session, project_id, reward, index)) for index, reward in enumerate(spec.rewards)
     ]
+    problems += await _judge_problems(session, project_id, spec, pinned)
     plan = None
     if model is not None and dataset is not None:
         plan = Plan(spec, model, dataset, held_out, [reward for reward in pinned if reward is not None])
     problems += _column_problems(spec, dataset, held_out)
+    problems += _grader_column_problems(pinned, dataset, held_out)
     if model is not None:
         problems += _model_problems(spec, model)
     if plan is not None and (held_out is not None or spec.data.held_out is None):
@@ -134,24 +146,92 @@ async def _dataset(session: AsyncSession, project_id: str, id: str, param: str) 
     return dataset
 
 
-async def _reward(session: AsyncSession, project_id: str, reward: PythonReward, index: int) -> PinnedReward:
+async def _reward(session: AsyncSession, project_id: str, reward: Reward, index: int) -> PinnedReward:
     param = f"rewards[{index}]"
+    if not isinstance(reward, PythonReward | StoredGrader):
+        return _grader(reward.name, grader_of(reward))
     if reward.path is not None:
         raise InvalidInput(
             "A path names a file on your machine, which the server cannot read.",
             code="path_not_allowed",
             param=f"{param}.path",
-            hint="Send the code as `source`, or store it as a reward and name its id.",
+            hint="Write it out, or store it as a reward and name its id.",
         )
     if reward.reward is None:
+        if isinstance(reward, StoredGrader):
+            return _grader(reward.name, reward.grader)
         return PinnedReward(reward.name, reward.source or "", reward.entry)
     try:
         stored, revision = await rewards.get_revision(session, project_id, reward.reward, reward.revision)
     except NotFound as error:
         known = error.code != "reward_revision_not_found"
         raise _refused(error, f"{param}.reward" if known else f"{param}.revision") from error
+    if revision.kind == "grader":
+        grader = parse_grader(revision.source, f"{param}.reward")
+        return PinnedReward(reward.name, revision.source, None, stored.id, revision.revision, grader)
+    if isinstance(reward, StoredGrader):
+        raise InvalidInput(
+            f"The reward {stored.id} is Python code.",
+            code="other_kind",
+            param=f"{param}.type",
+            hint="Write `type: python`, or leave the type out.",
+        )
     entry = reward.entry or revision.entry
     return PinnedReward(reward.name, revision.source, entry, stored.id, revision.revision)
+
+
+def _grader(name: str, grader: Grader | None) -> PinnedReward:
+    assert grader is not None
+    return PinnedReward(name, canonical(grader), None, grader=grader)
+
+
+async def _judge_problems(
+    session: AsyncSession, project_id: str, spec: JobSpec, pinned: Sequence[PinnedReward | None]
+) -> list[InvalidInput]:
+    found = []
+    if spec.judges:
+        hint = "Store them with POST /api/v1/judges (`reinforge judge add`); graders name them as `model`."
+        found.append(
+            InvalidInput(
+                "Judges of a job file are for `reinforge train`.",
+                code="judges_not_allowed",
+                param="judges",
+                hint=hint,
+            )
+        )
+    for index, (reward, pin) in enumerate(zip(spec.rewards, pinned, strict=True)):
+        if pin is None:
+            continue
+        for name in await judges.missing(session, project_id, judges_of(reward, pin.grader)):
+            found.append(
+                InvalidInput(
+                    f"The project has no judge {name!r}.",
+                    code="unknown_judge",
+                    param=f"rewards[{index}].model",
+                    hint="List them with GET /api/v1/judges, or add it (`reinforge judge add`).",
+                )
+            )
+    return found
+
+
+def _grader_column_problems(
+    pinned: Sequence[PinnedReward | None], dataset: Dataset | None, held_out: Dataset | None
+) -> Iterator[InvalidInput]:
+    """A variable that no row can fill would fail every completion."""
+    for each in (dataset, held_out):
+        if each is None:
+            continue
+        have = {str(column["name"]) for column in each.columns}
+        for index, pin in enumerate(pinned):
+            if pin is None or pin.grader is None:
+                continue
+            if wanted := sorted(columns(pin.grader) - have):
+                yield InvalidInput(
+                    f"The reward {pin.name!r} reads item.{wanted[0]}, and {each.name} has no such column.",
+                    code="unknown_column",
+                    param=f"rewards[{index}]",
+                    hint=f"It has: {', '.join(sorted(have))}.",
+                )
 
 
 def _refused(error: NotFound, param: str) -> InvalidInput:

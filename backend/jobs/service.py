@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.ids import new_id
 from backend.jobs import lifecycle, repository
-from backend.jobs.plan import Plan
+from backend.jobs.plan import PinnedReward, Plan
 from backend.models import Job, JobReward, now
 from backend.queue import WakeUps
 from backend.settings import Settings
@@ -64,6 +64,7 @@ async def create(
                 job_id=job.id,
                 position=position,
                 name=reward.name,
+                kind=reward.kind,
                 reward_id=reward.reward_id,
                 revision=reward.revision,
                 source=None if reward.reward_id else reward.source,
@@ -94,10 +95,20 @@ def resolve(plan: Plan) -> JobSpec:
     """The specification with nothing left open: revisions, entries and the prompt limit as validated."""
     spec = plan.spec.resolved().model_dump()
     spec["rollout"]["max_prompt_tokens"] = plan.prompt_limit
-    for reward, pinned in zip(spec["rewards"], plan.rewards, strict=True):
-        reward["entry"] = pinned.entry
-        reward["revision"] = pinned.revision
+    spec["rewards"] = [
+        _resolved(reward, pinned) for reward, pinned in zip(spec["rewards"], plan.rewards, strict=True)
+    ]
     return JobSpec.model_validate(spec)
+
+
+def _resolved(reward: dict[str, Any], pinned: PinnedReward) -> dict[str, Any]:
+    if pinned.grader is None:
+        return reward | {"entry": pinned.entry, "revision": pinned.revision}
+    if pinned.reward_id is None:
+        return reward
+    # A stored reward's id does not say what it is: from here on the specification does.
+    kept = {key: reward[key] for key in ("name", "weight", "on_error")}
+    return kept | {"type": "grader", "reward": pinned.reward_id, "revision": pinned.revision}
 
 
 async def cancel(session: AsyncSession, project_id: str, job_id: str) -> Job:

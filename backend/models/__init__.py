@@ -10,6 +10,7 @@ from backend.models.evaluation import EvaluationRow, Label
 from backend.models.golden import GoldenCaseRow
 from backend.models.job import Attempt, Event, Job, JobCommand, JobReward
 from backend.models.job_change import JobChange
+from backend.models.judge import JudgeRow
 from backend.models.metric import MetricPoint, MetricSeries
 from backend.models.project import ApiKey, BrowserSession, IdempotencyKey, Member, Project, SignInToken
 from backend.models.reward import Reward, RewardRevision
@@ -37,6 +38,7 @@ __all__ = [
     "JobChange",
     "JobCommand",
     "JobReward",
+    "JudgeRow",
     "Label",
     "LogLineRow",
     "Member",

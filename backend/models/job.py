@@ -7,6 +7,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, Created, now
+from backend.models.reward import KINDS
 from reinforge.states import JobStatus
 
 _STATUSES = ", ".join(f"'{status}'" for status in JobStatus)
@@ -83,12 +84,14 @@ class JobReward(Base):
     __table_args__ = (
         CheckConstraint("(reward_id IS NULL) = (revision IS NULL)", name="pinned"),
         CheckConstraint("(reward_id IS NULL) <> (source IS NULL)", name="origin"),
+        CheckConstraint(KINDS, name="kind"),
         Index("ix_job_reward_reward_id", "reward_id"),
     )
 
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
     position: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str]
+    kind: Mapped[str] = mapped_column(default="python")
     reward_id: Mapped[str | None] = mapped_column(ForeignKey("reward.id"))
     revision: Mapped[int | None]
     source: Mapped[str | None]

@@ -3,21 +3,28 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index
+from sqlalchemy import CheckConstraint, ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, Created, now
 
+KINDS = "kind IN ('python', 'grader')"
+
 
 class Reward(Created, Base):
     __tablename__ = "reward"
-    __table_args__ = (Index("ix_reward_list", "project_id", "created_at", "id"),)
+    __table_args__ = (
+        CheckConstraint(KINDS, name="kind"),
+        Index("ix_reward_list", "project_id", "created_at", "id"),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
     description: Mapped[str | None]
     granularity: Mapped[str]
+    kind: Mapped[str] = mapped_column(default="python")
+    """Of the newest revision: Python code, or a grader's JSON."""
     revision: Mapped[int]
     """The newest revision's number."""
     entry: Mapped[str | None]
@@ -28,11 +35,13 @@ class Reward(Created, Base):
 
 class RewardRevision(Created, Base):
     __tablename__ = "reward_revision"
+    __table_args__ = (CheckConstraint(KINDS, name="kind"),)
 
     reward_id: Mapped[str] = mapped_column(ForeignKey("reward.id", ondelete="CASCADE"), primary_key=True)
     revision: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(default="python")
     source: Mapped[str]
     sha256: Mapped[str]
     entry: Mapped[str | None]
     entries: Mapped[list[dict[str, Any]]]
-    """Functions found by the sandbox: name, spelling, line."""
+    """Functions found by the sandbox: name, spelling, line; of a grader its parts: key, type."""

@@ -24,6 +24,7 @@ from reinforge.schemas.resources import (
     RewardSummary,
     RewardTest,
     RewardTestResult,
+    written,
 )
 
 router = APIRouter(prefix="/api/v1", tags=["rewards"], route_class=StrictRoute)
@@ -38,7 +39,7 @@ async def _detail(session: AsyncSession, reward: Reward) -> RewardDetail:
 @router.post("/rewards", status_code=201, operation_id="createReward", response_model=RewardDetail)
 async def create(body: RewardCreate, session: Session, calls: CallsDep, once: Once, who: Writer) -> Response:
     """Store a reward that a worker's sandbox has loaded; refused with the line at fault otherwise."""
-    entries, _ = await service.validate(calls, [Source(body.name, body.source, body.entry)])
+    entries, _ = await service.validate(calls, [Source(body.name, body.text, body.entry)])
     if (stored := await once.begin(session, fingerprint(body.model_dump_json()))) is not None:
         return stored
     reward = await service.create(session, who.project_id, body, entries[0], who.name)
@@ -69,20 +70,25 @@ async def revise(
     async with database.transaction() as session:
         reward = await service.get(session, who.project_id, id)
     entry = body.entry if "entry" in body.model_fields_set else reward.entry
-    entries, _ = await service.validate(calls, [Source(reward.name, body.source, entry)])
+    entries, _ = await service.validate(calls, [Source(reward.name, body.text, entry)])
     async with database.transaction() as session:
-        reward = await service.revise(session, who.project_id, id, body.source, entry, entries[0])
+        reward = await service.revise(session, who.project_id, id, body.text, entry, entries[0])
         return await _detail(session, reward)
 
 
 @router.post("/rewards/test", operation_id="testRewardSource")
 async def test_source(body: RewardTest, calls: CallsDep, who: Writer) -> RewardTestResult:
     """Score given completions with code that is not stored."""
-    if body.source is None:
+    if (body.source is None) == (body.grader is None):
         raise InvalidInput(
-            "`source` is missing.", param="source", hint="POST /rewards/{id}/test tests a stored reward."
+            "Give exactly one of `source` and `grader`.",
+            param="source",
+            hint="POST /rewards/{id}/test tests a stored reward.",
         )
-    return await service.test(calls, body.source, body.entry, body.granularity, "reward", body)
+    source = written(body.source, body.grader)
+    return await service.test(
+        calls, source, body.entry, body.granularity, "reward", body, project_id=who.project_id
+    )
 
 
 @router.post("/rewards/{id}/test", operation_id="testReward")
@@ -90,13 +96,16 @@ async def test_stored(
     id: str, body: RewardTest, database: DatabaseDep, calls: CallsDep, who: Writer
 ) -> RewardTestResult:
     """Score given completions with a stored reward's newest revision."""
-    if body.source is not None:
+    if body.source is not None or body.grader is not None:
         raise InvalidInput(
-            "`source` belongs to POST /rewards/test; this tests a stored reward.", param="source"
+            "`source` and `grader` belong to POST /rewards/test; this tests a stored reward.",
+            param="source" if body.source is not None else "grader",
         )
     async with database.transaction() as session:
         reward, revision = await service.get_revision(session, who.project_id, id)
     given = body.model_fields_set
     entry = body.entry if "entry" in given else revision.entry
     granularity = body.granularity if "granularity" in given else reward.granularity
-    return await service.test(calls, revision.source, entry, granularity, reward.name, body)
+    return await service.test(
+        calls, revision.source, entry, granularity, reward.name, body, project_id=who.project_id
+    )

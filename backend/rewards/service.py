@@ -1,6 +1,7 @@
 """Rewards: every edit is an immutable revision, and every source has proved in a sandbox that it loads.
 
-The process that serves requests never parses or compiles a source: it stores text and asks a worker.
+The process that serves requests never parses or compiles Python: it stores text and asks a worker. A grader is JSON,
+which it may read.
 """
 
 import hashlib
@@ -15,6 +16,9 @@ from backend.ids import new_id
 from backend.models import Reward, RewardRevision, now
 from backend.rewards import repository
 from reinforge.errors import InvalidInput, NotFound, Unavailable
+from reinforge.grading.multi import Grader, judges
+from reinforge.grading.own_types import RankingJudge
+from reinforge.grading.source import is_grader, kind_of, parse_grader
 from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.resources import RewardCreate, RewardSummary, RewardTest, RewardTestResult
 from reinforge.schemas.rewards import RewardCheckResult, RewardEntry, RewardProblem
@@ -82,16 +86,36 @@ async def load(calls: Calls, sources: Sequence[Source]) -> tuple[list[Loaded], s
 
     Raises InvalidInput for what no source can be, Unavailable `no_worker`, `sandbox_unavailable`.
     """
-    for each in sources:
+    refused: dict[int, InvalidInput] = {}
+    payload = []
+    for position, each in enumerate(sources):
         _check_text(each)
-    payload = {"rewards": [{"name": s.name, "source": s.source, "entry": s.entry} for s in sources]}
-    answer = await calls.ask("validate", payload, timeout=VALIDATE_SECONDS)
-    loaded = []
-    for asked, found in zip(sources, answer["rewards"], strict=True):
-        error = found.get("error")
-        refusal = None if error is None else invalid_reward(asked, error)
-        loaded.append(Loaded(list(found.get("entries") or []), refusal))
+        try:
+            payload.append(_asked(each))
+        except InvalidInput as error:
+            refused[position] = error
+    answer: dict[str, Any] = {"rewards": []}
+    if payload:
+        answer = await calls.ask("validate", {"rewards": payload}, timeout=VALIDATE_SECONDS)
+    found = iter(answer["rewards"])
+    loaded = [
+        Loaded([], refused[position]) if position in refused else _loaded(each, next(found))
+        for position, each in enumerate(sources)
+    ]
     return loaded, answer.get("jail")
+
+
+def _asked(each: Source) -> dict[str, Any]:
+    """What a worker is to load. Raises InvalidInput for a grader that none can be."""
+    if is_grader(each.source):
+        grader = parse_grader(each.source, each.param)
+        return {"name": each.name, "grader": grader.model_dump(mode="json")}
+    return {"name": each.name, "source": each.source, "entry": each.entry}
+
+
+def _loaded(asked: Source, found: dict[str, Any]) -> Loaded:
+    error = found.get("error")
+    return Loaded(list(found.get("entries") or []), None if error is None else invalid_reward(asked, error))
 
 
 async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResult:
@@ -140,14 +164,15 @@ async def create(
         project_id=project_id,
         name=body.name,
         description=body.description,
-        granularity=body.granularity,
+        granularity=_granularity(body),
+        kind=kind_of(body.text),
         revision=1,
         entry=body.entry,
         created_by=created_by,
     )
     session.add(reward)
     await session.flush()
-    session.add(_revision(reward, body.source, entries))
+    session.add(_revision(reward, body.text, entries))
     await session.flush()
     return reward
 
@@ -184,7 +209,7 @@ async def revise(
     if newest is not None and (newest.source, newest.entry) == (source, entry):
         return reward
     reward.revision += 1
-    reward.entry, reward.updated_at = entry, now()
+    reward.kind, reward.entry, reward.updated_at = kind_of(source), entry, now()
     session.add(_revision(reward, source, entries))
     await session.flush()
     return reward
@@ -209,19 +234,33 @@ async def page(
 
 
 async def test(
-    calls: Calls, source: str, entry: str | None, granularity: str, name: str, body: RewardTest
+    calls: Calls,
+    source: str,
+    entry: str | None,
+    granularity: str,
+    name: str,
+    body: RewardTest,
+    *,
+    project_id: str,
 ) -> RewardTestResult:
-    """Score the given completions. A source that does not load is a result here (`load_error`), not an error."""
+    """Score the given completions. A source that does not load is a result here (`load_error`), not an error.
+
+    project_id: whose judges a grader asks.
+    """
     _check_text(Source(name, source, entry))
-    payload = {
-        "name": name,
-        "source": source,
-        "entry": entry,
-        "granularity": granularity,
-        "timeout_seconds": body.timeout_seconds,
-        "rows": [row.model_dump(mode="json") for row in body.rows],
-    }
+    rows = [row.model_dump(mode="json") for row in body.rows]
+    payload: dict[str, Any] = {"name": name, "rows": rows}
     timeout = min(_SCORE_SECONDS, body.timeout_seconds * len(body.rows) + _SCORE_MARGIN_SECONDS)
+    if is_grader(source):
+        try:
+            grader = parse_grader(source)
+        except InvalidInput as error:
+            return RewardTestResult(jail=None, results=[], load_error=error.message)
+        payload |= grading_payload(grader, project_id)
+        timeout = _SCORE_SECONDS
+    else:
+        payload |= {"source": source, "entry": entry, "granularity": granularity}
+        payload["timeout_seconds"] = body.timeout_seconds
     answer = await calls.ask("score", payload, timeout=timeout)
     if answer.get("unavailable"):
         raise Unavailable(str(answer["unavailable"]), code="sandbox_unavailable")
@@ -232,10 +271,26 @@ async def test(
     )
 
 
+def grading_payload(grader: Grader, project_id: str) -> dict[str, Any]:
+    """A grader for the call `score`: connections and keys of its judges are put in when a worker takes the call."""
+    return {
+        "grader": grader.model_dump(mode="json"),
+        "judges": sorted(judges(grader)),
+        "project": project_id,
+    }
+
+
+def _granularity(body: RewardCreate) -> str:
+    if is_grader(body.text):
+        return "group" if isinstance(parse_grader(body.text), RankingJudge) else "sample"
+    return body.granularity
+
+
 def _revision(reward: Reward, source: str, entries: list[dict[str, Any]]) -> RewardRevision:
     return RewardRevision(
         reward_id=reward.id,
         revision=reward.revision,
+        kind=kind_of(source),
         source=source,
         sha256=hashlib.sha256(source.encode()).hexdigest(),
         entry=reward.entry,

@@ -5,6 +5,7 @@ one resumes, so that one history survives.
 """
 
 import secrets
+from collections.abc import Sequence
 
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -13,6 +14,7 @@ from backend.auth import digest
 from backend.jobs.changes import scheduled
 from backend.jobs.lifecycle import append_event, change_status, lease_end
 from backend.jobs.ranking import rank_checkpoints
+from backend.judges import service as judges
 from backend.models import (
     Attempt,
     BaseModel,
@@ -28,6 +30,11 @@ from backend.models import (
     RewardRevision,
     StepRollouts,
 )
+from backend.sealing import Sealer
+from reinforge.grading.multi import Grader, leaves
+from reinforge.grading.multi import judges as judges_named
+from reinforge.grading.source import parse_grader
+from reinforge.grading.types import EndpointGrader
 from reinforge.records import Blob
 from reinforge.schemas.worker_door import Claim, Claimed, ClaimedReward
 from reinforge.states import JobStatus
@@ -35,7 +42,7 @@ from reinforge.states import JobStatus
 HELD_OUT_REWARD = "held_out/reward_mean"
 
 
-async def claim(session: AsyncSession, body: Claim) -> Claimed | None:
+async def claim(session: AsyncSession, body: Claim, sealer: Sealer) -> Claimed | None:
     """Give the named job, or the oldest queued one, to a worker; None when there is none or another was faster."""
     query = select(Job).where(Job.status == JobStatus.QUEUED).order_by(Job.queued_at, Job.id).limit(1)
     if body.job is not None:
@@ -62,10 +69,14 @@ async def claim(session: AsyncSession, body: Claim) -> Claimed | None:
         )
     )
     await change_status(session, job, JobStatus.STARTING)
-    return await _claimed(session, job, token, resume)
+    return await _claimed(session, job, token, resume, sealer)
 
 
-async def _claimed(session: AsyncSession, job: Job, token: str, resume: ResumeState | None) -> Claimed:
+async def _claimed(
+    session: AsyncSession, job: Job, token: str, resume: ResumeState | None, sealer: Sealer
+) -> Claimed:
+    rewards = await _rewards(session, job)
+    asked, keys = await judges.delivered(session, job.project_id, _asked_judges(job, rewards), sealer)
     model = await session.get_one(BaseModel, job.model_id)
     dataset = await session.get_one(Dataset, job.dataset_id)
     held_out = await session.get_one(Dataset, job.held_out_dataset_id) if job.held_out_dataset_id else None
@@ -80,7 +91,10 @@ async def _claimed(session: AsyncSession, job: Job, token: str, resume: ResumeSt
         dataset_format=dataset.format,
         held_out=Blob(sha256=held_out.sha256, bytes=held_out.bytes) if held_out else None,
         held_out_format=held_out.format if held_out else None,
-        rewards=await _rewards(session, job),
+        rewards=rewards,
+        judges=asked,
+        judge_keys=keys,
+        signing_secret=judges.signing_secret(job.project_id, sealer) if _calls_endpoints(rewards) else None,
         resume=Blob(sha256=resume.sha256, bytes=resume.bytes) if resume else None,
         resume_step=resume.step if resume else 0,
         changes=await scheduled(session, job.id),
@@ -102,6 +116,7 @@ async def _rewards(session: AsyncSession, job: Job) -> list[ClaimedReward]:
     return [
         ClaimedReward(
             name=reward.name,
+            kind="grader" if reward.kind == "grader" else "python",
             source=reward.source if reward.source is not None else stored,
             revision=f"{reward.reward_id}@{reward.revision}"
             if reward.reward_id
@@ -109,6 +124,23 @@ async def _rewards(session: AsyncSession, job: Job) -> list[ClaimedReward]:
         )
         for reward, stored in rows
     ]
+
+
+def _asked_judges(job: Job, rewards: Sequence[ClaimedReward]) -> set[str]:
+    graders = [grader for reward in rewards if (grader := _grader(reward)) is not None]
+    asked = {name for grader in graders for name in judges_named(grader)}
+    for reward in job.resolved_spec["rewards"]:
+        asked |= {str(declared["model"]) for declared in reward.get("judges", {}).values()}
+    return asked
+
+
+def _calls_endpoints(rewards: Sequence[ClaimedReward]) -> bool:
+    graders = [grader for reward in rewards if (grader := _grader(reward)) is not None]
+    return any(isinstance(part, EndpointGrader) for grader in graders for part in leaves(grader).values())
+
+
+def _grader(reward: ClaimedReward) -> Grader | None:
+    return parse_grader(reward.source) if reward.kind == "grader" else None
 
 
 async def _rewind(session: AsyncSession, job: Job, step: int) -> None:

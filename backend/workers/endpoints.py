@@ -9,8 +9,10 @@ from backend.auth import Reader, SettingsDep, bearer, worker_door
 from backend.calls import CallsDep
 from backend.database import Session
 from backend.objects import ObjectsDep, find_stored
+from backend.sealing import SealerDep
 from backend.strict_json import WorkerRoute
 from backend.workers import blobs, heartbeat, records, service
+from backend.workers.call_judges import with_judges
 from backend.workers.claim import claim
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import WorkerInfo
@@ -58,8 +60,8 @@ async def register(body: Register, session: Session) -> None:
 
 
 @door.post("/jobs/claim", responses=NO_CONTENT, response_model=Claimed, operation_id="claimJob")
-async def claim_job(body: Claim, session: Session) -> Claimed | Response:
-    return await claim(session, body) or Response(status_code=204)
+async def claim_job(body: Claim, session: Session, sealer: SealerDep) -> Claimed | Response:
+    return await claim(session, body, sealer) or Response(status_code=204)
 
 
 @jobs_door.post("/jobs/{id}/heartbeat", operation_id="heartbeat")
@@ -100,11 +102,15 @@ async def get_blob(sha256: Sha256, session: Session, objects: ObjectsDep) -> Str
 
 
 @door.post("/calls/next", responses=NO_CONTENT, response_model=CallMessage, operation_id="nextCall")
-async def next_call(body: NextCall, request: Request, calls: CallsDep) -> CallMessage | Response:
+async def next_call(
+    body: NextCall, request: Request, calls: CallsDep, sealer: SealerDep
+) -> CallMessage | Response:
     """Long poll: the next call of these kinds, or 204 after `wait_seconds`."""
     message = await calls.take(
         body.worker, body.kinds, wait_seconds=body.wait_seconds, gone=request.is_disconnected
     )
+    if message is not None and "judges" in message.payload:
+        message = await with_judges(message, calls, sealer)
     return message or Response(status_code=204)
 
 

@@ -7,7 +7,7 @@ import httpx
 import typer
 
 from reinforge import __version__
-from reinforge.cli import chat, data, golden, jobs, library, preflight, presets, rewards, serve
+from reinforge.cli import chat, data, golden, jobs, judges, library, preflight, presets, rewards, serve
 from reinforge.cli.connection import store
 from reinforge.cli.exits import Exit, exit_code
 from reinforge.cli.output import err, out, print_error
@@ -29,6 +29,7 @@ app.add_typer(data.datasets, name="dataset")
 rewards.app.add_typer(golden.app, name="golden")
 rewards.app.add_typer(library.app, name="library")
 app.add_typer(rewards.app, name="reward")
+app.add_typer(judges.app, name="judge")
 app.add_typer(data.models, name="models")
 app.add_typer(jobs.app, name="job")
 app.add_typer(data.adapters, name="adapter")

@@ -24,8 +24,10 @@ Entry = Annotated[str | None, typer.Option(help="Function to call, when there ar
 
 @app.command()
 def push(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A .py file.")],
-    name: Annotated[str | None, typer.Option(help="Default: the file's name without .py.")] = None,
+    file: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="A .py file, or a grader as .json.")
+    ],
+    name: Annotated[str | None, typer.Option(help="Default: the file's name without its ending.")] = None,
     entry: Entry = None,
     granularity: Granularity = "sample",
     json: Json = False,
@@ -51,15 +53,17 @@ def list_rewards(json: Json = False) -> None:
         output.print_json(found)
         return
     output.print_table(
-        ["id", "name", "revision", "granularity", "changed"],
-        ([r.id, r.name, str(r.revision), r.granularity, output.ago(r.updated_at)] for r in found),
+        ["id", "name", "kind", "revision", "granularity", "changed"],
+        ([r.id, r.name, r.kind, str(r.revision), r.granularity, output.ago(r.updated_at)] for r in found),
         empty="No rewards yet. Store one: reinforge reward push FILE.py",
     )
 
 
 @app.command()
 def test(
-    reward: Annotated[str, typer.Argument(help="A .py file, or the id of a stored reward (rew_…).")],
+    reward: Annotated[
+        str, typer.Argument(help="A .py file, a grader as .json, or the id of a stored reward (rew_…).")
+    ],
     completion: Annotated[
         list[str] | None, typer.Option(help="A completion to score; repeat for more.")
     ] = None,
@@ -90,7 +94,7 @@ def test(
     else:
         for case, result in zip(cases, answer.results, strict=True):
             _print_result(case, result)
-        err.print(f"scored in jail {answer.jail}", style="dim")
+        err.print(f"scored in jail {answer.jail}" if answer.jail else "scored without code", style="dim")
     if answer.load_error or any(r.status not in ("ok", "not_applicable") for r in answer.results):
         raise typer.Exit(Exit.FAILED)
 
@@ -116,7 +120,15 @@ def _print_result(case: dict[str, Any], result: RewardResult) -> None:
     state = f"[green]{result.status}[/green]" if good else f"[red]{result.status}[/red]"
     out.print(f"{number(result.value):>8}  {state}  {result.wall_ms:.1f} ms  {escape(shown)}")
     for name, value in {**result.parts, **result.criteria}.items():
-        out.print(f"          {escape(name)} = {number(value)}")
+        label = f"  {result.labels[name]}" if name in result.labels else ""
+        out.print(f"          {escape(name)} = {number(value)}{escape(label)}")
+    for name, status in result.part_status.items():
+        out.print(f"          {escape(name)}  {status}")
+    if "" in result.labels:
+        out.print(f"          label {escape(result.labels[''])}")
+    for judge, usage in result.usage.items():
+        tokens = usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
+        out.print(f"          {escape(judge)}: {tokens:g} tokens, {usage.get('cost', 0):.4g}", style="dim")
     for text in (result.reason, result.message, result.prints.rstrip() or None):
         if text:
             out.print(f"          {escape(text)}", style="dim")

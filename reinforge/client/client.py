@@ -7,6 +7,7 @@ from typing import Any, Self
 from reinforge.client.adapters import Adapters
 from reinforge.client.datasets import Datasets
 from reinforge.client.jobs import Jobs
+from reinforge.client.judges import Judges
 from reinforge.client.models import Models
 from reinforge.client.playground import sample
 from reinforge.client.preflights import Preflights
@@ -42,6 +43,7 @@ class Reinforge:
         )
         self.datasets = Datasets(self.transport)
         self.rewards = Rewards(self.transport)
+        self.judges = Judges(self.transport)
         self.models = Models(self.transport)
         self.jobs = Jobs(self.transport)
         self.preflights = Preflights(self.transport)

@@ -8,6 +8,7 @@ from typing import Any
 from reinforge.client.paging import iterate
 from reinforge.client.transport import WORKER_SECONDS, Transport
 from reinforge.golden import GoldenCase
+from reinforge.grading.source import is_grader
 from reinforge.schemas.golden import GoldenCaseList, GoldenRun, StoredGoldenCase
 from reinforge.schemas.resources import RewardDetail, RewardSummary, RewardTestResult
 from reinforge.schemas.rewards import RewardCheckResult
@@ -26,14 +27,18 @@ class Rewards:
         entry: str | None = None,
         granularity: str = "sample",
     ) -> RewardDetail:
-        """Store a reward by name: unchanged code is found, changed code becomes a new revision."""
+        """Store a reward by name: unchanged code is found, changed code becomes a new revision.
+
+        The text is Python, or a grader's JSON.
+        """
         if path is not None:
             source = Path(path).read_text(encoding="utf-8")
             name = name or Path(path).stem
         if source is None or name is None:
             raise ValueError("give a path, or source and name")
+        grader = is_grader(source)  # which says by its type what it sees
         for known in self.list():
-            if known.name == name and known.granularity == granularity:
+            if known.name == name and (grader or known.granularity == granularity):
                 detail = self.get(known.id)
                 newest = max(detail.revisions, key=lambda r: r.revision)
                 if newest.source == source and (entry is None or known.entry == entry):

@@ -152,6 +152,9 @@ class Transport:
         except httpx.TransportError as error:
             raise self.unreachable(error) from error
 
+    def patch(self, path: str, body: Any) -> Any:
+        return self.request("PATCH", path, json=body).json()
+
     def delete(self, path: str) -> None:
         self.request("DELETE", path)
 

@@ -10,7 +10,14 @@ from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 from reinforge.algorithm.base import SpecModel
 from reinforge.grading import formula, templates
 from reinforge.grading.base import GraderBase
-from reinforge.grading.own_types import Classifier, ProgramTests, RankingJudge, ReferenceLogprob, RewardModel
+from reinforge.grading.own_types import (
+    CheckpointGrader,
+    Classifier,
+    ProgramTests,
+    RankingJudge,
+    ReferenceLogprob,
+    RewardModel,
+)
 from reinforge.grading.types import (
     EndpointGrader,
     LabelModel,
@@ -175,6 +182,16 @@ def judges(grader: Grader) -> frozenset[str]:
     """Names of the judges that it asks."""
     asked = (ScoreModel, LabelModel, RankingJudge)
     return frozenset(part.model for part in leaves(grader).values() if isinstance(part, asked))
+
+
+def checkpoints(grader: Grader) -> frozenset[str]:
+    """Checkpoints that it loads."""
+    return frozenset(part.model for part in leaves(grader).values() if isinstance(part, CheckpointGrader))
+
+
+def runs_code(grader: Grader) -> bool:
+    """It needs a sandbox."""
+    return any(isinstance(part, PythonGrader | ProgramTests) for part in leaves(grader).values())
 
 
 def canonical(grader: Grader) -> str:

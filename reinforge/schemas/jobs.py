@@ -118,6 +118,14 @@ class RewardResult(Response):
     wall_ms: float = 0.0
     cpu_ms: float = 0.0
     revision: str | None = None
+    code: str | None = None
+    """Which error it was, finer than `status`: `judge_refusal`, `invalid_variable` …"""
+    labels: dict[str, str] = {}
+    """Labels that judges and classifiers gave: by part of a multi, `""` for the reward itself."""
+    part_status: dict[str, str] = {}
+    """Parts of a multi that have no value: `not_applicable` where a gate spared them, or an error."""
+    usage: dict[str, dict[str, float]] = {}
+    """Judge → `prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls`."""
 
 
 class Completion(CompletionRow):

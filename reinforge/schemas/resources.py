@@ -1,8 +1,9 @@
 """Datasets, rewards, base models, adapters, workers, keys, the signed-in person."""
 
-from typing import Any, Literal
+import json
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from reinforge.schemas.common import Request, Response, Timestamp
 from reinforge.schemas.datasets import PromptView
@@ -36,25 +37,49 @@ class DatasetRows(Response):
     total: int
 
 
-class RewardCreate(Request):
+class RewardText(Request):
+    """What a reward is: exactly one of `source` and `grader`."""
+
+    source: str | None = Field(default=None, min_length=1, max_length=262_144)
+    """Python code, or a grader's JSON as text."""
+    grader: dict[str, Any] | None = None
+    """A grader as JSON."""
+
+    @model_validator(mode="after")
+    def one_of_both(self) -> Self:
+        if (self.source is None) == (self.grader is None):
+            raise ValueError("give exactly one of `source` (code) and `grader` (JSON)")
+        return self
+
+    @property
+    def text(self) -> str:
+        return written(self.source, self.grader)
+
+
+def written(source: str | None, grader: dict[str, Any] | None) -> str:
+    """The text of a reward, as it is kept."""
+    return source or json.dumps(grader or {}, indent=2, ensure_ascii=False)
+
+
+class RewardCreate(RewardText):
     name: str = Field(min_length=1, max_length=100)
-    source: str = Field(min_length=1, max_length=262_144)
     entry: str | None = None
     granularity: Literal["sample", "group", "batch"] = "sample"
     description: str | None = Field(default=None, max_length=2000)
 
 
-class RevisionCreate(Request):
-    source: str = Field(min_length=1, max_length=262_144)
+class RevisionCreate(RewardText):
     entry: str | None = None
 
 
 class RewardRevision(Response):
     revision: int
+    kind: Literal["python", "grader"] = "python"
     source: str
+    """Python code, or the grader's JSON."""
     sha256: str
     entries: list[dict[str, Any]]
-    """Functions found, each `{name, spelling, line}`."""
+    """Functions found, each `{name, spelling, line}`; of a grader its parts, with their types as `spelling`."""
     created_at: Timestamp
 
 
@@ -66,6 +91,8 @@ class RewardSummary(Response):
     revision: int
     entry: str | None
     granularity: str
+    kind: Literal["python", "grader"] = "python"
+    """Of the newest revision."""
     created_at: Timestamp
     updated_at: Timestamp
     jobs: int = 0
@@ -83,9 +110,12 @@ class RewardTestRow(Request):
 
 
 class RewardTest(Request):
-    """Score given completions. Exactly one of a stored reward in the path or `source` here."""
+    """Score given completions. Exactly one of a stored reward in the path, `source` or `grader` here."""
 
     source: str | None = Field(default=None, max_length=262_144)
+    """Python code, or a grader's JSON as text."""
+    grader: dict[str, Any] | None = None
+    """A grader as JSON."""
     entry: str | None = None
     granularity: Literal["sample", "group", "batch"] = "sample"
     rows: list[RewardTestRow] = Field(min_length=1, max_length=256)

@@ -9,6 +9,7 @@ from reinforge.schemas.common import Request, Response
 
 class RewardCheck(Request):
     source: str = Field(max_length=262_144)
+    """Python code, or a grader's JSON as text."""
     entry: str | None = None
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from reinforge.records import Blob, Command, Record, ScheduledChange
+from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.common import Request, Response
 
 LEASE_SECONDS = 30.0
@@ -40,6 +41,7 @@ class ClaimedReward(Response):
     name: str
     source: str
     revision: str
+    kind: Literal["python", "grader"] = "python"
 
 
 class Claimed(Response):
@@ -56,6 +58,11 @@ class Claimed(Response):
     held_out: Blob | None = None
     held_out_format: str | None = None
     rewards: list[ClaimedReward]
+    judges: dict[str, Judge] = {}
+    """Those that the rewards ask."""
+    judge_keys: dict[str, str] = {}
+    signing_secret: str | None = None
+    """For rewards that call an endpoint."""
     resume: Blob | None = None
     resume_step: int = 0
     changes: list[ScheduledChange] = []

@@ -6,7 +6,14 @@ from typing import Literal
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen3Config, Qwen3ForCausalLM
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedModel,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+    Qwen3ForSequenceClassification,
+)
 
 SPECIALS = ("<pad>", "<end>", "<user>", "<assistant>")
 TEMPLATE = (
@@ -48,6 +55,32 @@ def write_tiny_model(
             weight.mul_(8)
     model.save_pretrained(folder)
     write_tokenizer(folder, chat_template=chat_template)
+    return folder
+
+
+def write_tiny_classifier(folder: Path, labels: list[str], *, seed: int = 0) -> Path:
+    """With a sequence-classification head; one label makes it a reward model."""
+    torch.manual_seed(seed)
+    config = Qwen3Config(
+        vocab_size=len(SPECIALS) + 256,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        max_position_embeddings=128,
+        pad_token_id=0,
+        eos_token_id=1,
+        bos_token_id=None,
+        id2label=dict(enumerate(labels)),
+        label2id={label: index for index, label in enumerate(labels)},
+    )
+    model = Qwen3ForSequenceClassification(config)
+    with torch.no_grad():
+        model.score.weight.mul_(50)
+    model.save_pretrained(folder)
+    write_tokenizer(folder, chat_template=True)
     return folder
 
 

@@ -1,7 +1,7 @@
 """From a specification to a scorer at work: every grader type has its rater named here, and nowhere else."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput, JobFailure
-from reinforge.grading.multi import GRADER, Grader, Multi, Part
-from reinforge.grading.own_types import CheckpointGrader, ProgramTests, RankingJudge
+from reinforge.grading.multi import Grader, Multi, Part, runs_code
+from reinforge.grading.own_types import ProgramTests, RankingJudge
+from reinforge.grading.source import parse_grader
 from reinforge.grading.types import (
     EndpointGrader,
     LabelModel,
@@ -23,6 +24,7 @@ from reinforge.records import RewardCode, RunManifest
 from reinforge.reward_spec import PythonReward, Reward, grader_of
 from reinforge.reward_spec.judges import Judge
 from reinforge.spec import JobSpec
+from worker.rewards.checkpoints import ModelProcess, checkpoint_rater
 from worker.rewards.composite import CompositeScorer, LiveReward
 from worker.rewards.declarative import DeclarativeRater
 from worker.rewards.endpoint import EndpointRater
@@ -44,7 +46,7 @@ from worker.rewards.secrets import Secrets
 class Services:
     """What raters share. Threads, network and processes are started when a reward first needs them.
 
-    checkpoint: the rater of a grader that loads a checkpoint. judges: name → connection.
+    judges: name → connection. checkpoints: what graders call one → its folder; None where there is no torch.
     """
 
     call: Call
@@ -54,8 +56,9 @@ class Services:
     ledger: Ledger = field(default_factory=Ledger)
     guard: Guard = field(default_factory=lambda: Guard.allowing(os.environ.get(ALLOW_VARIABLE, "")))
     cache_path: Path | None = None
-    checkpoint: Callable[[CheckpointGrader], Rater] | None = None
-    on_close: Callable[[], None] = lambda: None
+    checkpoints: Mapping[str, str] | None = None
+    shared_models: ModelProcess | None = None
+    """A process that others use too, and that is not ended with these services."""
     _clients: dict[str, JudgeClient] = field(default_factory=dict)
 
     @cached_property
@@ -65,6 +68,10 @@ class Services:
     @cached_property
     def network(self) -> NetworkLoop:
         return NetworkLoop()
+
+    @cached_property
+    def models(self) -> ModelProcess:
+        return self.shared_models or ModelProcess()
 
     @cached_property
     def cache(self) -> JudgeCache:
@@ -91,7 +98,8 @@ class Services:
             self.threads.shutdown(wait=False, cancel_futures=True)
         if "network" in self.__dict__:
             self.network.close()
-        self.on_close()
+        if "models" in self.__dict__ and self.shared_models is None:
+            self.models.close()
 
 
 def unknown_judge(name: str, known: Mapping[str, Any]) -> InvalidInput:
@@ -104,7 +112,7 @@ def unknown_judge(name: str, known: Mapping[str, Any]) -> InvalidInput:
 
 
 def rater(grader: Grader | Part, services: Services, name: str = "reward") -> Rater:
-    """Raises InvalidInput `unknown_judge`, JobFailure `reward_model_unavailable`."""
+    """Raises InvalidInput `unknown_judge`, InvalidInput `unknown_model`, JobFailure `reward_model_unusable`."""
     if isinstance(grader, StringCheck | TextSimilarity):
         return DeclarativeRater(grader)
     if isinstance(grader, ScoreModel | LabelModel):
@@ -121,21 +129,21 @@ def rater(grader: Grader | Part, services: Services, name: str = "reward") -> Ra
     if isinstance(grader, Multi):
         parts = {key: rater(part, services, f"{name}.{key}") for key, part in grader.graders.items()}
         return MultiRater(grader, parts)
-    if services.checkpoint is None:
+    if services.checkpoints is None:
         raise JobFailure(
             f"Rewards of type {grader.type} cannot run here.",
-            code="reward_model_unavailable",
+            code="reward_model_unusable",
             hint="They need torch: install reinforge[train] on this worker.",
             retryable=True,
         )
-    return services.checkpoint(grader)
+    return checkpoint_rater(grader, services.checkpoints, services.models, services.threads)
 
 
 def live_reward(reward: Reward, code: RewardCode, services: Services) -> LiveReward:
     """A reward of a specification with the code or grader that the manifest has for it."""
     source = Path(code.path).read_text(encoding="utf-8")
     if code.kind == "grader":
-        grader: Grader = grader_of(reward) or GRADER.validate_json(source)
+        grader: Grader = grader_of(reward) or parse_grader(source)
         made = rater(grader, services, reward.name)
         granularity = "group" if isinstance(grader, RankingJudge) else "sample"
     else:
@@ -152,11 +160,23 @@ def live_reward(reward: Reward, code: RewardCode, services: Services) -> LiveRew
     )
 
 
+def needs_sandbox(manifest: RunManifest) -> bool:
+    """A reward of the job is code, or runs what a model wrote."""
+    return any(
+        reward.kind == "python" or runs_code(parse_grader(Path(reward.path).read_text(encoding="utf-8")))
+        for reward in manifest.rewards
+    )
+
+
 def job_scorer(spec: JobSpec, manifest: RunManifest, services: Services) -> CompositeScorer:
-    """Raises as `rater`."""
+    """Raises JobFailure `unknown_judge`, `unknown_model`, `reward_model_unusable` (retryable)."""
     code = {reward.name: reward for reward in manifest.rewards}
+    try:
+        live = [live_reward(reward, code[reward.name], services) for reward in spec.rewards]
+    except InvalidInput as error:  # it was there when the job was created
+        raise JobFailure(error.message, code=error.code, hint=error.hint, retryable=True) from error
     return CompositeScorer(
-        [live_reward(reward, code[reward.name], services) for reward in spec.rewards],
+        live,
         metrics=services.ledger.metrics,
         state=services.ledger.state,
         close=services.close,

@@ -604,6 +604,78 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/judges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Judges
+         * @description All of them, by name.
+         */
+        get: operations["listJudges"];
+        put?: never;
+        /**
+         * Create
+         * @description For owners. The key is kept encrypted and not answered again.
+         */
+        post: operations["createJudge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/judges/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get
+         * @description By id or name.
+         */
+        get: operations["getJudge"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete
+         * @description For owners.
+         */
+        delete: operations["deleteJudge"];
+        options?: never;
+        head?: never;
+        /**
+         * Change
+         * @description For owners. Jobs take it from their next attempt on.
+         */
+        patch: operations["changeJudge"];
+        trace?: never;
+    };
+    "/api/v1/signing-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Signing Secret
+         * @description For owners: what signs the requests to endpoint graders.
+         */
+        get: operations["getSigningSecret"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/models": {
         parameters: {
             query?: never;
@@ -1437,6 +1509,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/fine_tuning/alpha/graders/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run
+         * @description Score one sample now. What goes wrong in the grader is a flag in the answer, whose reward is then 0.
+         */
+        post: operations["runGrader"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/fine_tuning/alpha/graders/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Validate
+         * @description The grader, with a name if it had none; 400 with what to change otherwise.
+         */
+        post: operations["validateGrader"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -2195,6 +2307,22 @@ export interface components {
             held_out_format?: string | null;
             /** Rewards */
             rewards: components["schemas"]["ClaimedReward"][];
+            /**
+             * Judges
+             * @default {}
+             */
+            judges?: {
+                [key: string]: components["schemas"]["Judge"];
+            };
+            /**
+             * Judge Keys
+             * @default {}
+             */
+            judge_keys?: {
+                [key: string]: string;
+            };
+            /** Signing Secret */
+            signing_secret?: string | null;
             resume?: components["schemas"]["Blob"] | null;
             /**
              * Resume Step
@@ -2215,6 +2343,12 @@ export interface components {
             source: string;
             /** Revision */
             revision: string;
+            /**
+             * Kind
+             * @default python
+             * @enum {string}
+             */
+            kind?: "python" | "grader";
         };
         /**
          * Classifier
@@ -3528,6 +3662,163 @@ export interface components {
              */
             timeout_seconds?: number;
         };
+        /** GraderErrors */
+        GraderErrors: {
+            /**
+             * Formula Parse Error
+             * @default false
+             */
+            formula_parse_error?: boolean;
+            /**
+             * Sample Parse Error
+             * @default false
+             */
+            sample_parse_error?: boolean;
+            /** Sample Parse Error Details */
+            sample_parse_error_details?: string | null;
+            /**
+             * Truncated Observation Error
+             * @default false
+             */
+            truncated_observation_error?: boolean;
+            /**
+             * Unresponsive Reward Error
+             * @default false
+             */
+            unresponsive_reward_error?: boolean;
+            /**
+             * Invalid Variable Error
+             * @default false
+             */
+            invalid_variable_error?: boolean;
+            /** Invalid Variable Error Details */
+            invalid_variable_error_details?: string | null;
+            /**
+             * Other Error
+             * @default false
+             */
+            other_error?: boolean;
+            /**
+             * Python Grader Server Error
+             * @default false
+             */
+            python_grader_server_error?: boolean;
+            /** Python Grader Server Error Type */
+            python_grader_server_error_type?: string | null;
+            /**
+             * Python Grader Runtime Error
+             * @default false
+             */
+            python_grader_runtime_error?: boolean;
+            /** Python Grader Runtime Error Details */
+            python_grader_runtime_error_details?: string | null;
+            /**
+             * Model Grader Server Error
+             * @default false
+             */
+            model_grader_server_error?: boolean;
+            /** Model Grader Server Error Details */
+            model_grader_server_error_details?: string | null;
+            /**
+             * Model Grader Refusal Error
+             * @default false
+             */
+            model_grader_refusal_error?: boolean;
+            /** Model Grader Refusal Error Details */
+            model_grader_refusal_error_details?: string | null;
+            /**
+             * Model Grader Parse Error
+             * @default false
+             */
+            model_grader_parse_error?: boolean;
+            /** Model Grader Parse Error Details */
+            model_grader_parse_error_details?: string | null;
+            /**
+             * Model Grader Exceeded Max Tokens Error
+             * @default false
+             */
+            model_grader_exceeded_max_tokens_error?: boolean;
+            /**
+             * Endpoint Grader Internal Error
+             * @default false
+             */
+            endpoint_grader_internal_error?: boolean;
+            /** Endpoint Grader Internal Error Details */
+            endpoint_grader_internal_error_details?: string | null;
+            /**
+             * Endpoint Grader Server Error
+             * @default false
+             */
+            endpoint_grader_server_error?: boolean;
+            /** Endpoint Grader Server Error Details */
+            endpoint_grader_server_error_details?: string | null;
+            /**
+             * Endpoint Grader Safety Check Error
+             * @default false
+             */
+            endpoint_grader_safety_check_error?: boolean;
+        };
+        /** GraderMetadata */
+        GraderMetadata: {
+            /** Name */
+            name: string;
+            /** Type */
+            type: string;
+            errors: components["schemas"]["GraderErrors"];
+            /** Execution Time */
+            execution_time: number;
+            /** Scores */
+            scores: {
+                [key: string]: number;
+            };
+            token_usage: components["schemas"]["TokenUsage"] | null;
+            /** Sampled Model Name */
+            sampled_model_name: string | null;
+        };
+        /** GraderRun */
+        GraderRun: {
+            /** Grader */
+            grader: {
+                [key: string]: unknown;
+            };
+            /** Model Sample */
+            model_sample: string;
+            /**
+             * Item
+             * @default {}
+             */
+            item?: {
+                [key: string]: unknown;
+            };
+        };
+        /** GraderRunResult */
+        GraderRunResult: {
+            /** Reward */
+            reward: number;
+            metadata: components["schemas"]["GraderMetadata"];
+            /** Sub Rewards */
+            sub_rewards: {
+                [key: string]: number;
+            };
+            /** Model Grader Token Usage Per Model */
+            model_grader_token_usage_per_model: {
+                [key: string]: components["schemas"]["TokenUsage"];
+            };
+        };
+        /** GraderValidate */
+        GraderValidate: {
+            /** Grader */
+            grader: {
+                [key: string]: unknown;
+            };
+        };
+        /** GraderValidated */
+        GraderValidated: {
+            /** Grader */
+            grader: {
+                [key: string]: unknown;
+            };
+        };
         /**
          * GroupHead
          * @description One prompt of a step and how its completions did.
@@ -4402,6 +4693,118 @@ export interface components {
              * @default 4
              */
             retries?: number;
+        };
+        /**
+         * JudgeChange
+         * @description What is not given stays; `api_key: null` removes the key.
+         */
+        JudgeChange: {
+            /** Base Url */
+            base_url?: string | null;
+            /** Model */
+            model?: string | null;
+            /** Api Key */
+            api_key?: string | null;
+            /** Input Price */
+            input_price?: number | null;
+            /** Output Price */
+            output_price?: number | null;
+            /** Structured */
+            structured?: ("json_schema" | "json_object" | "prompt") | null;
+            /** Concurrency */
+            concurrency?: number | null;
+            /** Timeout Seconds */
+            timeout_seconds?: number | null;
+            /** Retries */
+            retries?: number | null;
+        };
+        /** JudgeCreate */
+        JudgeCreate: {
+            /** Name */
+            name: string;
+            /** Base Url */
+            base_url: string;
+            /** Model */
+            model: string;
+            /** Api Key */
+            api_key?: string | null;
+            /**
+             * Input Price
+             * @default 0
+             */
+            input_price?: number;
+            /**
+             * Output Price
+             * @default 0
+             */
+            output_price?: number;
+            /**
+             * Structured
+             * @default json_schema
+             * @enum {string}
+             */
+            structured?: "json_schema" | "json_object" | "prompt";
+            /**
+             * Concurrency
+             * @default 8
+             */
+            concurrency?: number;
+            /**
+             * Timeout Seconds
+             * @default 60
+             */
+            timeout_seconds?: number;
+            /**
+             * Retries
+             * @default 4
+             */
+            retries?: number;
+        };
+        /** JudgeInfo */
+        JudgeInfo: {
+            /**
+             * Object
+             * @default judge
+             * @constant
+             */
+            object?: "judge";
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Base Url */
+            base_url: string;
+            /** Model */
+            model: string;
+            /** Input Price */
+            input_price: number;
+            /** Output Price */
+            output_price: number;
+            /**
+             * Structured
+             * @enum {string}
+             */
+            structured: "json_schema" | "json_object" | "prompt";
+            /** Concurrency */
+            concurrency: number;
+            /** Timeout Seconds */
+            timeout_seconds: number;
+            /** Retries */
+            retries: number;
+            /** Has Key */
+            has_key: boolean;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
         };
         /**
          * KeepAll
@@ -5492,6 +5895,24 @@ export interface components {
             object?: "list";
             /** Data */
             data: components["schemas"]["Job"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /** Page[JudgeInfo] */
+        Page_JudgeInfo_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["JudgeInfo"][];
             /**
              * Has More
              * @default false
@@ -6912,7 +7333,11 @@ export interface components {
         /** RevisionCreate */
         RevisionCreate: {
             /** Source */
-            source: string;
+            source?: string | null;
+            /** Grader */
+            grader?: {
+                [key: string]: unknown;
+            } | null;
             /** Entry */
             entry?: string | null;
         };
@@ -6992,10 +7417,14 @@ export interface components {
         };
         /** RewardCreate */
         RewardCreate: {
+            /** Source */
+            source?: string | null;
+            /** Grader */
+            grader?: {
+                [key: string]: unknown;
+            } | null;
             /** Name */
             name: string;
-            /** Source */
-            source: string;
             /** Entry */
             entry?: string | null;
             /**
@@ -7027,6 +7456,12 @@ export interface components {
             entry: string | null;
             /** Granularity */
             granularity: string;
+            /**
+             * Kind
+             * @default python
+             * @enum {string}
+             */
+            kind?: "python" | "grader";
             /**
              * Created At
              * Format: date-time
@@ -7263,11 +7698,42 @@ export interface components {
             cpu_ms?: number;
             /** Revision */
             revision?: string | null;
+            /** Code */
+            code?: string | null;
+            /**
+             * Labels
+             * @default {}
+             */
+            labels?: {
+                [key: string]: string;
+            };
+            /**
+             * Part Status
+             * @default {}
+             */
+            part_status?: {
+                [key: string]: string;
+            };
+            /**
+             * Usage
+             * @default {}
+             */
+            usage?: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
         };
         /** RewardRevision */
         RewardRevision: {
             /** Revision */
             revision: number;
+            /**
+             * Kind
+             * @default python
+             * @enum {string}
+             */
+            kind?: "python" | "grader";
             /** Source */
             source: string;
             /** Sha256 */
@@ -7302,6 +7768,12 @@ export interface components {
             entry: string | null;
             /** Granularity */
             granularity: string;
+            /**
+             * Kind
+             * @default python
+             * @enum {string}
+             */
+            kind?: "python" | "grader";
             /**
              * Created At
              * Format: date-time
@@ -7388,11 +7860,15 @@ export interface components {
         };
         /**
          * RewardTest
-         * @description Score given completions. Exactly one of a stored reward in the path or `source` here.
+         * @description Score given completions. Exactly one of a stored reward in the path, `source` or `grader` here.
          */
         RewardTest: {
             /** Source */
             source?: string | null;
+            /** Grader */
+            grader?: {
+                [key: string]: unknown;
+            } | null;
             /** Entry */
             entry?: string | null;
             /**
@@ -7860,6 +8336,17 @@ export interface components {
             /** Token */
             token: string;
         };
+        /** SigningSecret */
+        SigningSecret: {
+            /**
+             * Object
+             * @default signing_secret
+             * @constant
+             */
+            object?: "signing_secret";
+            /** Secret */
+            secret: string;
+        };
         /**
          * SingleTurn
          * @description One prompt, one completion.
@@ -8302,6 +8789,17 @@ export interface components {
              * @enum {string}
              */
             denominator?: "kept" | "all";
+        };
+        /** TokenUsage */
+        TokenUsage: {
+            /** Prompt Tokens */
+            prompt_tokens: number;
+            /** Completion Tokens */
+            completion_tokens: number;
+            /** Total Tokens */
+            total_tokens: number;
+            /** Cached Tokens */
+            cached_tokens: number;
         };
         /**
          * TopEntropy
@@ -9796,6 +10294,174 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listJudges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_JudgeInfo_"];
+                };
+            };
+        };
+    };
+    createJudge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JudgeCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JudgeInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getJudge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JudgeInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteJudge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    changeJudge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JudgeChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JudgeInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getSigningSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SigningSecret"];
                 };
             };
         };
@@ -11373,6 +12039,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RecordReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    runGrader: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GraderRun"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraderRunResult"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    validateGrader: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GraderValidate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraderValidated"];
                 };
             };
             /** @description Validation Error */

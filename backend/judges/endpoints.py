@@ -1,0 +1,49 @@
+"""GET, POST /judges · GET, PATCH, DELETE /judges/{id} · GET /signing-secret."""
+
+from fastapi import APIRouter
+
+from backend.auth import Reader, Writer
+from backend.database import Session
+from backend.judges import service
+from backend.sealing import SealerDep
+from backend.strict_json import StrictRoute
+from reinforge.schemas.common import Page
+from reinforge.schemas.judges import JudgeChange, JudgeCreate, JudgeInfo, SigningSecret
+
+router = APIRouter(prefix="/api/v1", tags=["judges"], route_class=StrictRoute)
+
+
+@router.get("/judges", operation_id="listJudges")
+async def list_judges(session: Session, who: Reader) -> Page[JudgeInfo]:
+    """All of them, by name."""
+    return Page(data=await service.all_of(session, who.project_id))
+
+
+@router.post("/judges", status_code=201, operation_id="createJudge")
+async def create(body: JudgeCreate, session: Session, sealer: SealerDep, who: Writer) -> JudgeInfo:
+    """For owners. The key is kept encrypted and not answered again."""
+    return service.view(await service.create(session, who, body, sealer))
+
+
+@router.get("/judges/{id}", operation_id="getJudge")
+async def get(id: str, session: Session, who: Reader) -> JudgeInfo:
+    """By id or name."""
+    return service.view(await service.get(session, who.project_id, id))
+
+
+@router.patch("/judges/{id}", operation_id="changeJudge")
+async def change(id: str, body: JudgeChange, session: Session, sealer: SealerDep, who: Writer) -> JudgeInfo:
+    """For owners. Jobs take it from their next attempt on."""
+    return service.view(await service.change(session, who, id, body, sealer))
+
+
+@router.delete("/judges/{id}", status_code=204, operation_id="deleteJudge")
+async def delete(id: str, session: Session, who: Writer) -> None:
+    """For owners."""
+    await service.remove(session, who, id)
+
+
+@router.get("/signing-secret", operation_id="getSigningSecret")
+async def signing_secret(sealer: SealerDep, who: Writer) -> SigningSecret:
+    """For owners: what signs the requests to endpoint graders."""
+    return SigningSecret(secret=service.own_signing_secret(who, sealer))

@@ -1,0 +1,168 @@
+"""Judges: made, changed and removed by owners; their keys leave the database only towards a worker that asks them."""
+
+import base64
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import SecretStr, ValidationError
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.auth import Principal
+from backend.ids import new_id
+from backend.judges import repository
+from backend.models import JudgeRow, now
+from backend.sealing import Sealer
+from reinforge.errors import InvalidInput, NotAllowed, NotFound, StateConflict
+from reinforge.reward_spec.judges import Judge
+from reinforge.schemas.judges import JudgeChange, JudgeCreate, JudgeInfo
+from reinforge.webhook_signature import PREFIX
+
+_CONNECTION = (
+    "base_url", "model", "input_price", "output_price", "structured", "concurrency", "timeout_seconds", "retries",
+)  # fmt: skip
+
+
+async def all_of(session: AsyncSession, project_id: str) -> list[JudgeInfo]:
+    return [view(row) for row in await repository.of_project(session, project_id)]
+
+
+async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
+    """By id or name. Raises NotFound `judge_not_found`."""
+    row = await repository.find(session, project_id, id)
+    if row is None:
+        raise NotFound(
+            f"There is no judge {id}.", code="judge_not_found", hint="List them with GET /api/v1/judges."
+        )
+    return row
+
+
+async def create(session: AsyncSession, who: Principal, body: JudgeCreate, sealer: Sealer) -> JudgeRow:
+    """Raises NotAllowed, InvalidInput, StateConflict `judge_exists`."""
+    _require_owner(who)
+    row = JudgeRow(
+        id=new_id("judge_"),
+        project_id=who.project_id,
+        name=body.name,
+        key_sealed=None,
+        created_by=who.name,
+        **_checked(body.model_dump(include=set(_CONNECTION))),
+    )
+    _keep_key(row, body.api_key, sealer)
+    session.add(row)
+    try:
+        await session.flush()
+    except IntegrityError as error:
+        raise StateConflict(
+            f"There is a judge called {body.name!r} already.",
+            code="judge_exists",
+            param="name",
+            hint="Change it, or give the new one another name.",
+        ) from error
+    return row
+
+
+async def change(
+    session: AsyncSession, who: Principal, id: str, body: JudgeChange, sealer: Sealer
+) -> JudgeRow:
+    """Jobs take it from their next attempt on. Raises NotAllowed, NotFound, InvalidInput.
+
+    A new address needs the key again: whoever changes the address must not learn the key by it.
+    """
+    _require_owner(who)
+    row = await get(session, who.project_id, id)
+    given = body.model_dump(include=set(_CONNECTION), exclude_none=True)
+    fields = _checked({name: getattr(row, name) for name in _CONNECTION} | given)
+    if fields["base_url"] != row.base_url and row.key_sealed and "api_key" not in body.model_fields_set:
+        raise InvalidInput(
+            "A judge with another address needs its key again.",
+            code="key_needed",
+            param="api_key",
+            hint="Send `api_key` beside `base_url`, or null to send no key there.",
+        )
+    for name, value in fields.items():
+        setattr(row, name, value)
+    if "api_key" in body.model_fields_set:
+        _keep_key(row, body.api_key, sealer)
+    row.updated_at = now()
+    await session.flush()
+    return row
+
+
+async def remove(session: AsyncSession, who: Principal, id: str) -> None:
+    """Jobs that ask it pause at their next attempt. Raises NotAllowed, NotFound."""
+    _require_owner(who)
+    await session.delete(await get(session, who.project_id, id))
+
+
+async def missing(session: AsyncSession, project_id: str, names: Iterable[str]) -> list[str]:
+    """Those of the names that no judge has."""
+    wanted = set(names)
+    return sorted(wanted - set(await repository.named(session, project_id, wanted))) if wanted else []
+
+
+async def delivered(
+    session: AsyncSession, project_id: str, names: Iterable[str], sealer: Sealer
+) -> tuple[dict[str, Judge], dict[str, str]]:
+    """Connections and keys by name, for a worker; a name that no judge has is left out. Raises Unavailable."""
+    rows = await repository.named(session, project_id, set(names))
+    judges = {
+        name: Judge.model_validate({each: getattr(row, each) for each in _CONNECTION})
+        for name, row in rows.items()
+    }
+    keys = {
+        name: sealer.open(f"judge:{row.id}", row.key_sealed) for name, row in rows.items() if row.key_sealed
+    }
+    return judges, keys
+
+
+def signing_secret(project_id: str, sealer: Sealer) -> str:
+    """What signs requests to the project's endpoints."""
+    return PREFIX + base64.b64encode(sealer.derived(f"endpoints:{project_id}")).decode()
+
+
+def own_signing_secret(who: Principal, sealer: Sealer) -> str:
+    """Raises NotAllowed."""
+    _require_owner(who, "the signing secret")
+    return signing_secret(who.project_id, sealer)
+
+
+def view(row: JudgeRow) -> JudgeInfo:
+    fields: dict[str, Any] = {name: getattr(row, name) for name in _CONNECTION}
+    return JudgeInfo(
+        id=row.id,
+        name=row.name,
+        has_key=row.key_sealed is not None,
+        created_by=row.created_by,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        **fields,
+    )
+
+
+def _connection(row: JudgeRow) -> Judge:
+    return Judge.model_validate({name: getattr(row, name) for name in _CONNECTION})
+
+
+def _require_owner(who: Principal, what: str = "judges") -> None:
+    if who.role != "owner":
+        raise NotAllowed(
+            f"The role {who.role} may not manage {what}.",
+            code="not_owner",
+            hint="Ask an owner of the project.",
+        )
+
+
+def _checked(fields: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return Judge.model_validate(fields).model_dump(include=set(_CONNECTION))
+    except ValidationError as error:
+        first = error.errors()[0]
+        param = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(
+            f"{param}: {str(first['msg']).removeprefix('Value error, ')}", code="invalid_judge", param=param
+        ) from error
+
+
+def _keep_key(row: JudgeRow, key: SecretStr | None, sealer: Sealer) -> None:
+    row.key_sealed = None if key is None else sealer.seal(f"judge:{row.id}", key.get_secret_value())

@@ -1,0 +1,1 @@
+"""OpenAI's wire: translates to the services of the rooms, and owns no state."""

@@ -1,0 +1,95 @@
+"""POST /v1/fine_tuning/alpha/graders/run · POST /v1/fine_tuning/alpha/graders/validate."""
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fastapi import APIRouter
+
+from backend.auth import Writer
+from backend.calls import CallsDep
+from backend.database import DatabaseDep
+from backend.judges import service as judges
+from backend.openai import grader_answer
+from backend.rewards import service as rewards
+from backend.rewards.service import Source
+from backend.strict_json import StrictRoute
+from reinforge.errors import InvalidInput
+from reinforge.grading.multi import Grader, leaves
+from reinforge.grading.multi import judges as judges_of
+from reinforge.grading.source import parse_grader
+from reinforge.grading.types import PythonGrader
+from reinforge.schemas.openai_graders import GraderRun, GraderRunResult, GraderValidate, GraderValidated
+from reinforge.schemas.resources import RewardTest, RewardTestRow, written
+
+router = APIRouter(prefix="/v1/fine_tuning/alpha/graders", tags=["openai"], route_class=StrictRoute)
+
+
+@router.post("/run", operation_id="runGrader")
+async def run(body: GraderRun, database: DatabaseDep, calls: CallsDep, who: Writer) -> GraderRunResult:
+    """Score one sample now. What goes wrong in the grader is a flag in the answer, whose reward is then 0."""
+    with _bad_request():
+        named = _named(body.grader)
+        grader = parse_grader(written(None, named), "grader")
+        await _check_judges(database, who.project_id, grader)
+    rows = [RewardTestRow(completion=body.model_sample[:262_144], item=body.item)]
+    began = time.monotonic()
+    found = await rewards.test(
+        calls,
+        written(None, named),
+        None,
+        "sample",
+        named["name"],
+        RewardTest(rows=rows, timeout_seconds=2.0),
+        project_id=who.project_id,
+    )
+    if found.load_error is None:
+        result = found.results[0]
+    else:
+        code = any(isinstance(part, PythonGrader) for part in leaves(grader).values())
+        result = grader_answer.failed("load_error" if code else "other_error", None, found.load_error)
+    return grader_answer.answer(named["name"], grader.type, result, time.monotonic() - began)
+
+
+@router.post("/validate", operation_id="validateGrader")
+async def validate(
+    body: GraderValidate, database: DatabaseDep, calls: CallsDep, who: Writer
+) -> GraderValidated:
+    """The grader, with a name if it had none; 400 with what to change otherwise."""
+    with _bad_request():
+        named = _named(body.grader)
+        text = written(None, named)
+        await _check_judges(database, who.project_id, parse_grader(text, "grader"))
+        await rewards.validate(calls, [Source(named["name"], text, None, "grader")])
+    return GraderValidated(grader=named)
+
+
+def _named(grader: dict[str, Any]) -> dict[str, Any]:
+    name = grader.get("name")
+    return grader if isinstance(name, str) and name else {**grader, "name": f"grader-{secrets.token_hex(6)}"}
+
+
+async def _check_judges(database: DatabaseDep, project_id: str, grader: Grader) -> None:
+    async with database.transaction() as session:
+        missing = await judges.missing(session, project_id, judges_of(grader))
+    if missing:
+        raise InvalidInput(
+            f"The project has no judge {missing[0]!r}.",
+            code="unknown_judge",
+            param="grader.model",
+            hint="Add it with POST /api/v1/judges (`reinforge judge add`); `model` names a judge.",
+        )
+
+
+@contextmanager
+def _bad_request() -> Iterator[None]:
+    """On this wire a request that is not valid is a 400, and its code says what a worker found."""
+    try:
+        yield
+    except InvalidInput as error:
+        error.status = 400
+        if error.code == "invalid_reward" and error.errors:
+            error.code = str(error.errors[0].get("code") or error.code)
+        raise

@@ -1,0 +1,23 @@
+"""Judges of a call: what is stored names them, and only what goes to the worker has their connections and keys."""
+
+from backend.calls import Calls
+from backend.judges import service as judges
+from backend.sealing import Sealer
+from reinforge.errors import ReinforgeError
+from reinforge.schemas.worker_door import CallMessage
+
+
+async def with_judges(message: CallMessage, calls: Calls, sealer: Sealer) -> CallMessage | None:
+    """The call with everything that its grader needs; None when that cannot be had, which is then its answer."""
+    payload = dict(message.payload)
+    project = str(payload.pop("project"))
+    try:
+        async with calls.database.transaction() as session:
+            found, keys = await judges.delivered(session, project, payload["judges"], sealer)
+    except ReinforgeError as error:
+        await calls.answer(message.id, None, error.envelope()["error"])
+        return None
+    payload["judges"] = {name: judge.model_dump(mode="json") for name, judge in found.items()}
+    payload["keys"] = keys
+    payload["signing"] = judges.signing_secret(project, sealer)
+    return message.model_copy(update={"payload": payload})

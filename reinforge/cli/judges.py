@@ -1,0 +1,96 @@
+"""`reinforge judge …`"""
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.output import Json, err, number, out
+from reinforge.errors import InvalidInput
+
+app = typer.Typer(
+    help="Judges: models that graders ask, on any OpenAI-compatible server.", no_args_is_help=True
+)
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="What graders call it.")],
+    base_url: Annotated[
+        str, typer.Option(help="Where /chat/completions is found: https://api.openai.com/v1.")
+    ],
+    model: Annotated[str, typer.Option(help="The model's name there.")],
+    key_env: Annotated[
+        str | None,
+        typer.Option(help="Environment variable with the API key; it is sent once and kept encrypted."),
+    ] = None,
+    input_price: Annotated[float, typer.Option(help="Per million tokens of input.", min=0)] = 0.0,
+    output_price: Annotated[float, typer.Option(help="Per million tokens of output.", min=0)] = 0.0,
+    structured: Annotated[str, typer.Option(help="json_schema, json_object or prompt.")] = "json_schema",
+    concurrency: Annotated[int, typer.Option(help="Requests at the same time.", min=1, max=256)] = 8,
+    timeout: Annotated[float, typer.Option(help="Seconds for one try.", min=0.1, max=600)] = 60.0,
+    json: Json = False,
+) -> None:
+    """Add a judge to the project, or change the one of that name. For owners."""
+    settings: dict[str, Any] = {
+        "base_url": base_url,
+        "model": model,
+        "input_price": input_price,
+        "output_price": output_price,
+        "structured": structured,
+        "concurrency": concurrency,
+        "timeout_seconds": timeout,
+    }
+    if key_env is not None:
+        settings["api_key"] = os.environ.get(key_env)
+        if not settings["api_key"]:
+            raise InvalidInput(
+                f"The environment variable {key_env} is not set.", code="usage", param="key_env"
+            )
+    with connect() as client:
+        known = {judge.name for judge in client.judges.list()}
+        judge = (
+            client.judges.change(name, **settings) if name in known else client.judges.add(name, **settings)
+        )
+    if json:
+        output.print_json(judge)
+    else:
+        err.print(
+            f"{judge.name}: {judge.model} at {judge.base_url}, {'with' if judge.has_key else 'without'} a key"
+        )
+        out.print(judge.id)
+
+
+@app.command("list")
+def list_judges(json: Json = False) -> None:
+    """All judges of the project."""
+    with connect() as client:
+        found = client.judges.list()
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["name", "model", "address", "key", "price in", "price out"],
+        (
+            [
+                j.name,
+                j.model,
+                j.base_url,
+                "yes" if j.has_key else "no",
+                number(j.input_price),
+                number(j.output_price),
+            ]
+            for j in found
+        ),
+        empty="No judges yet. Add one: reinforge judge add NAME --base-url URL --model MODEL --key-env VARIABLE",
+    )
+
+
+@app.command()
+def remove(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
+    """Remove a judge and its key. Jobs that ask it pause at their next attempt."""
+    with connect() as client:
+        client.judges.remove(name)
+    err.print(f"{name} is removed")

@@ -1,0 +1,178 @@
+"""`graders/run` and `graders/validate` as OpenAI's clients see them, with a real sandbox and a judge over HTTP."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from reinforge.grading import similarity
+from tests.backend.server import OWNER_KEY, Backend
+from tests.support.judge_stub import Asked, Reply, Stub, completion, judged
+
+CHECK = {
+    "type": "string_check",
+    "name": "exact",
+    "input": "{{ sample.output_text }}",
+    "reference": "{{ item.answer }}",
+    "operation": "eq",
+}
+CODE = {
+    "type": "python",
+    "name": "long",
+    "source": "def grade(sample, item):\n    return len(sample['output_text']) / 4",
+}
+JUDGE = {
+    "type": "score_model",
+    "name": "judge",
+    "model": "critic",
+    "input": [{"role": "user", "content": "{{ sample.output_text }}"}],
+}
+REQUIRED = {
+    "formula_parse_error", "sample_parse_error", "truncated_observation_error", "unresponsive_reward_error",
+    "invalid_variable_error", "other_error", "python_grader_server_error", "python_grader_server_error_type",
+    "python_grader_runtime_error", "python_grader_runtime_error_details", "model_grader_server_error",
+    "model_grader_server_error_details", "model_grader_refusal_error", "model_grader_parse_error",
+}  # fmt: skip
+
+
+@contextmanager
+def judge(backend: Backend, behave: Callable[[Asked, int], Reply]) -> Iterator[Stub]:
+    """A judge `critic` of the project."""
+    with Stub(behave) as stub:
+        body = {"name": "critic", "base_url": stub.url, "model": "m", "api_key": "sk-critic", "retries": 0}
+        assert backend.api.post("/judges", json=body).status_code == 201
+        try:
+            yield stub
+        finally:
+            backend.api.delete("/judges/critic")
+
+
+@pytest.fixture
+def wire(lane: Backend) -> Iterator[httpx.Client]:
+    with lane.client(OWNER_KEY, "/v1/fine_tuning/alpha/graders") as client:
+        client.timeout = httpx.Timeout(120)
+        yield client
+
+
+def run(wire: httpx.Client, grader: dict[str, Any], sample: str, **item: Any) -> dict[str, Any]:
+    answer = wire.post("/run", json={"grader": grader, "model_sample": sample, "item": item})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def raised(answer: dict[str, Any]) -> dict[str, Any]:
+    return {name: flag for name, flag in answer["metadata"]["errors"].items() if flag}
+
+
+def test_a_score_has_openais_shape(wire: httpx.Client) -> None:
+    found = run(wire, CHECK, "132", answer="132")
+    assert found["reward"] == 1.0
+    assert found["sub_rewards"] == {}
+    assert found["model_grader_token_usage_per_model"] == {}
+    metadata = found["metadata"]
+    assert (metadata["name"], metadata["type"], metadata["scores"]) == (
+        "exact",
+        "string_check",
+        {"exact": 1.0},
+    )
+    assert metadata["execution_time"] > 0
+    assert (metadata["token_usage"], metadata["sampled_model_name"]) == (None, None)
+    assert set(metadata["errors"]) >= REQUIRED
+    assert raised(found) == {}
+
+
+def test_a_multi_of_rule_code_and_judge_tells_its_parts_and_tokens(lane: Backend, wire: httpx.Client) -> None:
+    multi = {
+        "type": "multi",
+        "name": "all",
+        "graders": {"exact": CHECK, "long": CODE, "judge": JUDGE},
+        "calculate_output": "exact + long + judge",
+    }
+    with judge(lane, lambda *_: judged(0.5)) as stub:
+        found = run(wire, multi, "hi", answer="hi")
+        assert stub.asked[0].headers["authorization"] == "Bearer sk-critic"
+    assert found["reward"] == 2.0
+    assert found["sub_rewards"] == found["metadata"]["scores"] == {"exact": 1.0, "long": 0.5, "judge": 0.5}
+    tokens = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120, "cached_tokens": 0}
+    assert found["model_grader_token_usage_per_model"] == {"critic": tokens}
+    assert found["metadata"]["token_usage"] == tokens
+    assert "sk-critic" not in str(lane.sql("SELECT * FROM call"))
+
+
+@pytest.mark.parametrize(
+    ("grader", "flag"),
+    [
+        (CHECK | {"reference": "{{ item.nope }}"}, "invalid_variable_error"),
+        (CODE | {"source": "def grade(sample, item):\n    return 1 / 0"}, "python_grader_runtime_error"),
+        (CODE | {"source": "def grade(sample, item):\n    return 'good'"}, "python_grader_runtime_error"),
+        (CODE | {"source": "def grade(sample, item)"}, "python_grader_runtime_error"),
+        (CODE | {"source": "def grade(sample, item):\n    return None"}, "unresponsive_reward_error"),
+        (
+            {"type": "multi", "graders": {"a": CHECK}, "calculate_output": "log(a - 1)"},
+            "formula_parse_error",
+        ),
+        ({"type": "endpoint", "url": "http://127.0.0.1:1/x"}, "endpoint_grader_safety_check_error"),
+    ],
+)
+def test_what_goes_wrong_is_a_flag_and_the_reward_0(
+    wire: httpx.Client, grader: dict[str, Any], flag: str
+) -> None:
+    found = run(wire, grader, "x", answer="132")
+    assert found["reward"] == 0.0
+    assert raised(found)[flag] is True
+
+
+@pytest.mark.parametrize(
+    ("behave", "flag"),
+    [
+        (lambda *_: completion(None, refusal="no"), "model_grader_refusal_error"),
+        (lambda *_: completion("seven"), "model_grader_parse_error"),
+        (lambda *_: Reply(b"", 500), "model_grader_server_error"),
+        (lambda *_: completion("{", finish_reason="length"), "model_grader_exceeded_max_tokens_error"),
+    ],
+)
+def test_what_a_judge_does_wrong_is_a_flag(
+    lane: Backend, wire: httpx.Client, behave: Callable[[Asked, int], Reply], flag: str
+) -> None:
+    with judge(lane, behave):
+        found = run(wire, JUDGE, "x")
+    assert (found["reward"], raised(found)[flag]) == (0.0, True)
+
+
+def test_validate_answers_with_the_grader_and_a_name(wire: httpx.Client) -> None:
+    assert wire.post("/validate", json={"grader": CHECK}).json() == {"grader": CHECK}
+    nameless = {key: value for key, value in CHECK.items() if key != "name"}
+    named = wire.post("/validate", json={"grader": nameless}).json()["grader"]
+    assert named.pop("name").startswith("grader-")
+    assert named == nameless
+    assert wire.post("/validate", json={"grader": CODE}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("grader", "code", "says"),
+    [
+        (CHECK | {"operation": "is"}, "invalid_grader", "operation"),
+        (JUDGE, "unknown_judge", "critic"),
+        (CODE | {"source": "def f(:"}, "load_error", "line 1"),
+    ],
+)
+def test_validate_refuses_with_400_and_what_to_change(
+    wire: httpx.Client, grader: dict[str, Any], code: str, says: str
+) -> None:
+    answer = wire.post("/validate", json={"grader": grader})
+    assert answer.status_code == 400, answer.text
+    error = answer.json()["error"]
+    assert error["code"] == code
+    assert says in error["message"]
+
+
+def test_a_metric_without_its_data_is_unavailable(
+    wire: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(similarity, "_wordnet_found", lambda: False)  # the worker runs in this process
+    grader = {key: value for key, value in CHECK.items() if key != "operation"}
+    grader |= {"type": "text_similarity", "evaluation_metric": "meteor"}
+    error = wire.post("/validate", json={"grader": grader}).json()["error"]
+    assert (error["code"], "WordNet" in error["message"]) == ("unavailable", True)

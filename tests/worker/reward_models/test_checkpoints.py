@@ -1,0 +1,145 @@
+"""Checkpoints as rewards, through the real process: classifier, reward model, log-probability of a reference."""
+
+import asyncio
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
+
+from reinforge.errors import InvalidInput, JobFailure
+from reinforge.grading.multi import GRADER
+from tests.support.processes import all_gone
+from tests.support.tiny_models import write_tiny_classifier, write_tiny_model
+from worker.rewards.assemble import Services, rater
+from worker.rewards.base import RewardResult, Scorable
+from worker.rewards.rater import Row
+
+PROMPT = [{"role": "user", "content": "2+2="}]
+TEXTS = ["good", "a much longer completion than the first", ""]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    root = tmp_path_factory.mktemp("checkpoints")
+    return {
+        "tone": str(write_tiny_classifier(root / "tone", ["negative", "neutral", "positive"])),
+        "rm": str(write_tiny_classifier(root / "rm", ["score"], seed=1)),
+        "": str(write_tiny_model(root / "base", seed=2)),
+        "headless": str(write_tiny_model(root / "headless", seed=3)),
+        "none": str(root / "none"),
+    }
+
+
+@pytest.fixture(scope="module")
+def services(folders: dict[str, str]) -> Iterator[Services]:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("no code runs here")
+
+    made = Services(call=refuse, run_programs=refuse, checkpoints=folders)
+    yield made
+    pid = made.models.pid
+    made.close()
+    if pid is not None:
+        all_gone([pid])
+
+
+def rated(services: Services, texts: list[str] = TEXTS, **grader: Any) -> list[RewardResult]:
+    rows = [Row(Scorable(text, {"answer": "4", "n": n}, PROMPT), 0) for n, text in enumerate(texts)]
+    return asyncio.run(rater(GRADER.validate_python(grader), services).rate(rows))
+
+
+def tokenizer(path: str) -> Any:
+    return AutoTokenizer.from_pretrained(path)
+
+
+def test_a_classifier_gives_the_value_of_its_labels(services: Services, folders: dict[str, str]) -> None:
+    worth = {"positive": 1.0, "negative": -1.0}
+    found = rated(services, type="classifier", model="tone", labels=worth, batch_size=2)
+    model = AutoModelForSequenceClassification.from_pretrained(folders["tone"]).eval()
+    for text, each in zip(TEXTS[:2], found, strict=False):
+        ids = torch.tensor([tokenizer(folders["tone"])(text)["input_ids"]])
+        shares = model(input_ids=ids).logits.softmax(-1)[0].tolist()
+        assert each.value == pytest.approx(shares[2] - shares[0], abs=1e-4)
+        assert sum(each.parts.values()) == pytest.approx(1, abs=1e-4)
+        assert each.labels == {"": model.config.id2label[max(range(3), key=shares.__getitem__)]}
+    likeliest = rated(services, type="classifier", model="tone", labels=worth, output="likeliest")
+    assert [each.value for each in likeliest] == [worth.get(each.labels[""], 0.0) for each in likeliest]
+
+
+def test_pairs_reach_an_nli_checkpoint_together(services: Services) -> None:
+    plain = rated(services, type="classifier", model="tone", labels={"positive": 1})
+    pair = rated(
+        services, type="classifier", model="tone", labels={"positive": 1}, hypothesis="{{ item.answer }}"
+    )
+    assert [a.value for a in plain] != [b.value for b in pair]
+
+
+def test_a_reward_model_reads_the_conversation_in_its_own_template(
+    services: Services, folders: dict[str, str]
+) -> None:
+    found = rated(services, type="reward_model", model="rm")
+    model = AutoModelForSequenceClassification.from_pretrained(folders["rm"]).eval()
+    for text, each in zip(TEXTS, found, strict=True):
+        ids = tokenizer(folders["rm"])(f"<user>2+2=<assistant>{text}", add_special_tokens=False)["input_ids"]
+        assert each.value == pytest.approx(float(model(input_ids=torch.tensor([ids])).logits[0, 0]), abs=1e-3)
+    squashed = rated(services, type="reward_model", model="rm", transform="sigmoid")
+    assert squashed[0].value == pytest.approx(1 / (1 + math.exp(-(found[0].value or 0))), abs=1e-6)
+    assert (
+        rated(services, type="reward_model", model="rm", input="{{ item.answer }}")[0].value != found[0].value
+    )
+
+
+def test_the_reference_is_scored_after_prompt_and_completion(
+    services: Services, folders: dict[str, str]
+) -> None:
+    found = rated(services, type="reference_logprob", reference="{{ item.answer }}2", batch_size=2)
+    model, encode = AutoModelForCausalLM.from_pretrained(folders[""]).eval(), tokenizer(folders[""])
+    for text, each in zip(TEXTS, found, strict=True):
+        # An empty completion leaves nothing to join.
+        before = encode("<user>2+2=<assistant>" + (text + "\n" if text else ""), add_special_tokens=False)[
+            "input_ids"
+        ]
+        after = encode("42", add_special_tokens=False)["input_ids"]
+        logits = model(input_ids=torch.tensor([before + after])).logits[0].log_softmax(-1)
+        expected = sum(float(logits[len(before) + n - 1, id]) for n, id in enumerate(after))
+        assert each.parts == {"logprob": pytest.approx(expected, abs=1e-3), "tokens": 2.0}
+        assert each.value == pytest.approx(expected / 2, abs=1e-3)
+    (likely,) = rated(
+        services, ["good"], type="reference_logprob", reference="{{ item.answer }}2", reduce="sum",
+        transform="probability",
+    )  # fmt: skip
+    assert likely.value == pytest.approx(math.exp(found[0].parts["logprob"]), rel=1e-3)
+
+
+def test_a_row_without_the_column_errs_alone(services: Services) -> None:
+    rows = [Row(Scorable("x", item, PROMPT), 0) for item in ({"answer": "4"}, {})]
+    grader = GRADER.validate_python({"type": "reference_logprob"})
+    good, bad = asyncio.run(rater(grader, services).rate(rows))
+    assert (good.status, bad.status, bad.code) == ("ok", "exception", "invalid_variable")
+
+
+@pytest.mark.parametrize(
+    ("grader", "says"),
+    [
+        ({"type": "classifier", "model": "tone", "labels": {"happy": 1}}, "no label happy; it has negative"),
+        ({"type": "classifier", "model": "rm", "labels": {"x": 1}}, "no labels"),
+        ({"type": "reward_model", "model": "tone"}, "3 outputs"),
+        ({"type": "reward_model", "model": "headless"}, "lacks"),
+        ({"type": "classifier", "model": "none", "labels": {"x": 1}}, "no config.json"),
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_is_said_so(
+    services: Services, grader: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(JobFailure, match=says) as caught:
+        rated(services, **grader)
+    assert caught.value.code == "reward_model_unusable"
+    assert caught.value.retryable
+
+
+def test_an_unknown_checkpoint_is_named(services: Services) -> None:
+    with pytest.raises(InvalidInput, match="no checkpoint 'other'"):
+        rated(services, type="reward_model", model="other")

@@ -1,0 +1,33 @@
+"""The sandbox as calls need it: proved, or an answer that says why not and what to do."""
+
+from reinforge.errors import StateConflict, Unavailable
+from worker.sandbox.client import SandboxClient
+
+DISABLED_HINT = (
+    "Give the machine a jail (bubblewrap with user namespaces, or Landlock in Linux 6.2 or later), or set SANDBOX_URL "
+    "to a sandbox on a Linux machine that has one. `reinforge doctor` says more. Graders without code work."
+)
+_HINT = "Start it with `python -m worker.sandbox` (`reinforge up` does); `reinforge doctor` says why it may not run."
+
+
+def proved(sandbox: SandboxClient | None) -> tuple[SandboxClient, str | None]:
+    if sandbox is None:
+        raise unavailable("neither SANDBOX_SOCKET nor SANDBOX_URL is set for this worker.")
+    status = sandbox.status()
+    if not status.available and status.probe:  # the daemon is there and has tried what this machine has
+        raise StateConflict(
+            f"Code rewards are off, because no jail holds here: {'; '.join(status.reasons)}",
+            code="code_rewards_disabled",
+            hint=DISABLED_HINT,
+        )
+    if not status.available:
+        raise unavailable("; ".join(status.reasons))
+    return sandbox, status.jail
+
+
+def unavailable(why: str | None) -> Unavailable:
+    return Unavailable(
+        f"Reward code cannot run: {why or 'no jail holds on this machine'}",
+        code="sandbox_unavailable",
+        hint=_HINT,
+    )

@@ -1,0 +1,64 @@
+"""The process: one order per line in, one answer per line out, until EOF.
+
+{"op": "classify", "path", "texts", "pairs", "max_tokens", "batch_size"}        → {"answers": [{label: probability}]}
+{"op": "score", "path", "texts" | "conversations", …}                           → {"answers": [number]}
+{"op": "logprob", "path", "prompts", "completions", "references", …}            → {"answers": [[sum, tokens]]}
+any                                                                             → {"error": {"code", "message"}}
+"""
+
+import json
+import os
+import sys
+from typing import Any
+
+import torch
+from transformers.utils import logging
+
+from worker.reward_models.answers import conversation, label_probabilities, reference_logprobs, scores
+from worker.reward_models.load import LoadFailed, Shelf
+
+
+def answer(shelf: Shelf, order: dict[str, Any]) -> list[Any]:
+    """Raises LoadFailed, and what lack of memory raises."""
+    limits = {"max_tokens": order["max_tokens"], "batch_size": order["batch_size"]}
+    if order["op"] == "classify":
+        return label_probabilities(
+            shelf.classifier(order["path"]), order["texts"], order.get("pairs"), **limits
+        )
+    if order["op"] == "score":
+        loaded = shelf.classifier(order["path"])
+        texts = order.get("texts") or [
+            conversation(loaded, messages, generation_prompt=False) for messages in order["conversations"]
+        ]
+        return scores(loaded, texts, **limits)
+    loaded = shelf.language_model(order["path"])
+    contexts = [
+        conversation(loaded, prompt, generation_prompt=True) + completion
+        for prompt, completion in zip(order["prompts"], order["completions"], strict=True)
+    ]
+    return reference_logprobs(loaded, contexts, order["references"], **limits)
+
+
+def main() -> None:
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
+    # Answers leave by a descriptor of their own: what libraries print is no answer.
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    shelf = Shelf()
+    for line in sys.stdin:
+        try:
+            said: dict[str, Any] = {"answers": answer(shelf, json.loads(line))}
+        except LoadFailed as error:
+            said = {"error": {"code": "reward_model_unusable", "message": str(error)}}
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            said = {
+                "error": {"code": "out_of_memory", "message": f"the reward model ran out of memory: {error}"}
+            }
+        out.write(json.dumps(said) + "\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()

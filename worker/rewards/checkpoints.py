@@ -1,0 +1,277 @@
+"""Rewards that ask a checkpoint on this machine, through a process that may load torch. Nothing here does.
+
+The process is started when first asked, serves one order after another, and ends with this one: it sees EOF.
+"""
+
+import asyncio
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from reinforge.errors import InvalidInput, JobFailure
+from reinforge.grading import templates
+from reinforge.grading.errors import UnresolvedVariable
+from reinforge.grading.own_types import CheckpointGrader, Classifier, ReferenceLogprob, RewardModel
+from worker.rewards.base import RewardResult
+from worker.rewards.rater import Rater, Row, failed, ok
+from worker.rewards.secrets import VARIABLE
+
+COMMAND = (sys.executable, "-P", "-m", "worker.reward_models")
+_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+_KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "TORCH_", "PYTORCH_", "HF_HOME")
+
+
+class ModelProcess:
+    """Safe to use from several threads; orders are answered one after another.
+
+    idle_seconds: without an order for so long the process ends, and the next order starts another.
+    """
+
+    def __init__(self, command: Sequence[str] = COMMAND, *, idle_seconds: float | None = None) -> None:
+        self._command = tuple(command)
+        self._idle_seconds, self._idle = idle_seconds, threading.Timer(0, lambda: None)
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    def ask(self, order: Mapping[str, Any]) -> list[Any]:
+        """Blocks. Raises JobFailure `reward_model_failed`, `reward_model_unusable` or `out_of_memory`."""
+        with self._lock:
+            self._idle.cancel()
+            process = self._running()
+            assert process.stdin is not None and process.stdout is not None
+            try:
+                process.stdin.write(json.dumps(order, default=str) + "\n")
+                process.stdin.flush()
+                line = process.stdout.readline()
+            except OSError:
+                line = ""
+            if not line:
+                status = self._end()
+                raise JobFailure(
+                    f"The process with the reward model ended with status {status}.",
+                    code="reward_model_failed",
+                    hint="The log above says why; too little memory is the usual reason. Then resume the job.",
+                    retryable=True,
+                )
+            if self._idle_seconds is not None:
+                self._idle = threading.Timer(self._idle_seconds, self.close)
+                self._idle.daemon = True
+                self._idle.start()
+        said = json.loads(line)
+        if "error" in said:
+            raise JobFailure(
+                f"The reward model cannot be used: {said['error']['message']}",
+                code=said["error"]["code"],
+                hint="Mend the checkpoint or the reward; a job keeps the reward it was created with.",
+                retryable=True,
+            )
+        return list(said["answers"])
+
+    def close(self) -> None:
+        """End the process; a later order starts another. Idempotent."""
+        self._idle.cancel()
+        # An order under way holds the lock and may take long: its answer is of no use any more.
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.kill()
+        with self._lock:
+            self._end()
+
+    def _running(self) -> "subprocess.Popen[str]":
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
+        if self._process is None:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                env=_environment(),
+            )
+        return self._process
+
+    def _end(self) -> int | None:
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        if process.poll() is None:
+            process.kill()
+        status = process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except BrokenPipeError:  # what was not sent is of no use any more
+                    continue
+        return status
+
+
+class CheckpointRater(Rater):
+    """Fills the templates of each row, asks the checkpoint about all of them, and reads the answers."""
+
+    def __init__(self, path: str, process: ModelProcess, threads: ThreadPoolExecutor) -> None:
+        self._path, self._process, self._threads = path, process, threads
+
+    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+        found: dict[int, RewardResult] = {}
+        asked: list[tuple[int, dict[str, Any]]] = []
+        for index, row in enumerate(rows):
+            try:
+                asked.append((index, self._question(row)))
+            except UnresolvedVariable as error:
+                found[index] = failed("exception", error.code, str(error))
+        if asked:
+            order = self._order([question for _, question in asked]) | {"path": self._path}
+            began = time.monotonic()
+            loop = asyncio.get_running_loop()
+            answers = await loop.run_in_executor(self._threads, self._process.ask, order)
+            wall = 1000 * (time.monotonic() - began) / len(asked)
+            for (index, _), answer in zip(asked, answers, strict=True):
+                found[index] = replace(self._result(answer), wall_ms=wall)
+        return [found[index] for index in range(len(rows))]
+
+    @abstractmethod
+    def _question(self, row: Row) -> dict[str, Any]:
+        """The row's part of an order. Raises UnresolvedVariable."""
+
+    @abstractmethod
+    def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _result(self, answer: Any) -> RewardResult: ...
+
+
+class ClassifierRater(CheckpointRater):
+    def __init__(self, grader: Classifier, *place: Any) -> None:
+        super().__init__(*place)
+        self._grader = grader
+
+    def _question(self, row: Row) -> dict[str, Any]:
+        pair = self._grader.hypothesis
+        return {"text": _fill(self._grader.input, row), "pair": _fill(pair, row) if pair else None}
+
+    def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
+        pairs = [each["pair"] for each in questions] if self._grader.hypothesis else None
+        texts = [each["text"] for each in questions]
+        return _limits(self._grader) | {"op": "classify", "texts": texts, "pairs": pairs}
+
+    def _result(self, answer: dict[str, float]) -> RewardResult:
+        worth, label = self._grader.labels, max(answer, key=lambda name: answer[name])
+        if unknown := sorted(set(worth) - set(answer)):
+            raise JobFailure(
+                f"The classifier has no label {', '.join(unknown)}; it has {', '.join(answer)}.",
+                code="reward_model_unusable",
+                hint="Name its labels in `labels`; a job keeps the reward it was created with.",
+                retryable=True,
+            )
+        expected = sum(worth.get(name, 0.0) * share for name, share in answer.items())
+        value = expected if self._grader.output == "expected" else worth.get(label, 0.0)
+        likeliest = sorted(answer.items(), key=lambda each: -each[1])[:16]
+        return ok(value, labels={"": label}, parts=dict(likeliest))
+
+
+class RewardModelRater(CheckpointRater):
+    def __init__(self, grader: RewardModel, *place: Any) -> None:
+        super().__init__(*place)
+        self._grader = grader
+
+    def _question(self, row: Row) -> dict[str, Any]:
+        if self._grader.input is not None:
+            return {"text": _fill(self._grader.input, row)}
+        return {"messages": [*row.scorable.prompt, {"role": "assistant", "content": row.scorable.completion}]}
+
+    def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
+        if self._grader.input is not None:
+            given: dict[str, Any] = {"texts": [each["text"] for each in questions]}
+        else:
+            given = {"conversations": [each["messages"] for each in questions]}
+        return _limits(self._grader) | {"op": "score"} | given
+
+    def _result(self, answer: float) -> RewardResult:
+        if not math.isfinite(answer):
+            return failed("bad_value", "not_finite", f"the reward model gave {answer}")
+        if self._grader.transform == "sigmoid":
+            answer = 1 / (1 + math.exp(-answer)) if answer > -700 else 0.0
+        return ok(answer)
+
+
+class ReferenceLogprobRater(CheckpointRater):
+    def __init__(self, grader: ReferenceLogprob, *place: Any) -> None:
+        super().__init__(*place)
+        self._grader = grader
+
+    def _question(self, row: Row) -> dict[str, Any]:
+        before = _fill(self._grader.completion, row)
+        return {
+            "prompt": row.scorable.prompt,
+            "completion": before + self._grader.joiner if before else "",
+            "reference": _fill(self._grader.reference, row),
+        }
+
+    def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
+        columns = {
+            f"{name}s": [each[name] for each in questions] for name in ("prompt", "completion", "reference")
+        }
+        return _limits(self._grader) | {"op": "logprob"} | columns
+
+    def _result(self, answer: Sequence[float]) -> RewardResult:
+        total, tokens = answer
+        value = total / tokens if self._grader.reduce == "mean" else total
+        if not math.isfinite(value):
+            return failed("bad_value", "not_finite", f"the log-probability is {value}")
+        value = math.exp(value) if self._grader.transform == "probability" else value
+        return ok(value, parts={"logprob": total, "tokens": float(tokens)})
+
+
+def checkpoint_rater(
+    grader: CheckpointGrader, paths: Mapping[str, str], process: ModelProcess, threads: ThreadPoolExecutor
+) -> Rater:
+    """paths: what graders call a checkpoint → its folder. Raises InvalidInput `unknown_model`."""
+    if grader.model not in paths:
+        raise InvalidInput(
+            f"There is no checkpoint {grader.model!r} here.",
+            code="unknown_model",
+            hint="A reference_logprob without `model` needs a job, whose base model it then takes."
+            if not grader.model
+            else "Give a folder on the worker, or hub:org/name@revision.",
+        )
+    place = (paths[grader.model], process, threads)
+    if isinstance(grader, Classifier):
+        return ClassifierRater(grader, *place)
+    if isinstance(grader, RewardModel):
+        return RewardModelRater(grader, *place)
+    assert isinstance(grader, ReferenceLogprob)
+    return ReferenceLogprobRater(grader, *place)
+
+
+def _fill(text: str, row: Row) -> str:
+    return templates.parse(text).render(row.item, row.sample)
+
+
+def _limits(grader: CheckpointGrader) -> dict[str, Any]:
+    return {"max_tokens": grader.max_tokens, "batch_size": grader.batch_size}
+
+
+def _environment() -> dict[str, str]:
+    """What libraries need, and no secret: the process loads what strangers made."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if (name in _KEPT or name.startswith(_KEPT_PREFIXES)) and name != VARIABLE
+    }
+    return kept | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
