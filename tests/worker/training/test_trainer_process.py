@@ -109,20 +109,23 @@ def of_step(kind: str, step: int) -> Callable[[dict[str, Any]], bool]:
     return lambda record: record["kind"] == kind and record["step"] == step
 
 
-def test_a_killed_job_continues_to_the_same_adapter(start: Callable[..., Trainer]) -> None:
-    whole = start(name="whole", limits__steps=6)
+@pytest.mark.parametrize("preset", ["grpo", "ppo"])
+def test_a_killed_job_continues_to_the_same_adapter(start: Callable[..., Trainer], preset: str) -> None:
+    """With what PPO's critic knows."""
+    whole = start(name="whole", limits__steps=6, algorithm__preset=preset)
     assert whole.wait() == 0
     assert whole.records[-1]["kind"] == "ended"
     assert whole.lines == (whole.folder / "records.jsonl").read_bytes()
 
-    killed = start(name="killed", limits__steps=6)
+    killed = start(name="killed", limits__steps=6, algorithm__preset=preset)
     killed.until(of_step("step_metrics", 3))
     killed.process.kill()
     killed.wait()
     assert not any(record["kind"] == "ended" for record in killed.records)
     state = next(record for record in killed.records if record["kind"] == "resume_state_saved")
 
-    rest = start(name="rest", resume=killed.folder / "blobs" / state["blob"]["sha256"], limits__steps=6)
+    resume = killed.folder / "blobs" / state["blob"]["sha256"]
+    rest = start(name="rest", resume=resume, limits__steps=6, algorithm__preset=preset)
     assert rest.wait() == 0
     assert rest.records[0]["sequence"] == 7
     assert rest.until(of_step("started", 2))["steps"] == 6

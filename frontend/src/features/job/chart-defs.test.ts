@@ -61,6 +61,21 @@ describe("chartGroups", () => {
     expect(charts.find((def) => def.id === "parts-format")?.lines[0]?.label).toBe("tags");
   });
 
+  it("draws a critic's values with what came, in jobs that have one", () => {
+    const titles = (keys: string[]) => chartGroups(keys, []).map((group) => group.title);
+    expect(titles(["reward/mean", "memory/state"])).not.toContain("Critic");
+    expect(titles(["memory/state"])).not.toContain("Other");
+    const keys = ["critic/value_mean", "critic/return_mean", "critic/loss", "critic/grad_norm"];
+    const groups = chartGroups(keys, []);
+    const critic = groups.find((group) => group.title === "Critic");
+    expect(critic?.charts.map((def) => def.lines.map((line) => line.key))).toEqual([
+      ["critic/value_mean", "critic/return_mean"],
+      ["critic/loss"],
+    ]);
+    const other = groups.find((group) => group.title === "Other");
+    expect(other?.charts.map((def) => def.id)).toEqual(["critic-grad-norm"]);
+  });
+
   it("tells more lines than colours apart by dashes", () => {
     const many = Array.from({ length: 6 }, (_, i) => `reward/r${i}/mean`);
     const each = chartGroups(many, [])

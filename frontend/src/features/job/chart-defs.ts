@@ -1,7 +1,7 @@
 import type { Metric } from "@/api/platform";
 import type { ChartColor } from "@/components/chart/model";
 import { number, percent, reward, tick } from "@/lib/format";
-import { familyCharts, isOfFamily } from "./chart-families";
+import { criticCharts, familyCharts, isOfFamily } from "./chart-families";
 
 export type LineDef = { key: string; label: string; color: ChartColor; dash?: boolean; sparse?: boolean };
 
@@ -173,7 +173,16 @@ const SPEED: ChartDef[] = [
       { key: "time/update", label: "update", color: "c3", dash: true },
     ],
   },
-  { ...plain, id: "memory", title: "Memory", unit: "GiB at most", lines: one("memory/peak", "peak", "c4") },
+  {
+    ...plain,
+    id: "memory",
+    title: "Memory",
+    unit: "GiB at most",
+    lines: [
+      { key: "memory/peak", label: "peak", color: "c4" },
+      { key: "memory/state", label: "weights and optimizer", color: "c1", dash: true },
+    ],
+  },
 ];
 
 const OPTIMIZER: ChartDef[] = [
@@ -266,6 +275,7 @@ export function chartGroups(keys: readonly string[], catalogue: readonly Metric[
   const fixed = [
     { title: "Signal", charts: [...SIGNAL, ...rewards] },
     { title: "Policy", charts: POLICY },
+    { title: "Critic", charts: criticCharts(keys) },
     { title: "Speed and memory", charts: SPEED },
     { title: "Optimizer", charts: OPTIMIZER },
   ];

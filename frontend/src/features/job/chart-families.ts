@@ -63,3 +63,41 @@ function slices(keys: readonly string[]): ChartDef[] {
 }
 
 export const familyCharts = (keys: readonly string[]): ChartDef[] => [...atK(keys), ...slices(keys)];
+
+/** What a critic foresaw beside what came, and how far off it was; only jobs that have one. */
+const CRITIC: ChartDef[] = [
+  {
+    ...words,
+    id: "critic-values",
+    title: "What the critic expects",
+    unit: "reward per token",
+    min: undefined,
+    format: number,
+    lines: [
+      { key: "critic/value_mean", label: "value", color: "c1" },
+      { key: "critic/return_mean", label: "return", color: "c2", dash: true },
+    ],
+  },
+  {
+    ...words,
+    id: "critic-explained",
+    title: "Explained variance",
+    unit: "1 is right, 0 is no better than the mean",
+    min: undefined,
+    max: 1,
+    format: number,
+    tick,
+    lines: [{ key: "critic/explained_variance", label: "share", color: "c3" }],
+  },
+  {
+    ...words,
+    id: "critic-loss",
+    title: "Critic's loss",
+    unit: "half the squared error",
+    format: number,
+    lines: [{ key: "critic/loss", label: "loss", color: "c4" }],
+  },
+];
+
+export const criticCharts = (keys: readonly string[]): ChartDef[] =>
+  CRITIC.filter((def) => def.lines.some((line) => keys.includes(line.key)));
