@@ -10,6 +10,8 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
 
 
 class RewardBase(SpecModel):
+    type: str = ""
+    """Which kind; every kind has its own name here."""
     name: Name = "reward"
     """Names the reward's part in metrics and completions."""
     weight: float = 1.0

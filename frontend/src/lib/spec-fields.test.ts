@@ -11,10 +11,14 @@ const fields = (spec: JsonObject = GIVEN) => fieldsOf(root, spec, base);
 const field = (path: string, spec: JsonObject = GIVEN) =>
   fields(spec).find((one) => one.path === path) as Field;
 
+/** Parts inside of a map or a list of messages, which the form edits as JSON. */
+const INSIDE_JSON = ["Audio", "AudioPart", "Gate", "ImagePart", "Judge", "Message", "TextPart"];
+
 /** Every property that the schema defines, by class, so that none can be forgotten. */
-const properties = [root, ...Object.values(root.$defs ?? {})].flatMap((node) =>
-  Object.keys(node.properties ?? {}),
-);
+const properties = [
+  root,
+  ...Object.entries(root.$defs ?? {}).flatMap(([name, node]) => (INSIDE_JSON.includes(name) ? [] : [node])),
+].flatMap((node) => Object.keys(node.properties ?? {}));
 
 /** The paths of all fields, with every variant of every part chosen once. */
 function reachable(spec: JsonObject, chosen = new Set<string>()): string[] {
