@@ -7,6 +7,8 @@ export type Schemas = components["schemas"];
 /** One problem inside a larger error: a line of a file, or a field of a specification. */
 export type ErrorDetail = {
   param?: string | null;
+  /** What kind of problem it is, or the id of what it is about: of a golden case. */
+  code?: string | null;
   line?: number | null;
   column?: number | null;
   message: string;

@@ -146,15 +146,19 @@ const newReward = createRoute({
   component: screen(() => import("./reward"), "NewRewardRoute"),
 });
 
+const REWARD_TABS = ["golden", "replay", "revisions", "jobs"] as const;
+
 const reward = createRoute({
   getParentRoute: () => signedIn,
   path: "/rewards/$id",
   validateSearch: (search: Record<string, unknown>): RewardPlace => ({
-    tab: search.tab === "revisions" || search.tab === "jobs" ? search.tab : undefined,
+    tab: REWARD_TABS.find((tab) => tab === search.tab),
     revision: whole(search.revision),
     against: whole(search.against),
     dataset: text(search.dataset),
     rows: text(search.rows),
+    job: text(search.job),
+    replay: text(search.replay),
   }),
   component: screen(() => import("./reward"), "RewardRoute"),
 });

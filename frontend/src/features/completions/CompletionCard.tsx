@@ -31,10 +31,12 @@ type Props = {
   go: Go;
   /** Opens or closes the card. */
   onOpen: () => void;
+  /** Makes a golden case of it; absent where none can be kept. */
+  onKeep?: (() => void) | undefined;
 };
 
 /** One completion of a group: advantage, reward, text, what each reward said; open: its tokens too. */
-export function CompletionCard({ job, row, place, words, open, go, onOpen }: Props) {
+export function CompletionCard({ job, row, place, words, open, go, onOpen, onKeep }: Props) {
   const card = useRef<HTMLElement>(null);
   const clipboard = useClipboard();
   const wasOpen = useRef<boolean>(undefined);
@@ -91,6 +93,11 @@ export function CompletionCard({ job, row, place, words, open, go, onOpen }: Pro
           <span>{FINISH[row.finish_reason] ?? row.finish_reason}</span>
         )}
         <span className={styles.actions}>
+          {open && onKeep && (
+            <button type="button" onClick={onKeep}>
+              Keep as golden case
+            </button>
+          )}
           <button type="button" title="Copy the text" onClick={() => clipboard.copy(row.text)}>
             {clipboard.copied ? <span aria-hidden="true">✓</span> : <CopyMark />}
             <span className="visually-hidden">

@@ -1,6 +1,7 @@
 import { NativeSelect } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
+import { useAccess } from "@/api/access";
 import { groupQuery } from "@/api/completions";
 import { Failure } from "@/components/Failure";
 import { count, number } from "@/lib/format";
@@ -11,7 +12,10 @@ import styles from "./Completions.module.css";
 import { type Group, type GroupSort, KIND_MEANING, KIND_SHAPE, sortCompletions } from "./groups";
 import { PromptView } from "./PromptView";
 import type { Go, Place } from "./place";
+import { useStoredRewards } from "./stored-rewards";
 import { thinks } from "./text";
+
+const KeepCompletion = lazy(() => import("./KeepCompletion"));
 
 type Props = {
   job: string;
@@ -40,6 +44,10 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
   const { split, sort, sample } = place;
   const detail = useQuery(groupQuery(job, { split, step, prompt_no: group.prompt_no }));
   const found = detail.data;
+  const stored = useStoredRewards(job);
+  const { refusal } = useAccess();
+  const [keeping, setKeeping] = useState<number | null>(null);
+  const kept = found?.completions.find((row) => row.sample_no === keeping);
   const rows = useMemo(() => sortCompletions(found?.completions ?? [], sort), [found, sort]);
   // The step stays when a completion is open, also while the job goes on.
   const open = (sample_no: number | undefined) =>
@@ -111,10 +119,22 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
             go={go}
             open={row.sample_no === sample}
             onOpen={() => open(row.sample_no === sample ? undefined : row.sample_no)}
+            onKeep={stored.length > 0 && !refusal ? () => setKeeping(row.sample_no) : undefined}
           />
         ))}
         {!found && STAND_INS.map((n) => <div key={n} className={styles.cardWaits} />)}
       </div>
+      {found && kept && (
+        <Suspense fallback={null}>
+          <KeepCompletion
+            job={job}
+            group={found}
+            row={kept}
+            rewards={stored}
+            onClose={() => setKeeping(null)}
+          />
+        </Suspense>
+      )}
     </>
   );
 }

@@ -12,8 +12,10 @@ import { type RewardItem, rewardsOf, withSource, withStored } from "./draft";
 import { ShortField } from "./Field";
 import { fieldId } from "./focus";
 import { useField, useForm } from "./form";
+import { GoldenFaults } from "./GoldenFaults";
 import styles from "./NewJob.module.css";
 import { Problems } from "./Problems";
+import { goldenOf } from "./problems";
 import { Section } from "./Section";
 
 /** A stored reward: its name, and which of its revisions. */
@@ -99,7 +101,10 @@ function Reward({ item, index, several }: { item: RewardItem; index: number; sev
           <ShortField path={`${path}.entry`} label="Function" />
         )}
       </div>
-      <Problems problems={[...problems, ...inside]} />
+      <Problems problems={[...problems, ...inside].filter((one) => !goldenOf(one))} />
+      {item.reward !== undefined && (
+        <GoldenFaults reward={item.reward} problems={problems.filter(goldenOf)} />
+      )}
       {item.source !== undefined && (
         <details className={styles.more}>
           <summary>Show the code</summary>

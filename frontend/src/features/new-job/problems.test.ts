@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ApiError } from "@/api/client";
-import { firstPath, place, refusal, stillTrue } from "./problems";
+import { firstPath, goldenOf, place, refusal, stillTrue } from "./problems";
 
 const KNOWN = new Set([
   "model",
@@ -60,6 +60,17 @@ describe("refusal", () => {
       { param: "limits.steps", message: "no", hint: "Use 2." },
       { param: "model", message: "Unknown." },
     ]);
+  });
+
+  it("keeps golden cases apart that fail alike", () => {
+    const hint = "Mend the reward.";
+    const fails = (code: string) => ({ param: "rewards[0]", code, message: "It got 0 instead of 1." });
+    const error = new ApiError(422, "golden_cases_failed", "2 of 3", hint, "rewards[0]", [
+      fails("gold_1"),
+      fails("gold_2"),
+    ]);
+    const { at } = place(refusal(error), new Set(["rewards[0]"]));
+    expect(at.get("rewards[0]")?.map(goldenOf)).toEqual(["gold_1", "gold_2"]);
   });
 
   it("is one problem when nothing is listed", () => {

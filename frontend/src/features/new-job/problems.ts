@@ -31,7 +31,8 @@ export function place(problems: readonly JobProblem[], known: ReadonlySet<string
     const list = field === null ? elsewhere : (at.get(field) ?? []);
     if (field !== null) at.set(field, list);
     const told = named(problem, field);
-    if (!list.some((one) => one.message === told.message)) list.push(told);
+    if (!list.some((one) => one.message === told.message && goldenOf(one) === goldenOf(told)))
+      list.push(told);
   }
   return { at, elsewhere };
 }
@@ -53,11 +54,14 @@ function home({ param, message }: JobProblem, known: ReadonlySet<string>): strin
   return null;
 }
 
+/** The golden case that a problem is about: two cases may fail alike. */
+export const goldenOf = ({ code }: JobProblem) => (code?.startsWith("gold_") ? code : undefined);
+
 /** A refusal of the server as problems: those it lists, or the one that it is. */
 export function refusal(error: ApiError): JobProblem[] {
   const listed = error.errors
     .filter((detail) => detail.param)
-    .map(({ param, message }) => ({ param, message }));
+    .map(({ param, message, code }) => ({ param, message, ...(code?.startsWith("gold_") && { code }) }));
   if (listed.length > 0) {
     return listed.map((one) => (one.param === error.param ? { ...one, hint: error.hint } : one));
   }

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { datasetsQuery } from "@/api/datasets";
 import { type Granularity, useTestSource } from "@/api/rewards";
 import { Failure } from "@/components/Failure";
@@ -16,7 +16,11 @@ import { RowPicker } from "./RowPicker";
 import { SampleBar } from "./SampleBar";
 import { BY_HAND, type Example, type useCases } from "./use-cases";
 
+const KeepFromBench = lazy(() => import("./KeepFromBench"));
+
 type Props = {
+  /** The stored reward, which can keep golden cases. */
+  reward: string | undefined;
   source: string;
   entry: string | null;
   granularity: Granularity;
@@ -40,10 +44,12 @@ export function useBenchDataset(place: RewardPlace, likely?: string): string | u
 }
 
 /** Rows and completions on which the source is tried as it stands, saved or not. */
-export function Bench({ source, entry, granularity, bench, dataset, place, onPlace, refusal }: Props) {
+export function Bench(props: Props) {
+  const { reward, source, entry, granularity, bench, dataset, place, onPlace, refusal } = props;
   const choice = readChoice(place.rows);
   const test = useTestSource();
   const [run, setRun] = useState<Run | null>(null);
+  const [keeping, setKeeping] = useState<number | null>(null);
   const pane = useRef<HTMLDivElement>(null);
   const tested = flatten(bench.cases);
   const blocked =
@@ -96,7 +102,12 @@ export function Bench({ source, entry, granularity, bench, dataset, place, onPla
       {test.error && <Failure title="It was not run" error={test.error} retry={start} />}
       <div ref={pane}>
         {run ? (
-          <Results key={run.answer.results.length} run={run} stale={run.source !== source || now !== then} />
+          <Results
+            key={run.answer.results.length}
+            run={run}
+            stale={run.source !== source || now !== then}
+            onKeep={reward && !refusal ? setKeeping : undefined}
+          />
         ) : (
           !test.error && (
             <Notice tone="info" title="No scores yet">
@@ -106,6 +117,11 @@ export function Bench({ source, entry, granularity, bench, dataset, place, onPla
           )
         )}
       </div>
+      {reward && run && keeping !== null && (
+        <Suspense fallback={null}>
+          <KeepFromBench reward={reward} run={run} at={keeping} onClose={() => setKeeping(null)} />
+        </Suspense>
+      )}
     </div>
   );
 }

@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { Fragment, useState } from "react";
 import { Histogram } from "@/components/Histogram";
 import { Notice } from "@/components/Notice";
@@ -18,7 +19,7 @@ function took(ms: number | undefined): string {
   return ms < 1000 ? `${number(ms, 2)} ms` : `${number(ms / 1000, 2)} s`;
 }
 
-function Detail({ tested, result }: { tested: Tested; result: Result }) {
+function Detail({ tested, result, onKeep }: { tested: Tested; result: Result; onKeep?: () => void }) {
   const { meaning } = statusWords(result.status);
   const texts: [string, string | null | undefined][] = [
     ["What went wrong", result.message],
@@ -39,6 +40,11 @@ function Detail({ tested, result }: { tested: Tested; result: Result }) {
             </div>
           ),
       )}
+      {onKeep && (
+        <Button variant="default" size="compact-sm" className={styles.keep} onClick={onKeep}>
+          Keep as golden case
+        </Button>
+      )}
     </div>
   );
 }
@@ -51,8 +57,15 @@ function Parts({ parts }: { parts: Record<string, number> | undefined }) {
   ));
 }
 
+type Props = {
+  run: Run;
+  stale: boolean;
+  /** Makes a golden case of the result at a place; absent where there is no stored reward to keep it. */
+  onKeep?: ((at: number) => void) | undefined;
+};
+
 /** What the reward said about each completion, how the scores spread, and what that means for a job. */
-export function Results({ run, stale }: { run: Run; stale: boolean }) {
+export function Results({ run, stale, onKeep }: Props) {
   const [open, setOpen] = useState<number | null>(null);
   const { results, load_error } = run.answer;
   if (load_error) {
@@ -147,7 +160,11 @@ export function Results({ run, stale }: { run: Run; stale: boolean }) {
                   {open === i && (
                     <tr className={styles.more}>
                       <td colSpan={5}>
-                        <Detail tested={tested} result={result} />
+                        <Detail
+                          tested={tested}
+                          result={result}
+                          {...(onKeep && { onKeep: () => onKeep(i) })}
+                        />
                       </td>
                     </tr>
                   )}

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useAccess } from "@/api/access";
+import { goldenQuery } from "@/api/golden";
 import { type Granularity, type RewardDetail, rewardQuery, useReviseReward } from "@/api/rewards";
 import { jobsUsingQuery } from "@/api/usage";
 import { ButtonLink } from "@/components/ButtonLink";
@@ -9,6 +10,7 @@ import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { LeaveGuard } from "@/components/LeaveGuard";
 import { Page, Tag } from "@/components/Page";
+import { SkeletonCard } from "@/components/Skeleton";
 import { TabNav } from "@/components/TabNav";
 import { ago } from "@/lib/format";
 import { toastDone } from "@/lib/toast";
@@ -17,6 +19,8 @@ import { Revisions } from "./Revisions";
 import { RewardJobs } from "./RewardJobs";
 import { atOnce } from "./status";
 import { Workbench } from "./Workbench";
+
+const GoldenTab = lazy(() => import("./GoldenTab"));
 
 type Props = { id: string; place: RewardPlace; onPlace: OnPlace };
 
@@ -54,6 +58,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
   const revise = useReviseReward(id);
   const { refusal } = useAccess();
   const jobs = useQuery(jobsUsingQuery({ reward: id }));
+  const golden = useQuery(goldenQuery(id)).data?.data.length;
   const changed = draft.source !== stored.source || draft.entry !== stored.entry;
   // Only once what was stored has come back: before, the old source would stand in the editor again.
   if (edited && !changed) setEdited(null);
@@ -119,11 +124,13 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
       <LeaveGuard unsaved={changed} what="The changes to the reward are not saved." />
       <TabNav label="Parts of the reward">
         {tab(undefined, "Write and try")}
+        {tab("golden", `Golden cases ${golden ?? ""}`)}
         {tab("revisions", `Revisions ${reward.revisions.length}`)}
         {tab("jobs", "Where used")}
       </TabNav>
       {place.tab === undefined && !jobs.isPending && (
         <Workbench
+          reward={id}
           draft={draft}
           onChange={(change) => setEdited((old) => ({ ...(old ?? stored), ...change }))}
           granularity={reward.granularity as Granularity}
@@ -134,6 +141,11 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
           onSave={save}
           likelyDataset={jobs.data?.data[0]?.dataset}
         />
+      )}
+      {place.tab === "golden" && (
+        <Suspense fallback={<SkeletonCard height={160} />}>
+          <GoldenTab reward={reward} unsaved={changed ? draft : null} refusal={refusal} />
+        </Suspense>
       )}
       {place.tab === "revisions" && (
         <Revisions

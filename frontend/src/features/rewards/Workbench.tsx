@@ -18,6 +18,8 @@ const MOST_BYTES = 262_144;
 export type WorkbenchDraft = { source: string; entry: string | null };
 
 type Props = {
+  /** The stored reward; a new one has none yet. */
+  reward?: string;
   draft: WorkbenchDraft;
   onChange: (change: Partial<WorkbenchDraft>) => void;
   granularity: Granularity;
@@ -90,6 +92,7 @@ export function Workbench(props: Props) {
         />
         <section className={styles.side} aria-label="Try it" tabIndex={0}>
           <Bench
+            reward={props.reward}
             source={draft.source}
             entry={draft.entry}
             granularity={granularity}

@@ -1,12 +1,15 @@
 /** Where on a reward's page somebody is: everything that a link to it keeps. */
 export type RewardPlace = {
-  tab?: "revisions" | "jobs";
+  tab?: "golden" | "replay" | "revisions" | "jobs";
   /** The revision that is read, and the one it is compared with. */
   revision?: number;
   against?: number;
   /** What it is tried on: a dataset, and rows as in `rowsOf`. "none" is a row written by hand. */
   dataset?: string;
   rows?: string;
+  /** The job whose completions are scored again, and the replay that is read. */
+  job?: string;
+  replay?: string;
 };
 
 export type OnPlace = (change: Partial<RewardPlace>) => void;

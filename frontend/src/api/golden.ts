@@ -1,0 +1,53 @@
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { http, type Schemas, unwrap } from "./client";
+import { rewardKeys } from "./rewards";
+
+export type GoldenCase = Schemas["StoredGoldenCase"];
+export type NewGoldenCase = Schemas["GoldenCaseCreate"];
+export type GoldenRun = Schemas["GoldenRun"];
+export type GoldenOutcome = Schemas["GoldenOutcome"];
+
+const keyOf = (reward: string) => [...rewardKeys.all, "golden", reward] as const;
+
+/** All cases of a reward, oldest first. */
+export const goldenQuery = (reward: string) =>
+  queryOptions({
+    queryKey: keyOf(reward),
+    queryFn: () =>
+      unwrap(http.GET("/api/v1/rewards/{id}/golden-cases", { params: { path: { id: reward } } })),
+  });
+
+/** Keeps one case; the reward is not asked yet. */
+export function useKeepGolden() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ reward, one }: { reward: string; one: NewGoldenCase }) =>
+      unwrap(
+        http.POST("/api/v1/rewards/{id}/golden-cases", {
+          params: { path: { id: reward } },
+          body: { cases: [one] },
+        }),
+      ),
+    onSuccess: (_, { reward }) => client.invalidateQueries({ queryKey: keyOf(reward) }),
+  });
+}
+
+export function useDeleteGolden(reward: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) =>
+      unwrap(
+        http.DELETE("/api/v1/rewards/{id}/golden-cases/{case}", {
+          params: { path: { id: reward, case: id } },
+        }),
+      ),
+    onSuccess: () => client.invalidateQueries({ queryKey: keyOf(reward) }),
+  });
+}
+
+/** Runs all cases: against the newest revision, or a source that is not stored. */
+export const useRunGolden = (reward: string) =>
+  useMutation({
+    mutationFn: (body: Schemas["GoldenRunCreate"]) =>
+      unwrap(http.POST("/api/v1/rewards/{id}/golden-cases/run", { params: { path: { id: reward } }, body })),
+  });
