@@ -34,6 +34,7 @@ export const jobKeys = {
   checkpoints: (id: string) => [...ROOM, "checkpoints", id] as const,
   logs: (id: string) => [...ROOM, "logs", id] as const,
   findings: (id: string) => [...ROOM, "findings", id] as const,
+  changes: (id: string) => [...ROOM, "changes", id] as const,
 };
 
 const LIST_PAGE = 50;

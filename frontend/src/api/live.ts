@@ -23,6 +23,7 @@ const partsOf = (id: string) => [
   jobKeys.checkpoints(id),
   jobKeys.findings(id),
   jobKeys.logs(id),
+  jobKeys.changes(id),
 ];
 
 /** Puts a batch into the caches that the screens read; events up to `applied` are in them already. */
@@ -51,6 +52,7 @@ function applyBatch(client: QueryClient, id: string, batch: Batch, applied: numb
     else if (type === "completions") stale.add(jobKeys.completions(id));
     else if (type === "checkpoint") stale.add(jobKeys.checkpoints(id));
     else if (type === "finding") stale.add(jobKeys.findings(id));
+    else if (type === "change") stale.add(jobKeys.changes(id));
     else if (type === "log") lines.push(data as LogEntry);
     else if (type === "rewind") {
       for (const key of partsOf(id)) stale.add(key);

@@ -47,11 +47,12 @@ export default function Plot(props: Props) {
   const guessed = axis.kind !== "step" && range === null && space.current !== null;
   const right = Math.max(guessed ? roundUp(end) : end, left + 1e-6);
   const current = space.current === null ? null : axis.at(space.current);
-  const live: Live = { axis, window: [left, right], values, current, tick: props.tick };
+  const marks = (space.marks ?? []).map(axis.at);
+  const live: Live = { axis, window: [left, right], values, current, marks, tick: props.tick };
   const latest = useRef({ ...props, live, data, space });
   latest.current = { ...props, live, data, space };
   const shape = JSON.stringify(drawing.columns);
-  const frame = [axis.kind, left, right, values[0], values[1], current].join(" ");
+  const frame = [axis.kind, left, right, values[0], values[1], current, ...marks].join(" ");
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: shape and scheme stand for what the options are made of
   useEffect(() => {

@@ -11,6 +11,8 @@ export type Live = {
   values: readonly [number, number];
   /** Place of the step the job is at. */
   current: number | null;
+  /** Places at which something was changed. */
+  marks: readonly number[];
   /** How a number of the value axis is written; short. */
   tick: (value: number) => string;
 };
@@ -128,15 +130,15 @@ function bands(columns: readonly Column[]): uPlot.Band[] {
   );
 }
 
-/** A dotted line at the step the job is at, so that the empty axis right of it reads as future. */
-function drawCurrent(u: uPlot, { current, window }: Live, ink: string) {
-  if (current === null || current < window[0] || current > window[1]) return;
-  const x = Math.round(u.valToPos(current, "x", true)) + 0.5;
+/** An upright line at a place inside the window. */
+function upright(u: uPlot, at: number, [from, to]: Live["window"], stroke: string, dash: readonly number[]) {
+  if (at < from || at > to) return;
+  const x = Math.round(u.valToPos(at, "x", true)) + 0.5;
   const { ctx, bbox } = u;
   ctx.save();
-  ctx.strokeStyle = faint(ink, 0.6);
+  ctx.strokeStyle = stroke;
   ctx.lineWidth = devicePixelRatio;
-  ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
+  ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
   ctx.beginPath();
   ctx.moveTo(x, bbox.top);
   ctx.lineTo(x, bbox.top + bbox.height);
@@ -144,11 +146,21 @@ function drawCurrent(u: uPlot, { current, window }: Live, ink: string) {
   ctx.restore();
 }
 
+/** A dotted line at the step the job is at, so that the empty axis right of it reads as future. */
+function drawCurrent(u: uPlot, { current, window }: Live, ink: string) {
+  if (current !== null) upright(u, current, window, faint(ink, 0.6), [2, 3]);
+}
+
+/** Dashed lines where something was changed. */
+function drawMarks(u: uPlot, { marks, window }: Live, accent: string) {
+  for (const mark of marks) upright(u, mark, window, accent, [6, 3]);
+}
+
 const onlyCrosshair = (type: string) => type === "mousemove" || type === "mouseleave";
 
 /** uPlot's options for a chart in the look of the current theme. */
 export function plotOptions(look: Look): uPlot.Options {
-  const [ink, grid, panel] = [token("ink3"), token("line2"), token("panel")];
+  const [ink, grid, panel, accent] = [token("ink3"), token("line2"), token("panel"), token("accent")];
   const isLine = (index: number) => look.columns[index - 1]?.role === "line";
   return {
     width: look.width,
@@ -176,7 +188,7 @@ export function plotOptions(look: Look): uPlot.Options {
       },
     },
     hooks: {
-      draw: [(u) => drawCurrent(u, look.live(), ink)],
+      draw: [(u) => drawCurrent(u, look.live(), ink), (u) => drawMarks(u, look.live(), accent)],
       setCursor: [(u) => look.onCursor(u.cursor.idx ?? null)],
       setSelect: [
         (u) => {

@@ -10,6 +10,8 @@ export type ChartSpace = {
   /** The step the job is at, while it is under way. */
   current: number | null;
   range: Range | null;
+  /** Steps at which something was changed, marked in every chart. */
+  marks?: readonly number[] | undefined;
   smoothing: number;
   log: boolean;
   /** Key under which charts share their crosshair. */

@@ -2,9 +2,12 @@ import { Modal } from "@mantine/core";
 import { useViewportSize } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { changesQuery } from "@/api/evaluations";
 import { isFinal, type JobDetail } from "@/api/jobs";
 import { metaQuery } from "@/api/platform";
 import { ChartSpaceProvider } from "@/components/chart/space";
+import { Changes } from "./Changes";
+import { marksOf } from "./change-words";
 import { BIG, type ChartDef, chartGroups, KL, searchText } from "./chart-defs";
 import { KlCard } from "./KlCard";
 import { MetricChart } from "./MetricChart";
@@ -39,7 +42,9 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
   const last = Math.max(job.progress.steps, lastStep(series), 1);
   const visible = useVisibleSeries(job.id, series, view.range);
   const zoom = useZoom(view, onView, last);
-  const space = useChartSpaceOf(job, series, view, zoom, onPick);
+  const changes = useQuery(changesQuery(job.id)).data?.data;
+  const marks = useMemo(() => marksOf(changes ?? []), [changes]);
+  const space = useChartSpaceOf(job, series, view, zoom, marks, onPick);
 
   const beta = ((job.resolved_spec ?? job.spec) as KlSpec).algorithm?.loss?.kl?.beta ?? 0;
   const measured = [...series.values()].filter((one) => one.values.some((value) => value !== null));
@@ -82,6 +87,7 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
         onPick={onPick}
       />
       <Toolbar view={view} onView={onView} onBack={zoom.onBack} onReset={zoom.onReset} />
+      <Changes changes={changes ?? []} />
       <ChartSpaceProvider value={space}>
         {big.length > 0 && <div className={styles.big}>{big.map((def) => draw(def, BIG_HEIGHT))}</div>}
         {shown.map((group) => (

@@ -46,6 +46,7 @@ export function useChartSpaceOf(
   series: SeriesMap,
   view: View,
   zoom: ReturnType<typeof useZoom>,
+  marks: readonly number[],
   onPick: (step: number) => void,
 ): ChartSpace {
   const step = lastStep(series);
@@ -62,6 +63,7 @@ export function useChartSpaceOf(
       lastStep: last,
       current,
       range,
+      marks,
       smoothing,
       log: log === "all",
       sync: `job ${job.id}`,
@@ -69,6 +71,6 @@ export function useChartSpaceOf(
       ...zoom,
       onPick: (at: number) => pick.current(at),
     }),
-    [axis, last, current, range, smoothing, log, job.id, job.name, zoom],
+    [axis, last, current, range, marks, smoothing, log, job.id, job.name, zoom],
   );
 }

@@ -9,15 +9,15 @@ import { NOTHING } from "@/lib/format";
 
 const MOST_LOOKED_UP = 50;
 
-/** The revision of a reward that a job was created with; a job keeps it whatever is saved later. */
-function revisionIn(job: JobDetail | undefined, reward: string): number | null {
-  const used = job?.resolved_spec?.rewards as
-    | { reward?: string | null; revision?: number | null }[]
-    | undefined;
-  return used?.find((one) => one.reward === reward)?.revision ?? null;
+type Used = { name?: string | null; reward?: string | null; revision?: number | null };
+
+/** How a job used a reward: its name there, and the revision that the job was created with. */
+function usedIn(job: JobDetail | undefined, reward: string): Used | undefined {
+  const used = job?.resolved_spec?.rewards as Used[] | undefined;
+  return used?.find((one) => one.reward === reward);
 }
 
-/** The newest jobs with this reward, and the revision in each. */
+/** The newest jobs with this reward, the revision in each, and what each calls it. */
 export function useRewardJobs(id: string) {
   const query = useQuery(jobsUsingQuery({ reward: id }));
   const jobs = query.data?.data;
@@ -27,12 +27,15 @@ export function useRewardJobs(id: string) {
       .slice(0, MOST_LOOKED_UP)
       .map((job) => ({ ...jobQuery(job.id), staleTime: Number.POSITIVE_INFINITY })),
   });
-  const revisions = new Map(
-    (jobs ?? []).map(
-      (job, i) => [job.id, revisionIn(details[i]?.data as JobDetail | undefined, id)] as const,
-    ),
+  const used = (jobs ?? []).map(
+    (job, i) => [job.id, usedIn(details[i]?.data as JobDetail | undefined, id)] as const,
   );
-  return { query, jobs, revisions };
+  return {
+    query,
+    jobs,
+    revisions: new Map(used.map(([job, one]) => [job, one?.revision ?? null])),
+    names: new Map(used.flatMap(([job, one]) => (one ? [[job, one.name ?? "reward"] as const] : []))),
+  };
 }
 
 export function RewardJobs({ id }: { id: string }) {

@@ -21,6 +21,7 @@ import { atOnce } from "./status";
 import { Workbench } from "./Workbench";
 
 const GoldenTab = lazy(() => import("./GoldenTab"));
+const ReplayTab = lazy(() => import("./ReplayTab"));
 
 type Props = { id: string; place: RewardPlace; onPlace: OnPlace };
 
@@ -125,6 +126,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
       <TabNav label="Parts of the reward">
         {tab(undefined, "Write and try")}
         {tab("golden", `Golden cases ${golden ?? ""}`)}
+        {tab("replay", "Replay")}
         {tab("revisions", `Revisions ${reward.revisions.length}`)}
         {tab("jobs", "Where used")}
       </TabNav>
@@ -145,6 +147,17 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
       {place.tab === "golden" && (
         <Suspense fallback={<SkeletonCard height={160} />}>
           <GoldenTab reward={reward} unsaved={changed ? draft : null} refusal={refusal} />
+        </Suspense>
+      )}
+      {place.tab === "replay" && (
+        <Suspense fallback={<SkeletonCard height={160} />}>
+          <ReplayTab
+            reward={reward}
+            unsaved={changed ? draft : null}
+            place={place}
+            onPlace={onPlace}
+            refusal={refusal}
+          />
         </Suspense>
       )}
       {place.tab === "revisions" && (

@@ -1,0 +1,15 @@
+import type { JobChange } from "@/api/evaluations";
+
+/** Steps from which something else was at work, each once, in order: where the charts have a mark. */
+export const marksOf = (changes: readonly JobChange[]): number[] =>
+  [...new Set(changes.flatMap(({ step }) => (step == null ? [] : [step])))].sort((a, b) => a - b);
+
+/** `rew_…@3` → the reward's id and its revision. */
+export function revisionOf(label: string): { reward: string; revision: number } | null {
+  const [, reward, revision] = /^(.+)@(\d+)$/.exec(label) ?? [];
+  return reward && revision ? { reward, revision: Number(revision) } : null;
+}
+
+/** When a change takes effect: "from step 12 on", or before the next step of a job that is under way. */
+export const sinceWords = ({ step }: Pick<JobChange, "step">) =>
+  step == null ? "from the next step on" : `from step ${step} on`;
