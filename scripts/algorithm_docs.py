@@ -14,6 +14,8 @@ from typing import Any
 
 os.environ["REINFORGE_PLUGINS"] = "off"  # the page is about what everybody has
 
+import learning_docs
+
 from reinforge.presets import FAMILIES, PRESETS, Preset, cards
 
 ROOT = Path(__file__).parent.parent
@@ -36,6 +38,8 @@ is in [Job files](job-file.md#presets), on the form's Method, and in `reinforge 
   test of `tests/algorithm/test_trl.py`. Names like `adv.rloo` are [vectors](#vectors): `test_vector[adv.rloo]` in
   `tests/algorithm/test_vectors.py`. *By hand* are numbers worked out in the test that is named, *properties* what must
   hold whatever the numbers are.
+* **Learning**: right answers on the demo's held-out additions, before and at the end, and the steps to {stop}; medians
+  of {seeds} seeds with smallest and largest. How, and what else was measured, is under [Learning](#learning).
 
 This page is written from the code by `scripts/algorithm_docs.py`.
 """
@@ -210,12 +214,12 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def family_table(family: str, members: dict[str, Preset]) -> str:
+def family_table(family: str, members: dict[str, Preset], learning: dict[str, Any]) -> str:
     lines = [
         f"## {family.capitalize()}",
         "",
-        "| variant | slots | source | confidence | checked against |",
-        "|" + "---|" * 5,
+        "| variant | slots | source | confidence | checked against | learning |",
+        "|" + "---|" * 6,
     ]
     for name, preset in members.items():
         refused = " (refused by a single-turn job)" if cards.single_turn_refusal(name, preset) else ""
@@ -225,6 +229,7 @@ def family_table(family: str, members: dict[str, Preset]) -> str:
             preset.source,
             preset.confidence,
             oracle_text(oracles_of(name, preset)),
+            learning_docs.column(name, learning),
         )
         lines.append(f"| {' | '.join(cell(text) for text in cells)} |")
     return "\n".join([*lines, ""])
@@ -254,9 +259,10 @@ def vectors_table(vectors: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, ""])
 
 
-def page(vectors: list[dict[str, Any]]) -> str:
-    tables = [family_table(family, members) for family, members in FAMILIES.items()]
-    return "\n".join([INTRO.format(trl="1.16.0"), *tables, vectors_table(vectors)])
+def page(vectors: list[dict[str, Any]], learning: dict[str, Any]) -> str:
+    tables = [family_table(family, members, learning) for family, members in FAMILIES.items()]
+    intro = INTRO.format(trl="1.16.0", stop=learning["recipe"]["stop"], seeds=learning_docs.seeds(learning))
+    return "\n".join([intro, *tables, learning_docs.section(learning), vectors_table(vectors)])
 
 
 def main() -> int:
@@ -265,13 +271,22 @@ def main() -> int:
     if lost := missing(named, {one["id"] for one in vectors}):
         print(f"scripts/algorithm_docs.py names oracles that are not there: {', '.join(lost)}")
         return 1
-    text = page(vectors)
+    learning = learning_docs.load()
+    if lost := learning_docs.problems(learning):
+        print("\n".join(lost))
+        return 1
+    wanted = {PAGE: page(vectors, learning), learning_docs.PICTURE: learning_docs.picture(learning)}
     if "--check" in sys.argv:
-        if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text:
-            print("docs/algorithms.md is out of date: run scripts/algorithm_docs.py")
-            return 1
-        return 0
-    PAGE.write_text(text, encoding="utf-8")
+        old = [
+            path.name
+            for path, text in wanted.items()
+            if not path.is_file() or path.read_text("utf-8") != text
+        ]
+        if old:
+            print(f"{' and '.join(old)} in docs out of date: run scripts/algorithm_docs.py")
+        return bool(old)
+    for path, text in wanted.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 
