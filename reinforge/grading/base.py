@@ -31,6 +31,7 @@ class GraderBase(SpecModel):
 class TextPart(SpecModel):
     type: Literal["input_text", "output_text"] = "input_text"
     text: TemplateText
+    """The text."""
 
 
 class ImagePart(SpecModel):
@@ -38,17 +39,20 @@ class ImagePart(SpecModel):
     image_url: TemplateText
     """Address or data URL."""
     detail: Literal["auto", "low", "high"] | None = None
+    """How closely it is looked at, for judges that ask."""
 
 
 class Audio(SpecModel):
     data: TemplateText
     """Base64."""
     format: Literal["mp3", "wav"]
+    """Of the data."""
 
 
 class AudioPart(SpecModel):
     type: Literal["input_audio"]
     input_audio: Audio
+    """The sound."""
 
 
 Part = Annotated[TextPart | ImagePart | AudioPart, Field(discriminator="type")]
@@ -63,6 +67,7 @@ class Message(SpecModel):
     """One chat message for a judge."""
 
     role: Literal["system", "developer", "user", "assistant"] = "user"
+    """Who says it; `developer` is told to judges as `system`."""
     content: TemplateText | Annotated[list[Part], BeforeValidator(_one_is_a_list)]
     """Text, or parts `{type: input_text, text}`."""
     type: Literal["message"] = "message"

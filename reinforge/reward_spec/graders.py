@@ -90,7 +90,7 @@ class RankingJudgeReward(RankingJudge, RewardBase):
     """Names the reward's part in metrics and completions."""
 
 
-_OF_REWARDS = frozenset(RewardBase.model_fields)
+_OF_REWARDS = frozenset(RewardBase.model_fields) - {"type"}
 
 
 def grader_of(reward: Any) -> Grader | None:

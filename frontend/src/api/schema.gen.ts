@@ -1911,6 +1911,7 @@ export interface components {
             data: string;
             /**
              * Format
+             * @description Of the data.
              * @enum {string}
              */
             format: "mp3" | "wav";
@@ -1922,6 +1923,7 @@ export interface components {
              * @enum {string}
              */
             type: "input_audio";
+            /** @description The sound. */
             input_audio: components["schemas"]["Audio"];
         };
         /**
@@ -2412,6 +2414,11 @@ export interface components {
         /** ClassifierReward */
         ClassifierReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "classifier";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default classifier
@@ -2448,11 +2455,6 @@ export interface components {
              * @default 16
              */
             batch_size?: number;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "classifier";
             /**
              * Input
              * @description Text to classify; the premise for NLI.
@@ -3149,6 +3151,11 @@ export interface components {
         /** EndpointReward */
         EndpointReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "endpoint";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default endpoint
@@ -3168,11 +3175,6 @@ export interface components {
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "endpoint";
             /**
              * Url
              * @description Gets `{id, item, sample, prompt}` and answers `{score}`, beside it `reason` and `parts` if it likes.
@@ -3354,8 +3356,8 @@ export interface components {
             /**
              * Lam
              * @description λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more noise), 0 trusts the
-             *     critic after one token. PPO and TRL have 0.95, verl 1.
-             * @default 0.95
+             *     critic after one token. verl has 1, PPO and TRL 0.95, with which a reward at the end fades over dozens of tokens.
+             * @default 1
              */
             lam?: number;
             /**
@@ -4154,7 +4156,10 @@ export interface components {
              * @description Address or data URL.
              */
             image_url: string;
-            /** Detail */
+            /**
+             * Detail
+             * @description How closely it is looked at, for judges that ask.
+             */
             detail?: ("auto" | "low" | "high") | null;
         };
         /**
@@ -4921,6 +4926,11 @@ export interface components {
         /** LabelModelReward */
         LabelModelReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "label_model";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default label_model
@@ -4955,11 +4965,6 @@ export interface components {
              * @default {}
              */
             sampling_params?: components["schemas"]["SamplingParams"];
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "label_model";
             /**
              * Labels
              * @description What the judge chooses from.
@@ -5413,6 +5418,7 @@ export interface components {
         Message: {
             /**
              * Role
+             * @description Who says it; `developer` is told to judges as `system`.
              * @default user
              * @enum {string}
              */
@@ -5524,6 +5530,11 @@ export interface components {
         /** MultiReward */
         MultiReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "multi";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default multi
@@ -5543,11 +5554,6 @@ export interface components {
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "multi";
             /**
              * Graders
              * @description Key → grader. A list is taken too, and keyed by `name`.
@@ -6469,6 +6475,11 @@ export interface components {
         /** ProgramTestsReward */
         ProgramTestsReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "program_tests";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default program_tests
@@ -6488,11 +6499,6 @@ export interface components {
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "program_tests";
             /**
              * Tests
              * @description Column of the row with its tests.
@@ -6682,6 +6688,11 @@ export interface components {
          */
         PythonReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "python";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default reward
@@ -6701,11 +6712,6 @@ export interface components {
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "python";
             /**
              * Reward
              * @description Id of a stored reward (`rew_…`).
@@ -6813,6 +6819,11 @@ export interface components {
         /** RankingJudgeReward */
         RankingJudgeReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ranking_judge";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default ranking_judge
@@ -6832,11 +6843,6 @@ export interface components {
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "ranking_judge";
             /**
              * Model
              * @description Name of a judge of the project, or of the job file's `judges`.
@@ -6978,6 +6984,11 @@ export interface components {
         /** ReferenceLogprobReward */
         ReferenceLogprobReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reference_logprob";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default reference_logprob
@@ -7015,11 +7026,6 @@ export interface components {
              * @default 16
              */
             batch_size?: number;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "reference_logprob";
             /**
              * Reference
              * @description The answer whose probability counts.
@@ -7559,6 +7565,11 @@ export interface components {
         /** RewardModelReward */
         RewardModelReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reward_model";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default reward_model
@@ -7595,11 +7606,6 @@ export interface components {
              * @default 16
              */
             batch_size?: number;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "reward_model";
             /**
              * Input
              * @description Text to rate; by default the conversation in the checkpoint's own chat template.
@@ -8229,6 +8235,11 @@ export interface components {
         /** ScoreModelReward */
         ScoreModelReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "score_model";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default score_model
@@ -8263,11 +8274,6 @@ export interface components {
              * @default {}
              */
             sampling_params?: components["schemas"]["SamplingParams"];
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "score_model";
             /**
              * Range
              * @description Lowest and highest score; what the judge says beyond is cut.
@@ -8504,6 +8510,11 @@ export interface components {
          */
         StoredGrader: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "grader";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default grader
@@ -8523,11 +8534,6 @@ export interface components {
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "grader";
             /**
              * Reward
              * @description Id of a stored reward that is a grader (`rew_…`).
@@ -8585,6 +8591,11 @@ export interface components {
         /** StringCheckReward */
         StringCheckReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "string_check";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default string_check
@@ -8604,11 +8615,6 @@ export interface components {
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "string_check";
             /**
              * Input
              * @description What is looked at, for example `{{ sample.output_text }}`.
@@ -8647,7 +8653,10 @@ export interface components {
              * @enum {string}
              */
             type: "input_text" | "output_text";
-            /** Text */
+            /**
+             * Text
+             * @description The text.
+             */
             text: string;
         };
         /**
@@ -8691,6 +8700,11 @@ export interface components {
         /** TextSimilarityReward */
         TextSimilarityReward: {
             /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "text_similarity";
+            /**
              * Name
              * @description Names the reward's part in metrics and completions.
              * @default text_similarity
@@ -8710,11 +8724,6 @@ export interface components {
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "text_similarity";
             /**
              * Input
              * @description What is looked at.

@@ -1,0 +1,220 @@
+"""Rewards that are graders: checked, stored, tried, pinned by jobs, and delivered with their judges."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.backend.server import Backend, refused
+from tests.support.judge_stub import Stub, judged
+
+CHECK: dict[str, Any] = {
+    "type": "string_check",
+    "name": "exact",
+    "input": "{{ sample.output_text }}",
+    "reference": "{{ item.answer }}",
+    "operation": "eq",
+}
+JUDGE: dict[str, Any] = {
+    "type": "label_model",
+    "name": "tone",
+    "model": "listener",
+    "input": [{"role": "user", "content": "{{ sample.output_text }}"}],
+    "labels": ["kind", "rude"],
+    "passing_labels": ["kind"],
+}
+BROKEN = {"type": "python", "source": "def f(:"}
+ROWS = [{"prompt": f"p{n}", "answer": "yes"} for n in range(8)]
+KEY = "sk-of-the-listener"
+
+
+@pytest.fixture
+def listener(backend: Backend) -> Iterator[dict[str, Any]]:
+    """A judge of the project."""
+    body = {"name": "listener", "base_url": "http://judge.example/v1", "model": "m", "api_key": KEY}
+    made = backend.api.post("/judges", json=body)
+    assert made.status_code == 201, made.text
+    yield made.json()
+    backend.api.delete("/judges/listener")
+
+
+def graded(backend: Backend, *rewards: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return backend.spec(data={"dataset": backend.add_dataset(ROWS)}, rewards=list(rewards), **changes)
+
+
+def stored(backend: Backend, grader: dict[str, Any], name: str) -> dict[str, Any]:
+    answer = backend.api.post("/rewards", json={"name": name, "grader": grader})
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+def test_a_grader_is_stored_with_immutable_revisions(lane: Backend) -> None:
+    reward = stored(lane, CHECK, "kept grader")
+    assert (reward["kind"], reward["revision"], reward["revisions"][0]["kind"]) == ("grader", 1, "grader")
+    assert json.loads(reward["revisions"][0]["source"]) == CHECK
+    changed = CHECK | {"operation": "ilike"}
+    second = lane.api.post(f"/rewards/{reward['id']}/revisions", json={"source": json.dumps(changed)}).json()
+    assert [json.loads(each["source"])["operation"] for each in second["revisions"]] == ["ilike", "eq"]
+    third = lane.api.post(
+        f"/rewards/{reward['id']}/revisions", json={"source": "def grade(sample, item):\n    return 1"}
+    ).json()
+    assert (third["kind"], [each["kind"] for each in third["revisions"]]) == (
+        "python",
+        ["python", "grader", "grader"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "says", "line"),
+    [
+        ('{"type": "string_check",}', "not JSON", 1),
+        (json.dumps(CHECK | {"operation": "is"}), "operation", None),
+        (
+            json.dumps({"type": "multi", "graders": {"a": CHECK}, "calculate_output": "a +"}),
+            "character 4",
+            None,
+        ),
+        (
+            json.dumps(
+                {
+                    "type": "multi",
+                    "graders": {"p": {"type": "python", "source": "def f(:"}},
+                    "calculate_output": "p",
+                }
+            ),
+            "graders.p",
+            None,
+        ),
+    ],
+)
+def test_a_grader_that_is_none_is_refused_with_what_to_change(
+    lane: Backend, source: str, says: str, line: int | None
+) -> None:
+    checked = lane.api.post("/rewards/check", json={"source": source}).json()
+    assert not checked["ok"]
+    assert says in checked["problems"][0]["message"]
+    assert checked["problems"][0]["line"] == line
+    assert lane.api.post("/rewards", json={"name": "bad", "source": source}).status_code == 422
+
+
+def test_a_check_lists_the_parts(lane: Backend) -> None:
+    multi = {
+        "type": "multi",
+        "graders": {"a": CHECK, "b": CHECK | {"operation": "like"}},
+        "calculate_output": "a + b",
+    }
+    found = lane.api.post("/rewards/check", json={"source": json.dumps(multi)}).json()
+    assert [(each["name"], each["spelling"]) for each in found["entries"]] == [
+        ("a", "string_check"), ("b", "string_check"),
+    ]  # fmt: skip
+
+
+def test_completions_are_scored_by_a_stored_grader_with_the_projects_judge(lane: Backend) -> None:
+    with Stub(lambda asked, _: judged("kind" if "thanks" in asked.text else "rude")) as stub:
+        body = {"name": "listener", "base_url": stub.url, "model": "m", "api_key": KEY}
+        assert lane.api.post("/judges", json=body).status_code == 201
+        try:
+            reward = stored(lane, JUDGE, "tone grader")
+            rows = [{"completion": text, "item": {}} for text in ("thanks", "go away")]
+            answer = lane.api.post(f"/rewards/{reward['id']}/test", json={"rows": rows}).json()
+        finally:
+            lane.api.delete("/judges/listener")
+        assert {asked.headers["authorization"] for asked in stub.asked} == {f"Bearer {KEY}"}
+    assert answer["load_error"] is None
+    assert [(each["value"], each["labels"]) for each in answer["results"]] == [
+        (1.0, {"": "kind"}),
+        (0.0, {"": "rude"}),
+    ]
+
+
+def test_a_judge_that_is_gone_is_said_so_where_a_grader_is_tried(lane: Backend) -> None:
+    answer = lane.api.post("/rewards/test", json={"grader": JUDGE, "rows": [{"completion": "x"}]}).json()
+    assert "listener" in answer["load_error"]
+
+
+def test_a_job_pins_graders_and_its_worker_gets_the_judges_with_their_keys(
+    backend: Backend, listener: dict[str, Any]
+) -> None:
+    multi = {
+        "type": "multi",
+        "name": "both",
+        "graders": {"exact": CHECK, "tone": JUDGE},
+        "calculate_output": "exact + tone",
+    }
+    code = {"name": "code", "source": "def grade(sample, item):\n    return 1", "judges": {"t": JUDGE}}
+    with backend.lane():
+        reward = stored(backend, JUDGE, "pinned grader")
+        rewards = [
+            multi,
+            CHECK | {"weight": 2},
+            {"reward": reward["id"], "name": "kept", "weight": 0.5},
+            code,
+        ]
+        made = backend.api.post("/jobs", json=graded(backend, *rewards))
+    assert made.status_code == 201, made.text
+    job = made.json()
+    assert job["resolved_spec"]["rewards"][2] == {
+        "type": "grader", "name": "kept", "weight": 0.5, "on_error": "drop", "reward": reward["id"], "revision": 1,
+        "grader": None, "path": None,
+    }  # fmt: skip
+    trainer = backend.claim(job["id"])
+    assert [(each["name"], each["kind"]) for each in trainer.claimed["rewards"]] == [
+        ("both", "grader"), ("exact", "grader"), ("kept", "grader"), ("code", "python"),
+    ]  # fmt: skip
+    assert json.loads(trainer.claimed["rewards"][1]["source"])["operation"] == "eq"
+    assert trainer.claimed["rewards"][2]["revision"] == f"{reward['id']}@1"
+    assert trainer.claimed["judges"]["listener"]["base_url"] == "http://judge.example/v1"
+    assert trainer.claimed["judge_keys"] == {"listener": KEY}
+    assert trainer.claimed["signing_secret"] is None
+    assert KEY not in json.dumps(backend.job(job["id"]))
+    trainer.end("failed", reason="done")
+
+
+def test_an_endpoint_gets_the_projects_signing_secret(backend: Backend) -> None:
+    with backend.lane():
+        made = backend.api.post(
+            "/jobs", json=graded(backend, {"type": "endpoint", "url": "https://g.example/"})
+        )
+    trainer = backend.claim(made.json()["id"])
+    assert trainer.claimed["signing_secret"] == backend.api.get("/signing-secret").json()["secret"]
+    trainer.end("failed", reason="done")
+
+
+def test_what_a_grader_needs_and_is_not_there_refuses_the_job(backend: Backend) -> None:
+    with backend.lane():
+        unknown = graded(backend, CHECK | {"reference": "{{ item.solution }}"})
+        error = refused(backend.api.post("/jobs", json=unknown), "rewards[0]", "unknown_column")
+        assert "answer" in error["hint"]
+        refused(
+            backend.api.post("/jobs", json=graded(backend, CHECK, JUDGE)), "rewards[1].model", "unknown_judge"
+        )
+        offline = {"listener": {"base_url": "http://x/v1", "model": "m", "api_key_env": "HOME"}}
+        refused(
+            backend.api.post("/jobs", json=graded(backend, CHECK, judges=offline)),
+            "judges",
+            "judges_not_allowed",
+        )
+        path = {"type": "grader", "path": "/etc/passwd.json"}
+        refused(backend.api.post("/jobs", json=graded(backend, path)), "rewards[0].path", "path_not_allowed")
+        code = backend.api.post(
+            "/rewards", json={"name": "plain", "source": "def grade(sample, item):\n    return 1"}
+        ).json()
+        other = {"type": "grader", "reward": code["id"]}
+        refused(backend.api.post("/jobs", json=graded(backend, other)), "rewards[0].type", "other_kind")
+
+
+def test_a_running_job_takes_another_revision_of_its_grader_but_no_other_judge(
+    backend: Backend, listener: dict[str, Any]
+) -> None:
+    with backend.lane():
+        reward = stored(backend, CHECK, "live grader")
+        made = backend.api.post("/jobs", json=graded(backend, {"reward": reward["id"], "name": "live"}))
+        job = made.json()["id"]
+        trainer = backend.claim(job)
+        revisions = f"/rewards/{reward['id']}/revisions"
+        assert backend.api.post(revisions, json={"grader": CHECK | {"operation": "like"}}).status_code == 201
+        assert backend.api.post(f"/jobs/{job}/changes", json={}).status_code == 201
+        assert backend.api.post(revisions, json={"grader": JUDGE}).status_code == 201
+        refused(backend.api.post(f"/jobs/{job}/changes", json={}), "revision", "other_services")
+    trainer.end("failed", reason="done")
