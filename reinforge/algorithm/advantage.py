@@ -153,9 +153,9 @@ class GaeAdvantage(AdvantageModel):
     compares_group: ClassVar[bool] = False
     gamma: float = Field(default=1.0, gt=0, le=1)
     """Discount per token; the literature has 1 for language models."""
-    lam: float = Field(default=0.95, ge=0, le=1)
+    lam: float = Field(default=1.0, ge=0, le=1)
     """λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more noise), 0 trusts the
-    critic after one token. PPO and TRL have 0.95, verl 1."""
+    critic after one token. verl has 1, PPO and TRL 0.95, with which a reward at the end fades over dozens of tokens."""
     whiten: bool = True
     """Bring advantages to mean 0 and spread 1 over all tokens of the step."""
 

@@ -140,6 +140,8 @@ BASELINES: dict[str, Preset] = {
         formula="A_t = Σ_l (γλ)^l δ_{t+l}, δ_t = r_t + γ·V(s_{t+1}) - V(s_t); clip(w, 1 ± 0.2); critic to A_t + V(s_t)",
         source="Schulman et al. 2017, PPO (arXiv 1707.06347); 2015, GAE (arXiv 1506.02438), eq. 16; verl's example",
         deviations=(
+            "λ = 1 as in verl: the return less the value. PPO's paper and TRL have 0.95, which learns the demo's "
+            "additions half as fast: until the critic is good, a reward at the end fades on its way back.",
             "The critic has an optimizer of its own, as in verl, in place of a coefficient in one loss.",
             "Its head starts at 0, its adapter is drawn like the policy's; its loss is a mean over tokens.",
             "One pass over a step's completions; several epochs would repeat it.",

@@ -26,7 +26,7 @@ class TokenCredit:
 
 
 def token_credit(
-    rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 0.95
+    rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 1.0
 ) -> TokenCredit:
     """delta_t = r_t + gamma·V(s_{t+1}) - V(s_t); A_t = delta_t + gamma·lam·A_{t+1} = Σ_l (gamma·lam)^l delta_{t+l}.
 
@@ -56,7 +56,7 @@ def gae(
     keep: Tensor,
     *,
     gamma: float = 1.0,
-    lam: float = 0.95,
+    lam: float = 1.0,
     whiten: bool = True,
 ) -> Tensor:
     """(N, T): advantages of `token_credit`, with `whiten` brought to mean 0 and spread 1 over all tokens of the step's
@@ -68,8 +68,6 @@ def gae(
     return whitened(found, rows.mask & keep[:, None], "sample") if whiten else found
 
 
-def gae_returns(
-    rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 0.95
-) -> Tensor:
+def gae_returns(rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 1.0) -> Tensor:
     """(N, T): what the critic is to predict, from the arguments of `gae`."""
     return token_credit(rows, rewards, keep, gamma=gamma, lam=lam).returns
