@@ -43,6 +43,10 @@ export const SHORTCUTS = {
       "/": "Search the completions",
     },
   },
+  labels: {
+    title: "Labelling completions",
+    keys: { "1": "It is right", "2": "It is wrong", "0": "Skip it, as Space does", u: "Take back the last" },
+  },
   dataset: {
     title: "Rows of a dataset",
     keys: { j: "Next row", k: "Previous row" },

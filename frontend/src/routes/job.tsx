@@ -51,7 +51,16 @@ export function JobRoute() {
       {(job, series) => {
         switch (tab) {
           case "completions":
-            return <Completions key={id} job={id} status={job.status} place={place} go={go} />;
+            return (
+              <Completions
+                key={id}
+                job={id}
+                status={job.status}
+                rewards={job.reward_names}
+                place={place}
+                go={go}
+              />
+            );
           case "checkpoints":
             return (
               <Checkpoints job={job} trying={search.try} onTry={talk}>

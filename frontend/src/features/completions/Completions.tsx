@@ -1,9 +1,10 @@
 import { SegmentedControl } from "@mantine/core";
-import { useEffect, useMemo, useRef } from "react";
+import { lazy, Suspense, useEffect, useMemo, useRef } from "react";
 import { isFinal, type JobStatus } from "@/api/jobs";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { Notice } from "@/components/Notice";
+import { SkeletonCard } from "@/components/Skeleton";
 import { count } from "@/lib/format";
 import { useShortcuts } from "@/lib/shortcuts";
 import { AcrossSteps } from "./AcrossSteps";
@@ -25,15 +26,25 @@ import { useHits } from "./use-hits";
 import { useStep } from "./use-step";
 import { Waiting } from "./Waiting";
 
-type Props = { job: string; status: JobStatus; place: Place; go: Go };
+const LabelMode = lazy(() => import("./LabelMode"));
+
+type Props = {
+  job: string;
+  status: JobStatus;
+  /** Names of the job's rewards. */
+  rewards: readonly string[];
+  place: Place;
+  go: Go;
+};
 
 /** The completions of a job: by step and prompt side by side, one prompt over steps, or found by a search. */
-export function Completions({ job, status, place, go }: Props) {
+export function Completions({ job, status, rewards, place, go }: Props) {
   const live = !isFinal(status);
   const view = useStep(job, live, place);
   const { groups, steps, shown, at, missing, query } = view;
   const field = useRef<HTMLInputElement>(null);
   const searching = place.view === "results";
+  const labelling = place.view === "label";
   const hits = useHits(job, place.find, searching || chips(place.find).length > 0);
   const words = useMemo(() => terms(place.find.q), [place.find.q]);
   const listed = onlyThese(groups, place.only);
@@ -53,9 +64,9 @@ export function Completions({ job, status, place, go }: Props) {
   };
   const toggleSteps = () => go({ view: place.view === "steps" ? "group" : "steps" }, true);
   useShortcuts("completions", {
-    n: searching ? undefined : by(1),
-    p: searching ? undefined : by(-1),
-    d: searching || !group ? undefined : toggleSteps,
+    n: searching || labelling ? undefined : by(1),
+    p: searching || labelling ? undefined : by(-1),
+    d: searching || labelling || !group ? undefined : toggleSteps,
     g: place.view === "group" ? undefined : () => go({ view: "group", sample: undefined }, true),
     "/": () => field.current?.focus(),
   });
@@ -68,7 +79,7 @@ export function Completions({ job, status, place, go }: Props) {
     <section aria-label="Completions">
       <div className={styles.head}>
         <h2>Completions</h2>
-        {groups.length > 0 && !searching && (
+        {groups.length > 0 && !searching && !labelling && (
           <small>
             {count(
               groups.reduce((sum, one) => sum + (one.rewards?.length ?? 0), 0),
@@ -78,11 +89,29 @@ export function Completions({ job, status, place, go }: Props) {
           </small>
         )}
         <span className={styles.end}>
-          {!searching && <SplitSwitch split={place.split} go={go} />}
+          {!searching && !labelling && (
+            <>
+              {steps.length > 0 && (
+                <button
+                  type="button"
+                  className={styles.newest}
+                  title="Say of some completions whether they are right, and see whether the reward agrees"
+                  onClick={() => go({ view: "label", sample: undefined }, true)}
+                >
+                  Label
+                </button>
+              )}
+              <SplitSwitch split={place.split} go={go} />
+            </>
+          )}
           <SearchBar find={place.find} onFind={onFind} onEnd={endSearch} field={field} />
         </span>
       </div>
-      {searching ? (
+      {labelling ? (
+        <Suspense fallback={<SkeletonCard height={320} label="Loading" />}>
+          <LabelMode job={job} rewards={rewards} onClose={() => go({ view: "group" }, true)} />
+        </Suspense>
+      ) : searching ? (
         <Results job={job} place={place} hits={hits} words={words} onFind={onFind} onEnd={endSearch} />
       ) : (
         <>

@@ -4,7 +4,7 @@ import { type Find, readFind, writeFind } from "./find";
 import type { GroupSort, Only } from "./groups";
 import type { Measure } from "./scales";
 
-export type View = "group" | "steps" | "results";
+export type View = "group" | "steps" | "results" | "label";
 export type Pick = "best" | "first";
 
 export type Place = {
@@ -39,7 +39,7 @@ export function readPlace(search: Readonly<Record<string, unknown>>): Place {
     split: oneOf(["train", "held_out"], search.split, "train"),
     prompt: whole(search.prompt),
     sample: whole(search.sample),
-    view: oneOf(["group", "steps", "results"], search.view, "group"),
+    view: oneOf(["group", "steps", "results", "label"], search.view, "group"),
     sort: oneOf(["advantage", "reward", "length", "sampled"], search.sort, "advantage"),
     only: oneOf(["all", "signal", "right", "wrong"], search.only, "all"),
     tokens: oneOf(["logprob", "entropy", "gap"], search.tokens, "logprob"),
