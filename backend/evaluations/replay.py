@@ -137,7 +137,7 @@ class Replayer:
         for number, (step, sha256, _) in enumerate(tables):
             async with self._cache.file(sha256) as path:
                 groups = await anyio.to_thread.run_sync(read_groups, str(path), step, stride, number)
-            for asked in _calls(groups, code.granularity):
+            for asked in _calls(groups, rewards.granularity_of(code.source, code.granularity)):
                 yield await self._score(code, asked)
 
     async def _score(self, code: Code, asked: Sequence[Stored]) -> list[Rescored]:

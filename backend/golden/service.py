@@ -87,7 +87,8 @@ async def remove(session: AsyncSession, project_id: str, reward_id: str, id: str
 
 async def run(calls: Calls, code: Code, cases: Sequence[GoldenCase]) -> Found:
     """Raises Unavailable `no_worker`, `sandbox_unavailable`."""
-    together = [cases] if code.granularity == "sample" else [[case] for case in cases]
+    granularity = rewards.granularity_of(code.source, code.granularity)
+    together = [cases] if granularity == "sample" else [[case] for case in cases]
     results: list[RewardResult] = []
     jail = None
     for some in together:

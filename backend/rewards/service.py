@@ -164,7 +164,7 @@ async def create(
         project_id=project_id,
         name=body.name,
         description=body.description,
-        granularity=_granularity(body),
+        granularity=granularity_of(body.text, body.granularity),
         kind=kind_of(body.text),
         revision=1,
         entry=body.entry,
@@ -280,10 +280,11 @@ def grading_payload(grader: Grader, project_id: str) -> dict[str, Any]:
     }
 
 
-def _granularity(body: RewardCreate) -> str:
-    if is_grader(body.text):
-        return "group" if isinstance(parse_grader(body.text), RankingJudge) else "sample"
-    return body.granularity
+def granularity_of(source: str, given: str) -> str:
+    """What a reward sees at once: graders say so by their type. Raises InvalidInput `invalid_grader`."""
+    if is_grader(source):
+        return "group" if isinstance(parse_grader(source), RankingJudge) else "sample"
+    return given
 
 
 def _revision(reward: Reward, source: str, entries: list[dict[str, Any]]) -> RewardRevision:

@@ -63,7 +63,7 @@ class StubServer:
                 self.end_headers()
                 self.wfile.write(payload)
 
-            do_GET = do_POST = do_DELETE = do_PUT = answer
+            do_GET = do_POST = do_DELETE = do_PUT = do_PATCH = answer
 
             def log_message(self, *_: object) -> None:
                 pass

@@ -57,6 +57,28 @@ def test_the_trainer_gets_no_secrets(bench: Bench, monkeypatch: pytest.MonkeyPat
     assert environment["REINFORGE_RECORD_FD"] == "3"
 
 
+def test_keys_of_judges_reach_the_trainer_by_its_environment_alone(bench: Bench) -> None:
+    grader = {"type": "score_model", "model": "critic", "input": [{"content": "x"}]}
+    bench.run(
+        "end",
+        rewards=[{"name": "good", "source": json.dumps(grader), "revision": "rew_2@1", "kind": "grader"}],
+        judges={"critic": {"base_url": "http://judge.example/v1", "model": "m"}},
+        judge_keys={"critic": "sk-of-the-critic"},
+        signing_secret="whsec_c2lnbg==",
+    )
+    manifest = json.loads((bench.folder / "run.json").read_text())
+    assert manifest["rewards"][0]["kind"] == "grader"
+    assert json.loads(Path(manifest["rewards"][0]["path"]).read_text()) == grader
+    assert manifest["judges"]["critic"]["base_url"] == "http://judge.example/v1"
+    assert Path(manifest["judge_cache"]).parent == bench.folder.parent, "the next attempt finds it"
+    environment = json.loads((bench.folder / "environment.json").read_text())
+    given = json.loads(environment["REINFORGE_REWARD_SECRETS"])
+    assert given == {"judges": {"critic": "sk-of-the-critic"}, "signing": "whsec_c2lnbg=="}
+    (bench.folder / "environment.json").unlink()  # the toy's own
+    kept = [path for path in bench.home.rglob("*") if path.is_file() and b"sk-of-the" in path.read_bytes()]
+    assert kept == []
+
+
 def test_commands_reach_the_trainer_once_and_are_reported_as_applied(bench: Bench) -> None:
     state = bench.server.state
     thread = bench.run_aside("metrics:1 commands:2 end")
