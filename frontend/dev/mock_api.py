@@ -16,6 +16,7 @@ from fastapi import FastAPI, Header, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, StreamingResponse
 from mock_bodies import ADAPTER, DATASETS, JOBS, MODEL, REWARDS, STARTED, detail, page, refuse
 from mock_data import GROUP, PROMPTS, MockJob, group, held_out_values, train_values
+from mock_trust import router as trust
 
 from reinforge.metrics import METRICS
 from reinforge.spec import JobSpec
@@ -23,6 +24,8 @@ from reinforge.spec import JobSpec
 STATIC = Path(__file__).parents[1] / "dist"
 
 app = FastAPI()
+# Before the rooms' lists, which would take `/evaluations` for one of theirs.
+app.include_router(trust)
 
 
 @app.middleware("http")
