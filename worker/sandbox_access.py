@@ -45,7 +45,13 @@ def main() -> int:
         with sandbox_client(address) as client:
             status = client.status()
     except InvalidInput as error:
-        answer = {"address": address, "available": False, "jail": None, "reasons": [error.message], "refused": {}}
+        answer = {
+            "address": address,
+            "available": False,
+            "jail": None,
+            "reasons": [error.message],
+            "refused": {},
+        }
     else:
         answer = {"address": address, "available": status.available, "jail": status.jail}
         answer |= {"reasons": status.reasons, "refused": status.probe.get("refused", {})}
