@@ -24,12 +24,12 @@ def first(name: str, title: str, steps: int = EDGE) -> Measure:
     return Measure(title, lambda result: _mean(_known(result, name)[:steps]))
 
 
-def growth(name: str, title: str, steps: int = EDGE) -> Measure:
-    """The last steps less the first."""
+def growth(name: str, title: str, steps: int = EDGE, *, start: int | None = None) -> Measure:
+    """The last steps less the first, or less the first `start`."""
 
     def of(result: Result) -> float:
         values = _known(result, name)
-        return _mean(values[-steps:]) - _mean(values[:steps])
+        return _mean(values[-steps:]) - _mean(values[: start or steps])
 
     return Measure(title, of)
 

@@ -6,10 +6,10 @@ from common.folder import Folder
 
 from claims.fixtures import job, reward, riddles, sums
 from claims.ledger import Arm, Claim, at_least, higher, times
-from claims.measures import growth, reached, taken
+from claims.measures import growth, held_out_gain, reached, taken
 
-BIG = growth("reward/first_digit/mean", "gain in the large reward, 0 to 100")
-SMALL = growth("reward/last_digit/mean", "gain in the small reward, 0 to 1")
+BIG = held_out_gain("gain in the held-out sum, nearly all of it the large reward, 0 to 100")
+SMALL = growth("reward/last_digit/mean", "gain in the small reward, 0 to 1", start=1)
 RIGHT_STEPS = reached("steps to 0.75 right", 0.75, "reward/rubric/part/right", "train", smooth=5)
 BEST = taken("best_of_8", "best of 8 by any weighting, 0 to 1")
 ONE = taken("best_of_1", "best of 1 by any weighting, 0 to 1")
