@@ -145,7 +145,7 @@ def _label_shares(rollouts: Sequence[Rollout], prefix: str) -> Values:
             for part, status in result.part_status.items():
                 key = f"{prefix}/{result.name}/part/{part}/spared"
                 spared[key] = spared.get(key, 0) + (status == "not_applicable")
-    shares = {
+    shares: Values = {
         f"{where}/label/{label}": count / found.total()
         for where, found in counts.items()
         for label, count in found.most_common(MOST_LABELS)
