@@ -1,5 +1,6 @@
 """Curves as small SVG files, in the style of docs/algorithms.md: medians over seeds, with the range behind."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,19 +114,23 @@ def svg(picture: Picture, found: Mapping[str, Points]) -> str:
 
 def _axes(top: float, steps: int) -> list[str]:
     parts = []
-    for share in (0.0, 0.5, 1.0):
-        value = top / 1.05 * share
+    for value in _ticks(top):
         y = _y(value, top)
         parts.append(
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{GREY}" opacity="0.35"/>'
         )
-        parts.append(
-            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" fill="{GREY}" text-anchor="end">{value:.2g}</text>'
-        )
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" fill="{GREY}" text-anchor="end">{value:g}</text>')
     for step in (1, (1 + steps) // 2, steps):
         x = _x(step - 1, steps)
         parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 12}" fill="{GREY}" text-anchor="middle">{step}</text>')
     return parts
+
+
+def _ticks(top: float) -> list[float]:
+    """From 0 to below `top` in steps of 1, 2 or 5 times a power of ten, at most five of them."""
+    power = 10.0 ** math.floor(math.log10(top))
+    step = next(size for size in (power / 5, power / 2, power, 2 * power) if top / size <= 5)
+    return [round(number * step, 10) for number in range(int(top / step) + 1)]
 
 
 def _places(curves: Mapping[str, Sequence[Sequence[float]]], top: float) -> list[float]:
