@@ -14,6 +14,7 @@ _BACKEND_ONLY = (
     "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN",
     "REINFORGE_BOOTSTRAP_API_KEY",
+    "REINFORGE_SECRET_KEY",
 )
 """Workers hold no credentials but their token; they stand next to untrusted reward code."""
 _NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "SANDBOX_TOKEN", "REINFORGE_WORKER_TOKEN", "REDIS_URL")

@@ -22,7 +22,11 @@ from tests.support.processes import alive, all_gone, eventually, kill_all
 
 STUBS = Path(__file__).with_name("stubs")
 ROLES = ["migrate", "sandbox", "api", "background", "worker", "calls"]
-SECRETS = {"DATABASE_URL": "postgresql://u:secret@h/d", "AWS_SECRET_ACCESS_KEY": "aws-secret"}
+SECRETS = {
+    "DATABASE_URL": "postgresql://u:secret@h/d",
+    "AWS_SECRET_ACCESS_KEY": "aws-secret",
+    "REINFORGE_SECRET_KEY": "opens the keys of judges",
+}
 
 
 @pytest.fixture(autouse=True)
