@@ -23,6 +23,8 @@ export const replaysQuery = (job: string) =>
   queryOptions({
     queryKey: [...ROOM, "of", job],
     queryFn: () => unwrap(http.GET("/api/v1/evaluations", { params: { query: { job, limit: 20 } } })),
+    refetchInterval: ({ state }) =>
+      state.data?.data.some((one) => one.status === "running") ? 2 * POLL_MS : false,
   });
 
 export function useStartReplay() {

@@ -188,6 +188,7 @@ export default function LabelMode({ job, rewards, onClose }: Props) {
           </div>
         </>
       )}
+      {reads && calibration.data && <CalibrationReport job={job} found={calibration.data} />}
       {calibration.data && !place && (
         <Empty
           title={total > 0 ? "Nothing more is suggested" : "No completion to label yet"}
@@ -201,7 +202,6 @@ export default function LabelMode({ job, rewards, onClose }: Props) {
           rows are left out.
         </Empty>
       )}
-      {reads && calibration.data && <CalibrationReport job={job} found={calibration.data} />}
     </section>
   );
 }

@@ -1,7 +1,7 @@
-import { Progress } from "@mantine/core";
+import { Button, Progress } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { type Flip, type Replay, type ReplayReport, replayQuery, useCancelReplay } from "@/api/evaluations";
 import type { RewardDetail } from "@/api/rewards";
 import { STEPS } from "@/components/chart/axis";
@@ -71,8 +71,11 @@ function Curves({ replay, report }: { replay: Replay; report: ReplayReport }) {
   );
 }
 
+const FIRST = 12;
+
 /** Completions that pass under one of the two only; those that changed most first. */
 function Flips({ job, report }: { job: string; report: ReplayReport }) {
+  const [all, setAll] = useState(false);
   const { shown_flips: flips } = report;
   if (flips.length === 0) return null;
   const columns: Column<Flip>[] = [
@@ -103,9 +106,14 @@ function Flips({ job, report }: { job: string; report: ReplayReport }) {
       <DataTable
         label="Completions that pass under one only"
         columns={columns}
-        rows={flips}
+        rows={all ? flips : flips.slice(0, FIRST)}
         rowKey={(one) => `${one.step} ${one.prompt_no} ${one.sample_no}`}
       />
+      {!all && flips.length > FIRST && (
+        <Button variant="default" className={styles.more} onClick={() => setAll(true)}>
+          Show all {flips.length}
+        </Button>
+      )}
     </section>
   );
 }
