@@ -128,6 +128,19 @@ def test_completions_are_scored_by_a_stored_grader_with_the_projects_judge(lane:
     ]
 
 
+def test_programs_are_scored_by_the_rows_hidden_tests(lane: Backend) -> None:
+    tests = [{"call": "add(1, 2)", "expected": 3}, {"call": "add(-1, 1)", "expected": 0}]
+    rows = [
+        {"completion": f"```python\ndef add(a, b):\n    return {body}\n```", "item": {"tests": tests}}
+        for body in ("a + b", "3", "a -")
+    ]
+    body = {"grader": {"type": "program_tests"}, "rows": rows}
+    answer = lane.api.post("/rewards/test", json=body).json()
+    assert answer["load_error"] is None
+    assert [each["value"] for each in answer["results"]] == [1.0, 0.5, 0.0]
+    assert [each["parts"]["passed"] for each in answer["results"]] == [2, 1, 0]
+
+
 def test_a_judge_that_is_gone_is_said_so_where_a_grader_is_tried(lane: Backend) -> None:
     answer = lane.api.post("/rewards/test", json={"grader": JUDGE, "rows": [{"completion": "x"}]}).json()
     assert "listener" in answer["load_error"]
