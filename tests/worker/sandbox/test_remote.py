@@ -55,7 +55,11 @@ def test_the_same_answers_as_on_the_same_machine(served: tuple[RunningDaemon, in
         assert far.status().jail == near.status().jail == answers[1].jail == STRONGEST
 
 
-@pytest.mark.parametrize("token", [secrets.token_hex(16), "", None, TOKEN[:-1], TOKEN + "x"])
+@pytest.mark.parametrize(
+    "token",
+    ["0" * 32, "", None, TOKEN[:-1], TOKEN + "x"],
+    ids=["another", "empty", "none", "shorter", "longer"],
+)
 def test_a_wrong_token_is_refused_by_name(served: tuple[RunningDaemon, int], token: str | None) -> None:
     with client(served[1], token) as far:
         outcome = far.score(CONTROL, ROWS)
@@ -115,6 +119,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
         b"\0" * remote.ANSWER_BYTES,
         b"\xff" * (1 << 16),
     ],
+    ids=["http", "zeros", "ones"],
 )
 def test_strangers_hear_a_greeting_and_nothing_else(served: tuple[RunningDaemon, int], sent: bytes) -> None:
     with socket.create_connection(("127.0.0.1", served[1]), 20) as stranger:
