@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { histogram, niceStep, spread, verdict } from "./distribution";
+import { groupSpread, histogram, niceStep, spread, verdict } from "./distribution";
 
 const total = (bins: { count: number }[]) => bins.reduce((sum, bin) => sum + bin.count, 0);
 
@@ -58,6 +58,23 @@ describe("verdict", () => {
     expect(verdict(rows(null, 1, 0, null))).toBeNull();
     expect(verdict(rows(null, null))?.tone).toBe("bad");
     expect(verdict([])).toBeNull();
+  });
+});
+
+describe("spread inside groups", () => {
+  it("is the mean deviation of groups that have two scores or more", () => {
+    const scored = [
+      { group: 0, value: 0 },
+      { group: 0, value: 1 },
+      { group: 1, value: 0.5 },
+      { group: 1, value: 0.5 },
+      { group: 2, value: 7 },
+      { group: 2, value: null },
+    ];
+    const found = groupSpread(scored);
+    expect(found).toMatchObject({ groups: 2, apart: 1 });
+    expect(found?.deviation).toBeCloseTo(Math.SQRT1_2 / 2);
+    expect(groupSpread(scored.slice(4))).toBeNull();
   });
 });
 

@@ -80,6 +80,28 @@ export function verdict(scored: readonly Scored[]): Verdict | null {
   return null;
 }
 
+/**
+ * How far the scores of one group lie apart: mean deviation (n − 1) inside groups of two or more, how many such groups
+ * there are, and how many tell their completions apart. Null without any.
+ */
+export function groupSpread(scored: readonly Scored[]) {
+  const groups = new Map<number, number[]>();
+  for (const { group, value } of scored) {
+    if (value !== null) groups.set(group, [...(groups.get(group) ?? []), value]);
+  }
+  const several = [...groups.values()].filter((values) => values.length > 1);
+  if (several.length === 0) return null;
+  const deviations = several.map((values) => {
+    const mean = values.reduce((sum, one) => sum + one, 0) / values.length;
+    return Math.sqrt(values.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (values.length - 1));
+  });
+  return {
+    groups: several.length,
+    apart: several.filter((values) => values.some((value) => value !== values[0])).length,
+    deviation: deviations.reduce((sum, one) => sum + one, 0) / deviations.length,
+  };
+}
+
 /** Smallest, middle and mean of the values that are there. */
 export function spread(values: readonly number[]) {
   const sorted = values.toSorted((a, b) => a - b);

@@ -14,7 +14,8 @@ import type { OnPlace, RewardPlace } from "./place";
 import { Results } from "./Results";
 import { RowPicker } from "./RowPicker";
 import { SampleBar } from "./SampleBar";
-import { BY_HAND, type Example, type useCases } from "./use-cases";
+import { BY_HAND, type Example, STORED, type useCases } from "./use-cases";
+import type { useStored } from "./use-stored";
 
 const KeepFromBench = lazy(() => import("./KeepFromBench"));
 
@@ -25,6 +26,7 @@ type Props = {
   entry: string | null;
   granularity: Granularity;
   bench: ReturnType<typeof useCases>;
+  stored: ReturnType<typeof useStored>;
   dataset: string | undefined;
   place: RewardPlace;
   onPlace: OnPlace;
@@ -34,18 +36,19 @@ type Props = {
 export const NO_EXAMPLE: Example = { item: '{"prompt": "68+52=", "answer": "120"}', completions: [""] };
 
 /**
- * The dataset that the address names, else `likely`, else the newest; undefined for a row written by hand.
+ * The dataset that the address names, else `likely`, else the newest; undefined for a row written by hand and for
+ * completions of a job.
  */
 export function useBenchDataset(place: RewardPlace, likely?: string): string | undefined {
   const datasets = useQuery(datasetsQuery).data?.data;
-  if (place.dataset === BY_HAND) return undefined;
+  if (place.dataset === BY_HAND || place.dataset === STORED) return undefined;
   const known = (id: string | undefined) => datasets?.find((one) => one.id === id)?.id;
   return place.dataset ?? known(likely) ?? datasets?.[0]?.id;
 }
 
 /** Rows and completions on which the source is tried as it stands, saved or not. */
 export function Bench(props: Props) {
-  const { reward, source, entry, granularity, bench, dataset, place, onPlace, refusal } = props;
+  const { reward, source, entry, granularity, bench, stored, dataset, place, onPlace, refusal } = props;
   const choice = readChoice(place.rows);
   const test = useTestSource();
   const [run, setRun] = useState<Run | null>(null);
@@ -74,11 +77,13 @@ export function Bench(props: Props) {
     <div className={styles.bench}>
       <RowPicker
         dataset={dataset}
+        stored={stored}
         choice={choice}
         total={bench.dataset?.rows ?? 0}
         item={bench.item}
         itemFault={bench.itemFault}
         onDataset={(id) => onPlace({ dataset: id })}
+        onRows={(rows) => onPlace({ rows })}
         onChoice={(next) => onPlace({ rows: writeChoice(next) })}
         onItem={bench.setItem}
       />

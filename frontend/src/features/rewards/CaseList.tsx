@@ -9,6 +9,7 @@ const FROM: Record<Given["from"], string> = {
   reference: "reference answer",
   typed: "typed",
   sampled: "sampled",
+  stored: "stored",
 };
 
 type Change = (key: string, edit: (old: Given[]) => Given[]) => void;

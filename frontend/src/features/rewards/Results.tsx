@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { Fragment, useState } from "react";
 import { Histogram } from "@/components/Histogram";
 import { Notice } from "@/components/Notice";
-import { type Bin, histogram, spread, verdict } from "@/lib/distribution";
+import { type Bin, groupSpread, histogram, spread, verdict } from "@/lib/distribution";
 import { count, number } from "@/lib/format";
 import { type Run, scoresOf, type Tested } from "./bench";
 import styles from "./Results.module.css";
@@ -83,6 +83,7 @@ export function Results({ run, stale, onKeep }: Props) {
   const values = scores.flatMap(({ value }) => (value === null ? [] : [value]));
   const said = verdict(scores);
   const facts = spread(values);
+  const inside = groupSpread(scores);
   const failed = results.filter(({ status }) => status !== "ok" && status !== "not_applicable").length;
   const summary = facts
     ? `${count(values.length, "score")} from ${number(facts.min)} to ${number(facts.max)}, mean ${number(facts.mean)}.`
@@ -94,6 +95,12 @@ export function Results({ run, stale, onKeep }: Props) {
           {number(values.length, 6)} of {count(results.length, "completion")} scored
         </b>
         {failed > 0 && <span className={styles.failed}>{count(failed, "failure")}</span>}
+        {inside && (
+          <span title="Only completions of the same row are compared in training">
+            {inside.apart} of {count(inside.groups, "row")} told apart, spread inside a row{" "}
+            {number(inside.deviation)}
+          </span>
+        )}
         {stale && <span>The source or the completions changed since: run it again.</span>}
       </p>
       {said && (

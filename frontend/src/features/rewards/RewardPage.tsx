@@ -18,6 +18,7 @@ import type { OnPlace, RewardPlace } from "./place";
 import { Revisions } from "./Revisions";
 import { RewardJobs } from "./RewardJobs";
 import { atOnce } from "./status";
+import { isDataset } from "./use-cases";
 import { Workbench } from "./Workbench";
 
 const GoldenTab = lazy(() => import("./GoldenTab"));
@@ -113,7 +114,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
           ) : (
             <ButtonLink
               to="/jobs/new"
-              search={{ reward: id, dataset: place.dataset === "none" ? undefined : place.dataset }}
+              search={{ reward: id, dataset: isDataset(place.dataset) ? place.dataset : undefined }}
               variant={changed ? "default" : "filled"}
             >
               Train with it

@@ -4,25 +4,31 @@ import { datasetsQuery } from "@/api/datasets";
 import { count } from "@/lib/format";
 import styles from "./Bench.module.css";
 import { MOST_ROWS, type RowChoice, tidy } from "./bench";
-import { BY_HAND } from "./use-cases";
+import { StoredPicker } from "./StoredPicker";
+import { BY_HAND, STORED } from "./use-cases";
+import type { useStored } from "./use-stored";
 
 type Props = {
   dataset: string | undefined;
+  /** Completions that a job has stored, where those are what it is tried on. */
+  stored: ReturnType<typeof useStored>;
   choice: RowChoice;
   total: number;
   item: string;
   itemFault: string | null;
   onDataset: (id: string) => void;
   onChoice: (choice: RowChoice) => void;
+  /** The choice of a job and its step. */
+  onRows: (rows: string) => void;
   onItem: (text: string) => void;
 };
 
 const whole = (value: number | string, least = 1) =>
   typeof value === "number" && value >= least ? Math.round(value) : undefined;
 
-/** Which dataset and which of its rows the reward is tried on, or one row written by hand. */
+/** Which dataset and which of its rows the reward is tried on, what a job has stored, or one row written by hand. */
 export function RowPicker(props: Props) {
-  const { dataset, choice, total, item, itemFault, onDataset, onChoice, onItem } = props;
+  const { dataset, stored, choice, total, item, itemFault, onDataset, onChoice, onRows, onItem } = props;
   const datasets = useQuery(datasetsQuery);
   const options = (datasets.data?.data ?? []).map((one) => ({
     value: one.id,
@@ -34,11 +40,16 @@ export function RowPicker(props: Props) {
         <Select
           label="Try it on"
           className={styles.dataset}
-          data={[...options, { value: BY_HAND, label: "A row written by hand" }]}
-          value={dataset ?? BY_HAND}
+          data={[
+            ...options,
+            { value: STORED, label: "Completions that a job stored" },
+            { value: BY_HAND, label: "A row written by hand" },
+          ]}
+          value={dataset ?? (stored.on ? STORED : BY_HAND)}
           onChange={(id) => id && onDataset(id)}
           allowDeselect={false}
         />
+        {stored.on && <StoredPicker stored={stored} onRows={onRows} />}
         {dataset !== undefined && (
           <>
             <Select
@@ -110,7 +121,7 @@ export function RowPicker(props: Props) {
           </>
         )}
       </div>
-      {dataset === undefined && (
+      {dataset === undefined && !stored.on && (
         <Textarea
           label="Row"
           description="What the reward reads as item: one JSON object."

@@ -9,7 +9,8 @@ import { Bench, NO_EXAMPLE, useBenchDataset } from "./Bench";
 import { readChoice } from "./bench";
 import { EditorPane } from "./EditorPane";
 import type { OnPlace, RewardPlace } from "./place";
-import { BY_HAND, useCases } from "./use-cases";
+import { BY_HAND, STORED, useCases } from "./use-cases";
+import { useStored } from "./use-stored";
 import styles from "./Workbench.module.css";
 
 /** The server's limit of a source. */
@@ -46,7 +47,12 @@ export function Workbench(props: Props) {
   const { draft, onChange, granularity, place, onPlace, refusal, error, onSave } = props;
   const { onName, onTemplate, likelyDataset, children } = props;
   const dataset = useBenchDataset(place, likelyDataset);
-  const bench = useCases(dataset, readChoice(place.rows), NO_EXAMPLE);
+  const written = useCases(dataset, readChoice(place.rows), NO_EXAMPLE);
+  const stored = useStored(place.dataset === STORED, place.rows);
+  const { cases, change, error: storedError, loading } = stored;
+  const bench = stored.on
+    ? { ...written, cases, change, error: storedError, loading, itemFault: null }
+    : written;
   useShortcuts("reward", { "mod+s": onSave });
 
   const byHand = Object.entries(bench.cases[0]?.item ?? {});
@@ -97,6 +103,7 @@ export function Workbench(props: Props) {
             entry={draft.entry}
             granularity={granularity}
             bench={bench}
+            stored={stored}
             dataset={dataset}
             place={place}
             onPlace={onPlace}

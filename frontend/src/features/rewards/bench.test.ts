@@ -4,11 +4,13 @@ import {
   flatten,
   parseItem,
   readChoice,
+  readStored,
   rowsOf,
   scoresOf,
   tidy,
   windows,
   writeChoice,
+  writeStored,
 } from "./bench";
 
 describe("choice of rows", () => {
@@ -16,6 +18,14 @@ describe("choice of rows", () => {
     for (const text of ["3-8", "random-4-17"]) expect(writeChoice(readChoice(text))).toBe(text);
     expect(writeChoice(readChoice("nonsense"))).toBe("1-4");
     expect(readChoice("8-3")).toEqual({ how: "range", from: 8, to: 8 });
+  });
+
+  it("names a job and its step, and neither is taken for the other", () => {
+    for (const choice of [{ job: "ftjob-a1", step: 12 }, { job: "ftjob-a1" }])
+      expect(readStored(writeStored(choice))).toEqual(choice);
+    expect(readStored("3-8")).toBeNull();
+    expect(readStored(undefined)).toBeNull();
+    expect(writeChoice(readChoice("ftjob-a1:12"))).toBe("1-4");
   });
 
   it("takes at most 16 rows", () => {

@@ -5,7 +5,7 @@ export const MOST_ROWS = 16;
 /** What one request scores. The same as `RewardTest.rows`. */
 export const MOST_TESTED = 256;
 
-export type Given = { text: string; from: "reference" | "typed" | "sampled"; done: boolean };
+export type Given = { text: string; from: "reference" | "typed" | "sampled" | "stored"; done: boolean };
 
 /** One row of a dataset (or one written by hand) with the completions that are to be scored. */
 export type Case = { key: string; row: number | null; item: Row; prompt: Message[]; completions: Given[] };
@@ -29,6 +29,16 @@ export function readChoice(text: string | undefined): RowChoice {
 export function writeChoice(choice: RowChoice): string {
   return choice.how === "range" ? `${choice.from}-${choice.to}` : `random-${choice.count}-${choice.seed}`;
 }
+
+/** The completions of a job at a step, as an address has them: "ftjob-7:12"; without a step its newest. */
+export type StoredChoice = { job: string; step?: number };
+
+export function readStored(text: string | undefined): StoredChoice | null {
+  const [, job, step] = text?.match(/^([A-Za-z][\w-]{0,99}):(\d{1,9})?$/) ?? [];
+  return job ? { job, ...(step === undefined ? {} : { step: Number(step) }) } : null;
+}
+
+export const writeStored = ({ job, step }: StoredChoice) => `${job}:${step ?? ""}`;
 
 /** A choice of 1 to 16 rows, in order. */
 export function tidy(choice: RowChoice): RowChoice {

@@ -5,6 +5,10 @@ import { columnOfRole, messagesOf, type Row, valueText } from "@/lib/prompt";
 import { type Case, type Given, parseItem, type RowChoice, rowsOf, windows } from "./bench";
 
 export const BY_HAND = "none";
+/** In place of a dataset: completions that a job has stored. */
+export const STORED = "job";
+/** Whether what the address names as dataset is one. */
+export const isDataset = (id: string | undefined) => id !== undefined && id !== BY_HAND && id !== STORED;
 const given = (text: string, from: Given["from"]): Given => ({ text, from, done: true });
 
 /** A row starts with its reference answer, which a good reward should like; without one with an empty text. */
