@@ -85,10 +85,19 @@ def test_commands_reach_the_trainer_once_and_are_reported_as_applied(bench: Benc
     bench.trainer_pid()
     state.commands.append({"id": "cmd_1", "kind": "checkpoint"})
     wait_for(lambda: any("cmd_1" in beat["applied_commands"] for beat in state.heartbeats))
-    state.commands.append({"id": "cmd_2", "kind": "pause"})
+    change = {
+        "type": "reward",
+        "name": "r",
+        "kind": "python",
+        "source": "x",
+        "entry": None,
+        "revision": "rew_1@2",
+    }
+    state.commands.append({"id": "chg_2", "kind": "change", "change": change})
     thread.join(20)
     assert bench.outcome is Outcome.DELIVERED
-    assert json.loads(state.records[1]["message"]) == state.commands
+    heard = [{"id": "cmd_1", "kind": "checkpoint", "change": None}, state.commands[1]]
+    assert json.loads(state.records[1]["message"]) == heard
 
 
 def test_a_dataset_is_downloaded_once_for_all_jobs(bench: Bench) -> None:
