@@ -80,8 +80,8 @@ export function costs(report: PreflightReport): Fact[] {
     { name: "Per step", text: duration(report.seconds_per_step), note: `on ${report.device}` },
     {
       name: "Memory",
-      text: `${number(report.memory_gib.expected)} GiB at most`,
-      note: `up to ${number(report.memory_gib.high)} GiB if completions grow to the limit`,
+      text: `${number(report.memory_gib.expected)} GiB`,
+      note: `at the peak; up to ${number(report.memory_gib.high)} GiB if completions grow to the limit`,
     },
     {
       name: "Useful completions",

@@ -42,7 +42,7 @@ export function RowPicker(props: Props) {
           className={styles.dataset}
           data={[
             ...options,
-            { value: STORED, label: "Completions that a job stored" },
+            { value: STORED, label: "What a job stored" },
             { value: BY_HAND, label: "A row written by hand" },
           ]}
           value={dataset ?? (stored.on ? STORED : BY_HAND)}
