@@ -116,8 +116,8 @@ def test_one_process_leads_and_another_takes_over(empty_database_url: str, tmp_p
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("REINFORGE_HOME", str(tmp_path))
-    monkeypatch.setenv("DATABASE_URL", "postgresql://u:secret@/d")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://u:hidden-word@/d")
     monkeypatch.delenv("STORAGE_URL", raising=False)
     settings = Settings()
     assert settings.storage == (tmp_path / "objects").as_uri()
-    assert "secret" not in repr(settings)
+    assert "hidden-word" not in repr(settings)
