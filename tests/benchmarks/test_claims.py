@@ -1,0 +1,196 @@
+"""The ledger's pure parts: rules, numbers out of runs, the page; and that what is committed is whole and up to date."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claims import page, pictures, registry, results
+from claims.credit import _rows
+from claims.ledger import (
+    Arm,
+    Claim,
+    Measure,
+    Test,
+    at_least,
+    at_most,
+    close,
+    higher,
+    not_below,
+    times,
+)
+from claims.measures import crossing, growth, held_out_at, held_out_gain, last, over, ratio
+from claims.multiple import search_score
+from common.folder import Series
+from common.runs import Result
+
+from reinforge.spec import JobSpec
+
+SCORE = Measure("score", lambda result: result.step)
+REWARDS = Path(results.__file__).parent / "rewards"
+
+
+def numbers(**arms: tuple[float, float, float]) -> dict[str, dict[str, list[float]]]:
+    return {label: {"score": list(values)} for label, values in arms.items()}
+
+
+@pytest.mark.parametrize(
+    ("test", "found", "holds"),
+    [
+        (higher(SCORE, "a", "b", by=1), numbers(a=(2, 3, 4), b=(1, 1, 3)), True),
+        (higher(SCORE, "a", "b", by=1), numbers(a=(2, 3, 3), b=(1, 1, 3)), False),
+        (higher(SCORE, "a", "b", by=1), numbers(a=(1.5, 1.5, 9), b=(1, 1, 3)), False),
+        (times(SCORE, "a", "b", at_least=2), numbers(a=(2, 3, 9), b=(1, 1, 8)), True),
+        (times(SCORE, "a", "b", at_least=2), numbers(a=(2, 3, 7), b=(1, 1, 8)), False),
+        (times(SCORE, "a", "b", at_least=2), numbers(a=(2, 3, 7), b=(0, 0, 1)), True),
+        (times(SCORE, "a", "b", at_most=0.5), numbers(a=(1, 1, 3), b=(2, 4, 4)), True),
+        (times(SCORE, "a", "b", at_most=0.5), numbers(a=(1, 1, 4), b=(2, 4, 4)), False),
+        (close(SCORE, "a", "b", within=1), numbers(a=(0, 5, 9), b=(9, 4, 8)), True),
+        (close(SCORE, "a", "b", within=1), numbers(a=(0, 5, 9), b=(9, 8, 12)), False),
+        (not_below(SCORE, "a", "b", within=1), numbers(a=(9, 9, 9), b=(1, 1, 1)), True),
+        (not_below(SCORE, "a", "b", within=1), numbers(a=(1, 1, 9), b=(3, 3, 1)), False),
+        (at_least(SCORE, "a", 2), numbers(a=(2, 3, 4)), True),
+        (at_least(SCORE, "a", 2), numbers(a=(1, 3, 4)), False),
+        (at_most(SCORE, "a", 3), numbers(a=(1, 3, 3)), True),
+        (at_most(SCORE, "a", 3), numbers(a=(1, 3, 4)), False),
+    ],
+)
+def test_a_test_holds(test: Test, found: dict[str, dict[str, list[float]]], holds: bool) -> None:
+    assert test.holds(found) is holds
+
+
+def claim(*, acted: tuple[Test, ...] = (), rule: tuple[Test, ...] = ()) -> Claim:
+    arm = Arm("task/one", {"model": "starter-arith"})
+    return Claim(
+        id="one", statement="It is so.", source="Somewhere", ran="A run.", arms={"a": arm}, measures=(SCORE,),
+        rule=rule, acted=acted,
+    )  # fmt: skip
+
+
+def test_marks() -> None:
+    yes, no = at_least(SCORE, "a", 1), at_least(SCORE, "a", 3)
+    found = numbers(a=(2, 2, 2))
+    assert claim(rule=(yes, yes)).mark(found) == "confirmed"
+    assert claim(rule=(yes, no)).mark(found) == "refuted"
+    assert claim(acted=(no,), rule=(yes,)).mark(found) == "out of reach"
+
+
+def run_of(**series: list[float | None]) -> Result:
+    named = {name.replace("_", "/", 1): values for name, values in series.items()}
+    steps = list(range(1, 1 + len(next(iter(named.values())))))
+    return Result(
+        name="r", seed=0, digest="d", outcome="succeeded",
+        train=Series(steps, named), held_out=Series([0, 10], {"held_out/reward_mean": [0.25, 0.75]}),
+    )  # fmt: skip
+
+
+def test_measures() -> None:
+    run = run_of(reward_mean=[1.0, 2.0, None, 4.0, 6.0])
+    assert last("reward/mean", "", 2).of(run) == 5
+    assert growth("reward/mean", "", 2).of(run) == 5 - 1.5
+    assert ratio("reward/mean", "", 2).of(run) == 5 / 1.5
+    assert growth("reward/mean", "", 2, start=1).of(run) == 5 - 1
+    assert over("reward/mean", "", begin=2, end=4).of(run) == 3
+    assert held_out_at(10, "").of(run) == 0.75
+    assert held_out_gain("").of(run) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("values", "step"), [((0.1, 0.5, 0.9), 15.0), ((0.8, 0.1, 0.1), 0.0), ((0.1, 0.2, 0.3), 25.0)]
+)
+def test_steps_to_a_level_lie_between_two_evaluations(values: tuple[float, ...], step: float) -> None:
+    assert crossing([0, 10, 20], values, 0.7) == pytest.approx(step)
+
+
+def test_a_set_is_searched_by_any_weighting() -> None:
+    assert search_score([[1.0, 0.0], [0.0, 1.0]]) == pytest.approx(0.75, abs=0.01)
+    assert search_score([[0.6, 0.6], [0.6, 0.6]]) == pytest.approx(0.6)
+
+
+def test_every_arm_is_a_job_and_every_name_is_used_once() -> None:
+    for arm in registry.arms():
+        JobSpec.model_validate(arm.spec)
+    ids = [claim.id for claim in registry.CLAIMS]
+    assert len(ids) == len(set(ids)) >= 20
+    for each in registry.CLAIMS:
+        assert each.rule or not each.arms
+        assert len({measure.name for measure in each.measures}) == len(each.measures)
+
+
+def test_an_arm_that_changed_no_longer_speaks_for_its_claim() -> None:
+    one = claim(rule=(at_least(SCORE, "a", 1),))
+    entry = {"mark": "confirmed", "numbers": numbers(a=(1, 2, 3))}
+    content: dict[str, Any] = {
+        "claims": {"one": entry},
+        "arms": {"task/one": {"fingerprint": results.fingerprint(one.arms["a"])}},
+    }
+    assert results.problems(content, (one,)) == []
+    entry["mark"] = "refuted"
+    assert results.problems(content, (one,)) == ["one: marked refuted, by its rule confirmed"]
+    entry["mark"] = "confirmed"
+    content["arms"]["task/one"]["fingerprint"] = "other"
+    assert results.problems(content, (one,)) == ["one: task/one has changed since it ran"]
+    assert results.problems({"claims": {}, "arms": {}}, (one,))[0].startswith("one has no mark")
+
+
+def test_the_committed_page_says_what_the_results_say() -> None:
+    """Claims whose runs are not done have no row; `claims.py --check` fails while there are any."""
+    content = results.read()
+    assert [found for found in results.problems(content) if "has no mark" not in found] == []
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert text == page.text_of(content)
+    rows = re.findall(r"^\| \[.*\| \*\*(confirmed|refuted|out of reach)\*\* \|$", text, re.MULTILINE)
+    assert len(rows) == len(content["claims"])
+    for path, drawing in pictures.drawn(content).items():
+        assert path.read_text(encoding="utf-8") == drawing
+
+
+def test_a_curve_is_drawn_inside_its_picture() -> None:
+    content = {
+        "curves": {
+            arm: {metric: [[0.0, 5.0, 10.0]] * 3} for arm, metric in pictures.PICTURES[0].lines.values()
+        }
+    }
+    (text,) = pictures.drawn(content).values()
+    points = [
+        tuple(map(float, pair.split(",")))
+        for found in re.findall(r'points="([^"]+)"', text)
+        for pair in found.split()
+    ]
+    assert len(points) == len(pictures.PICTURES[0].lines) * (6 + 3)
+    assert all(0 <= x <= pictures.WIDTH and 0 <= y <= pictures.HEIGHT for x, y in points)
+
+
+def graded(name: str, text: str, **item: Any) -> Any:
+    space: dict[str, Callable[..., Any]] = {}
+    exec((REWARDS / f"{name}.py").read_text(encoding="utf-8"), space)
+    return space["grade"]({"output_text": text}, {"answer": "132", **item})
+
+
+def test_rewards_pay_for_what_they_say() -> None:
+    worked = "<think>7+5=12,4+8+1=13</think><answer>132</answer>"
+    assert graded("right", worked) == graded("right_at_once", "<answer>132</answer>") == 1
+    assert (
+        graded("right_at_once", worked) == graded("right", "<answer>122</answer>") == graded("right", "") == 0
+    )
+    assert graded("last_digit", "<answer>95</answer>") == 1
+    assert graded("sevens_or_sums", "<answer>71</answer>", answer="") == 0.5
+    assert graded("digits", "<answer>15</answer>") == {"score": 0.6, "candidates": [[0.0, 1.0], [0.6, 0.6]]}
+    assert graded("steps", "<answer>122</answer>")["steps"] == [[0.0, 10], [1.0, 11]]
+    assert graded("rubric", worked)["criteria"]["right"] == 1
+    assert {graded("chance", f"<answer>{number}</answer>") for number in range(20)} == {0.0, 1.0}
+
+
+def test_step_rewards_reach_the_estimator_where_they_end() -> None:
+    told = {"value": 0.0, "steps": [[0.0, 10], [1.0, 11]]}
+    rows = [{"prompt_no": 0, "length": 21, "finish_reason": "stop", "rewards": [told]}]
+    made = _rows(rows)
+    assert made.steps is not None
+    assert made.steps.end.tolist() == [10, 11]
+    assert made.lengths.tolist() == [21]
+
+
+def test_results_are_plain_json() -> None:
+    assert json.loads(results.PATH.read_text(encoding="utf-8"))["seeds"] == [0, 1, 2]
