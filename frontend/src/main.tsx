@@ -14,9 +14,11 @@ import { createRoot } from "react-dom/client";
 import { refreshOnReturn } from "@/api/connection";
 import { createQueryClient } from "@/api/query-client";
 import { meQuery } from "@/api/session";
+import { mendLanguage } from "@/lib/language";
 import { colorScheme, theme } from "@/lib/theme";
 import { createAppRouter } from "@/routes/router";
 
+mendLanguage();
 const client = createQueryClient(() => {
   const { pathname, href } = router.state.location;
   if (pathname === "/sign-in") return;
