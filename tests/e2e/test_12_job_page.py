@@ -88,6 +88,15 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def test_charts_draw_where_the_browser_s_language_is_none(page: Page, job: str) -> None:
+    """Under a POSIX locale Chromium calls it `en-US@posix`, which `Intl` refuses."""
+    page.add_init_script(
+        "Object.defineProperty(Navigator.prototype, 'language', {get: () => 'en-US@posix', configurable: true})"
+    )
+    page.goto(f"/jobs/{job}")
+    over(page, "Reward")
+
+
 def test_every_chart_has_a_title_a_unit_a_sentence_and_its_numbers(page: Page, job: str) -> None:
     page.goto(f"/jobs/{job}")
     expect(page.get_by_role("heading", name="Held-out length")).to_be_attached()
