@@ -1,7 +1,7 @@
 """Calibration: how far a reward, above all a judge, agrees with the person who labelled some completions."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
@@ -76,6 +76,14 @@ def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationRepo
         cost_per_1000=1000 * statistics.fmean(costs) if costs else None,
         enough=len(both) >= ENOUGH,
     )
+
+
+def paid(usage: Mapping[str, Mapping[str, float]]) -> float | None:
+    """What judges cost for one completion (`RewardResult.usage`); None where none was called, or prices are not known.
+
+    Answers from the cache cost nothing, which says nothing about the price of the next completion.
+    """
+    return sum(counts.get("cost", 0.0) for counts in usage.values() if counts.get("calls")) or None
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:

@@ -25,6 +25,8 @@ class Rescored:
     """Under the new revision."""
     text: str
     wall_ms: float = 0.0
+    cost: float | None = None
+    """Of the judges that the new revision asked."""
 
 
 class Flip(BaseModel):
@@ -65,6 +67,8 @@ class ReplayReport(BaseModel):
     """Status under the new revision → completions without a value from it."""
     reward_ms: float
     """Mean time inside the new revision per completion, in milliseconds."""
+    cost: float | None = None
+    """Of this replay, in the currency of the judges' prices; None where no judge with a price was asked."""
 
 
 def compare(rows: Sequence[Rescored], *, pass_above: float) -> ReplayReport:
@@ -90,6 +94,7 @@ def compare(rows: Sequence[Rescored], *, pass_above: float) -> ReplayReport:
     flips.sort(key=lambda flip: (-abs(flip.new - flip.old), flip.step, flip.prompt_no, flip.sample_no))
     steps = sorted(by_step)
     groups = list(by_group.values())
+    costs = [row.cost for row in rows if row.cost is not None]
     errors = Counter(row.status for row in rows if row.new is None)
     return ReplayReport(
         completions=len(rows),
@@ -105,6 +110,7 @@ def compare(rows: Sequence[Rescored], *, pass_above: float) -> ReplayReport:
         shown_flips=flips[:MOST_FLIPS],
         errors=dict(errors.most_common()),
         reward_ms=statistics.fmean(row.wall_ms for row in rows) if rows else 0.0,
+        cost=sum(costs) if costs else None,
     )
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import anyio.to_thread
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.calls import Calls
@@ -16,8 +15,10 @@ from backend.database import Database
 from backend.evaluations import repository
 from backend.evaluations.stored import Stored, every, read_groups
 from backend.jobs.object_cache import ObjectCache
+from backend.jobs.pinned import pinned_reward
 from backend.models import EvaluationRow, Job, now
 from backend.rewards import service as rewards
+from reinforge.calibration import paid
 from reinforge.errors import InvalidInput, ReinforgeError
 from reinforge.replay import Rescored, compare
 from reinforge.schemas.evaluations import ReplayCreate
@@ -45,20 +46,8 @@ class Code:
 
 async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
     """Raises InvalidInput with the field at fault, NotFound."""
-    known = {each.name: each for each in await repository.rewards_of(session, job.id)}
-    if body.reward is None and len(known) > 1:
-        raise InvalidInput(
-            f"The job has several rewards: {', '.join(known)}.",
-            code="ambiguous_reward",
-            param="reward",
-            hint="Name one of them as `reward`.",
-        )
-    name = body.reward or next(iter(known))
-    if name not in known:
-        raise InvalidInput(
-            f"The job has no reward {name!r}.", code="unknown_reward", param="reward",
-            hint=f"It has: {', '.join(known)}.",
-        )  # fmt: skip
+    pinned = await pinned_reward(session, job.id, body.reward)
+    name = pinned.name
     asked = next(each for each in job.resolved_spec["rewards"] if each["name"] == name)
     usual = {
         "granularity": asked.get("granularity", "sample"),
@@ -66,7 +55,7 @@ async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
     }
     if body.source is not None:
         return Code(job.project_id, name, body.source, body.entry, **usual, stored=None, revision=None)
-    stored = body.stored or known[name].reward_id
+    stored = body.stored or pinned.reward_id
     if stored is None:
         raise InvalidInput(
             f"The job's reward {name!r} is code of its own, so there is no other revision of it.",
@@ -121,12 +110,13 @@ class Replayer:
             await self._finish(id, "succeeded", result=report.model_dump(mode="json"))
         except ReinforgeError as error:
             await self._finish(id, "failed", error=error.envelope()["error"])
-        except (OSError, SQLAlchemyError) as error:
+        except Exception as error:
+            # The end of a task that nobody awaits: without a word the row would look like a server that stopped.
             log.exception("replay %s failed", id)
             fault = {
-                "code": "interrupted",
-                "message": f"The replay was interrupted: {error}",
-                "hint": "Start it again.",
+                "code": "replay_failed",
+                "message": f"The replay failed: {type(error).__name__}: {error}"[:2000],
+                "hint": "The server's log has the details. Start it again.",
             }
             await self._finish(id, "failed", error=fault)
 
@@ -176,7 +166,7 @@ class Replayer:
 
 
 def _calls(groups: Sequence[Sequence[Stored]], granularity: str) -> list[list[Stored]]:
-    """What the reward sees at once: a group for a group reward, a step for a batch reward, else what a call holds."""
+    """What one call asks about: a group for a group reward, else as many completions of a step as a call takes."""
     if granularity == "group":
         return [list(group) for group in groups]
     flat = [each for group in groups for each in group]
@@ -195,4 +185,5 @@ def _rescored(stored: Stored, name: str, new: RewardResult) -> Rescored:
         status=new.status,
         text=stored.text,
         wall_ms=new.wall_ms,
+        cost=paid(new.usage),
     )

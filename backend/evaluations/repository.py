@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import cut, newest_first
-from backend.models import Completion, EvaluationRow, JobReward, Label, StepRollouts, now
+from backend.models import Completion, EvaluationRow, Label, StepRollouts, now
 from reinforge.schemas.evaluations import LabelCreate
 
 
@@ -27,11 +27,6 @@ async def page(
         query = query.where(EvaluationRow.job_id == job)
     query = newest_first(query, EvaluationRow.created_at, EvaluationRow.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
-
-
-async def rewards_of(session: AsyncSession, job_id: str) -> Sequence[JobReward]:
-    query = select(JobReward).where(JobReward.job_id == job_id).order_by(JobReward.position)
-    return (await session.scalars(query)).all()
 
 
 async def tables(session: AsyncSession, job_id: str) -> list[tuple[int, str, int]]:

@@ -15,7 +15,7 @@ from backend.evaluations.stored import Stored, every, read_places
 from backend.ids import new_id
 from backend.jobs.object_cache import ObjectCache
 from backend.models import EvaluationRow, Job, Label, now
-from reinforge.calibration import Judged, calibrate
+from reinforge.calibration import Judged, calibrate, paid
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.evaluations import (
     Calibration,
@@ -179,8 +179,7 @@ def _read(path: str, step: int, places: set[tuple[int, int]]) -> list[Stored]:
 
 def _judged(right: bool, result: dict[str, Any]) -> Judged:
     value = result.get("value") if result.get("status") == "ok" else None
-    cost = result.get("cost")
-    return Judged(right, value, float(result.get("wall_ms") or 0.0), None if cost is None else float(cost))
+    return Judged(right, value, float(result.get("wall_ms") or 0.0), paid(result.get("usage") or {}))
 
 
 def _label(row: Label) -> LabelView:

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.ids import new_id
 from backend.jobs import lifecycle
+from backend.jobs.pinned import pinned_reward
 from backend.models import Job, JobChange, JobReward, now
 from backend.rewards import service as rewards
 from reinforge.errors import InvalidInput, StateConflict
@@ -24,20 +25,9 @@ async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> 
         raise StateConflict(
             f"The job is {job.status}.", code="job_ended", hint="Start a new one with the other revision."
         )
-    query = select(JobReward).where(JobReward.job_id == job.id).order_by(JobReward.position)
-    known = {each.name: each for each in await session.scalars(query)}
-    if body.reward is None and len(known) > 1:
-        raise InvalidInput(
-            f"The job has several rewards: {', '.join(known)}.", code="ambiguous_reward", param="reward",
-            hint="Name one of them as `reward`.",
-        )  # fmt: skip
-    name = body.reward or next(iter(known))
-    if name not in known:
-        raise InvalidInput(
-            f"The job has no reward {name!r}.", code="unknown_reward", param="reward",
-            hint=f"It has: {', '.join(known)}.",
-        )  # fmt: skip
-    stored = body.stored or known[name].reward_id
+    pinned = await pinned_reward(session, job.id, body.reward)
+    name = pinned.name
+    stored = body.stored or pinned.reward_id
     if stored is None:
         raise InvalidInput(
             f"The job's reward {name!r} is code of its own.",
@@ -47,22 +37,20 @@ async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> 
         )
     found, revision = await rewards.get_revision(session, job.project_id, stored, body.revision)
     kind: Literal["python", "grader"] = "grader" if revision.kind == "grader" else "python"
-    written_out = known[name].reward_id is None and kind == "grader"
-    if kind != known[name].kind or written_out:
+    written_out = pinned.reward_id is None and kind == "grader"
+    if kind != pinned.kind or written_out:
         raise InvalidInput(
-            f"The job's reward {name!r} is {_words(known[name])}, and {found.id} is a stored {kind} reward.",
+            f"The job's reward {name!r} is {_words(pinned)}, and {found.id} is a stored {kind} reward.",
             code="other_kind",
             param="stored",
             hint="Start a new job with it.",
         )
     if kind == "grader":
-        before = await rewards.get_revision(
-            session, job.project_id, str(known[name].reward_id), known[name].revision
-        )
+        before = await rewards.get_revision(session, job.project_id, str(pinned.reward_id), pinned.revision)
         _check_same_services(before[1].source, revision.source)
     label = f"{found.id}@{revision.revision}"
     change = RewardChange(name=name, source=revision.source, entry=revision.entry, revision=label, kind=kind)
-    return known[name].position, change
+    return pinned.position, change
 
 
 def _check_same_services(before: str, after: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reinforge.calibration import Judged, calibrate, wilson
+from reinforge.calibration import Judged, calibrate, paid, wilson
 
 
 def judged(right: int, value: float | None, times: int = 1, cost: float | None = None) -> list[Judged]:
@@ -52,3 +52,12 @@ def test_wilson_s_interval_against_published_numbers() -> None:
 def test_no_labels_yet() -> None:
     report = calibrate([], pass_above=0.5)
     assert (report.compared, report.agreement, report.interval, report.kappa) == (0, None, None, None)
+
+
+def test_what_was_paid_counts_calls_and_not_what_the_cache_knew() -> None:
+    called, cached = {"cost": 0.002, "calls": 1.0}, {"cost": 0.0, "calls": 0.0, "cached_calls": 1.0}
+    assert paid({"a": called, "b": called}) == pytest.approx(0.004)
+    assert paid({"a": called, "b": cached}) == pytest.approx(0.002)
+    assert paid({"a": cached}) is None
+    assert paid({"free": {"cost": 0.0, "calls": 1.0}}) is None, "a judge without prices"
+    assert paid({}) is None

@@ -3898,7 +3898,8 @@ export interface components {
             mixed: number;
             /**
              * Useful
-             * @description Rewards differ, so that the group teaches something: mixed ones, and others whose reward is graded.
+             * @description Rewards differ, so that the group teaches something: mixed ones, and others whose reward is graded. With one
+             *     completion per prompt: all of them, if rewards differ over the batch.
              */
             useful: number;
         };
@@ -7317,6 +7318,11 @@ export interface components {
              * @description Mean time inside the new revision per completion, in milliseconds.
              */
             reward_ms: number;
+            /**
+             * Cost
+             * @description Of this replay, in the currency of the judges' prices; None where no judge with a price was asked.
+             */
+            cost?: number | null;
         };
         /**
          * ResumeStateSaved

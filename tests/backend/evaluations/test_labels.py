@@ -28,7 +28,7 @@ def test_labels_are_compared_with_what_the_reward_said(backend: Backend) -> None
         1,
     )
     assert report["agreement"] == pytest.approx(2 / 3)
-    assert report["milliseconds"] == 1.5
+    assert (report["milliseconds"], report["cost_per_1000"]) == (1.5, pytest.approx(2.0))
     assert [(each["prompt_no"], each["sample_no"]) for each in found["disagreements"]] == [(1, 0)]
     assert [(each["prompt_no"], each["sample_no"]) for each in found["unlabelled"]] == [(1, 1)]
 

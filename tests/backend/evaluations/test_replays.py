@@ -20,7 +20,8 @@ def completed(trainer: Trainer, step: int, rewards: list[float], group: int = 2)
     buffer = io.BytesIO()
     for number, reward in enumerate(rewards):
         prompt, sample = divmod(number, group)
-        result = {"name": name, "status": "ok", "value": reward, "wall_ms": 1.5}
+        result = {"name": name, "status": "ok", "value": reward, "wall_ms": 1.5,
+                  "usage": {"critic": {"cost": 0.002, "calls": 1.0}}}  # fmt: skip
         lines.append(
             {
                 "prompt_no": prompt, "sample_no": sample, "text": f"{step}.{number}", "prompt_messages": "[]",
@@ -127,3 +128,12 @@ def test_cancelling_one_that_has_ended_changes_nothing(backend: Backend) -> None
     started = backend.api.post("/evaluations", json={"job": job, "source": REWARD}).json()
     done = ended(backend, started["id"])
     assert backend.api.post(f"/evaluations/{started['id']}/cancel").json() == done
+
+
+def test_a_failure_of_the_server_s_own_is_said_as_one(backend: Backend) -> None:
+    job = job_with_completions(backend, [1.0, 0.0])
+    broken = backend.add_object(b"no Parquet", kind="rollouts")
+    backend.sql("UPDATE step_rollouts SET sha256 = %s WHERE job_id = %s", broken, job)
+    started = backend.api.post("/evaluations", json={"job": job, "source": REWARD}).json()
+    done = ended(backend, started["id"])
+    assert (done["status"], done["error"]["code"], done["report"]) == ("failed", "replay_failed", None)
