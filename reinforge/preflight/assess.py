@@ -8,7 +8,7 @@ from reinforge.errors import InvalidInput
 from reinforge.preflight import costs
 from reinforge.preflight.advice import reasons_for, suggestions_for
 from reinforge.preflight.observed import Observed, Sampled
-from reinforge.preflight.passing import fit_rates, mixed_share, pass_at_k
+from reinforge.preflight.passing import pass_at_k
 from reinforge.preflight.report import Groups, PassRates, PreflightReport, Range
 from reinforge.spec import JobSpec
 
@@ -62,12 +62,6 @@ def assess(spec: JobSpec, observed: Observed, *, held_out_rows: int) -> Prefligh
     return report
 
 
-def expected_mixed(spec: JobSpec, groups: Sequence[Sequence[Sampled]], size: int) -> float:
-    """Share of mixed groups expected with `size` completions per prompt."""
-    counts = [(len(scored), _right(spec, scored)) for group in groups if (scored := _scored(group))]
-    return mixed_share(*fit_rates(counts), size) if counts else 0.0
-
-
 def _passes(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> PassRates:
     counts = [(len(scored), _right(spec, scored)) for group in groups if (scored := _scored(group))]
     size = max((n for n, _ in counts), default=0)
@@ -93,6 +87,11 @@ def _groups(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> Groups:
         kinds["right" if right == len(scored) else "wrong" if right == 0 else "mixed"] += 1
         rewards = [each.reward or 0.0 for each in scored]
         useful += max(rewards) - min(rewards) > UNIFORM
+    if spec.rollout.completions_per_prompt == 1:
+        # Nothing is compared inside a group; the batch is, and all of it counts once it differs anywhere.
+        all_rewards = [each.reward or 0.0 for group in groups for each in _scored(group)]
+        spread = max(all_rewards, default=0.0) - min(all_rewards, default=0.0)
+        useful = kinds.total() if spread > UNIFORM else 0
     total = max(1, kinds.total())
     return Groups(
         all_right=kinds["right"] / total,

@@ -16,7 +16,7 @@ from reinforge.preflight.assess import assess
 from reinforge.preflight.observed import observe
 from reinforge.preflight.probe import probe
 from reinforge.preflight.report import PreflightReport
-from reinforge.records import RECORD, Record, Rollouts
+from reinforge.records import RECORD, Record, Rollouts, StepMetrics
 from reinforge.spec import JobSpec
 
 
@@ -37,7 +37,7 @@ def preflight(spec: JobSpec) -> PreflightReport:
                 check=False,
             )
         records = read_records(out / "records.jsonl")
-        _refuse_failed(out)
+        _refuse_failed(out, records)
         found = observe(records, launched=launched)
         found.reward_ms = _reward_ms(out, records)
         return assess(spec, found, held_out_rows=held_out_rows(spec))
@@ -58,7 +58,7 @@ def held_out_rows(spec: JobSpec) -> int:
     return len(split(rows, spec.data.held_out_rows, spec.seed)[1])
 
 
-def _refuse_failed(out: Path) -> None:
+def _refuse_failed(out: Path, records: list[Record]) -> None:
     """A probe paused by its reward errors is judged all the same: they are the finding."""
     ended = last_record(out / "records.jsonl") or {}
     if ended.get("kind") != "ended":
@@ -66,7 +66,8 @@ def _refuse_failed(out: Path) -> None:
             "The trainer stopped with no word; see its output above.", code="trainer_crashed", retryable=True
         )
     outcome, reason = ended.get("outcome"), ended.get("reason")
-    if outcome == "succeeded" or (outcome == "paused" and reason == "reward_errors" and _stepped(out)):
+    stepped = any(isinstance(record, StepMetrics) for record in records)
+    if outcome == "succeeded" or (outcome == "paused" and reason == "reward_errors" and stepped):
         return
     if outcome == "paused" and reason == "pause_requested":
         raise KeyboardInterrupt
@@ -75,14 +76,6 @@ def _refuse_failed(out: Path) -> None:
         code=str(reason or "preflight_failed"),
         hint=ended.get("hint"),
     )
-
-
-def _stepped(out: Path) -> bool:
-    return any(json.loads(line).get("kind") == "step_metrics" for line in _lines(out / "records.jsonl"))
-
-
-def _lines(path: Path) -> list[bytes]:
-    return [line for line in path.read_bytes().splitlines() if line.endswith(b"}")]
 
 
 def _reward_ms(out: Path, records: list[Record]) -> list[float]:

@@ -38,7 +38,8 @@ class Groups(ReportModel):
     mixed: float
     """Some pass, some do not."""
     useful: float
-    """Rewards differ, so that the group teaches something: mixed ones, and others whose reward is graded."""
+    """Rewards differ, so that the group teaches something: mixed ones, and others whose reward is graded. With one
+    completion per prompt: all of them, if rewards differ over the batch."""
 
 
 class PassRates(ReportModel):

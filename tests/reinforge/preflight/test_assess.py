@@ -180,3 +180,13 @@ def test_records_become_groups_steps_and_times() -> None:
     found = observe(records, launched=98.0)
     assert [len(each) for each in found.groups] == [2, 2]
     assert (found.load_seconds, found.save_seconds, found.facts) == (3.0, 1.0, {"device": "cpu"})
+
+
+def test_with_one_completion_per_prompt_the_batch_is_compared() -> None:
+    spec = job(
+        algorithm={"preset": "reinforce_pp"},
+        rollout={"prompts_per_step": 4, "completions_per_prompt": 1, "max_completion_tokens": 100},
+    )
+    report = assess(spec, observed([group(1), group(0), group(1), group(0)]), held_out_rows=8)
+    assert (report.verdict, report.groups.useful, report.useful_batch) == ("go", 1.0, 4)
+    assert "never_right" in codes(spec, [group(0)] * 20)[0]
