@@ -3,11 +3,13 @@
 Each preset that a single-turn job can run trains the starter model, which gets half of the held-out ones right, with
 its slots as they are: learning rate 2e-4, 16 prompts × 8 completions of at most 56 tokens, temperature 1
 (`preset_jobs.py` says the rest). Every 5 steps 64 held-out rows are answered twice; a run ends at its second evaluation
-in a row of at least 0.9. It takes an hour or two on two cores. Interrupted, it continues where it stopped; runs are
-kept one per line in `results/learning/runs.jsonl`, and what they come to is written to `results/learning.json`.
+in a row of at least 0.9. It takes an hour on two cores. Interrupted, it continues where it stopped; runs are kept one
+per line in `results/learning/runs.jsonl`, and what they come to is written to `results/learning.json`: a run whose
+numbers stand there, of the job as it is now, is not done again.
 """
 
 import datetime
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -54,13 +56,26 @@ def told(result: Result) -> str:
     return f"held-out {values[0]:.2f} → {values[-1]:.2f}" if values else "no evaluation"
 
 
-def summary(results: list[Result]) -> dict[str, Any]:
+Told = dict[tuple[str, int], dict[str, Any]]
+"""What `of_run` says, by preset and seed."""
+
+
+def committed(path: Path, runs: list[Run]) -> Told:
+    """Those of `runs` whose numbers stand in the results, of the same job."""
+    if not path.exists():
+        return {}
+    presets = json.loads(path.read_text(encoding="utf-8"))["presets"]
+    told = {(name, run["seed"]): run for name, facts in presets.items() for run in facts["runs"]}
+    digests = {(run.name, run.seed): run.digest for run in runs}
+    return {key: run for key, run in told.items() if run.get("digest") == digests.get(key)}
+
+
+def summary(told: Told) -> dict[str, Any]:
     """Per preset: what was particular about its job, and its runs."""
     presets: dict[str, Any] = {}
     for name in single_turn():
-        own = [of_run(result) for result in results if result.name == name]
+        own = [told[key] for key in sorted(told) if key[0] == name]
         if own:
-            own.sort(key=lambda run: int(run["seed"]))
             facts = {"updates": updates_of(name), "group": group_of(name), "note": note_of(name)}
             presets[name] = facts | {"median_min_max": over_seeds(own), "runs": own}
     return presets
@@ -78,12 +93,17 @@ def main() -> None:
     names = given.only.split(",") if given.only else list(QUICK if given.quick else single_turn())
     if unknown := set(names) - set(single_turn()):
         options.error(f"no preset of a single-turn job: {', '.join(sorted(unknown))}")
+    steps, rows = 10 if given.quick else STEPS, write_rows(into / "data")
+    every = queue(list(single_turn()), SEEDS, rows, steps)
+    have = committed(into.with_suffix(".json"), every)
     if not given.report:
         seeds = tuple(range(1 if given.quick else given.seeds))
-        runs = queue(names, seeds, write_rows(into / "data"), 10 if given.quick else STEPS)
+        runs = [run for run in queue(names, seeds, rows, steps) if (run.name, run.seed) not in have]
         run_all(runs, into, jobs=given.jobs, retry=given.retry, told=told)
-    results = list(stored(into).values())
-    presets = summary(results)
+    digests = {(run.name, run.seed): run.digest for run in every}
+    results = [result for key, result in stored(into).items() if result.digest == digests.get(key)]
+    have |= {(result.name, result.seed): of_run(result) for result in results}
+    presets = summary(have)
     show(presets)
     recipe = {"learning_rate": LEARNING_RATE, "steps": STEPS, "every": EVERY, "stop": STOP.at_least}
     about = machine("reinforge", "torch", "transformers", "peft")

@@ -30,6 +30,7 @@ def of_run(result: Result) -> dict[str, Any]:
     lengths = held_out.known("held_out/length_mean")
     return {
         "seed": result.seed,
+        "digest": result.digest,
         "outcome": result.outcome,
         "steps": result.step,
         "start": accuracy[0][1] if accuracy else None,
