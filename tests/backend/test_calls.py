@@ -88,3 +88,22 @@ def test_readiness_tells_of_workers(backend: Backend) -> None:
     assert (response.status_code, body["ready"]) == (200, True)
     assert body["parts"]["calls"]["ready"] is True
     assert body["parts"]["sandbox"] == {"ready": True, "jails": ["L"]}
+
+
+def test_a_machine_without_a_jail_is_a_conflict_that_is_not_tried_again(backend: Backend) -> None:
+    refusal = {
+        "code": "code_rewards_disabled",
+        "type": "unavailable_error",
+        "message": "No jail.",
+        "hint": "Probe.",
+    }
+    backend.register("wrk_unjailed", "calls")
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(backend.api.post, "/rewards", json={"name": "r", "source": REWARD})
+        body = {"worker": "wrk_unjailed", "kinds": ["validate"], "wait_seconds": 20}
+        call = backend.door.post("/calls/next", json=body).json()
+        backend.door.post(f"/calls/{call['id']}/answer", json={"error": refusal})
+        answer = asking.result(20)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "code_rewards_disabled")
+    assert answer.headers["x-should-retry"] == "false"
+    backend.sql("DELETE FROM worker WHERE id = 'wrk_unjailed'")

@@ -1,6 +1,8 @@
 """`reinforge train`: the job without a server."""
 
 import json
+import os
+import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from reinforge import offline
 from reinforge.errors import InvalidInput
 from reinforge.spec import JobSpec
 from tests.support.processes import all_gone, eventually
+from tests.worker.sandbox.harness import running_daemon
 
 ARITHMETIC = Path(__file__).resolve().parents[2] / "examples" / "arithmetic"
 
@@ -100,3 +103,23 @@ def test_what_is_not_there_is_named(tmp_path: Path, change: dict[str, object], p
     with pytest.raises(InvalidInput) as caught:
         offline.prepare(spec, tmp_path / "run", tmp_path / "socket")
     assert caught.value.param == param
+
+
+def test_it_scores_on_a_sandbox_of_another_machine(tmp_path: Path) -> None:
+    token = secrets.token_hex(16)
+    with running_daemon(token=token) as daemon:
+        far = {"SANDBOX_URL": f"tcp://127.0.0.1:{daemon.port()}", "SANDBOX_TOKEN": token}
+        done = subprocess.run(
+            [*command(tmp_path, 2), "--json"],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            env=os.environ | far,
+        )
+        assert done.returncode == 0, done.stderr
+        daemon.process.terminate()
+        assert daemon.process.wait(20) == 0
+    steps = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    scored = [line["values"]["reward/mean"] for line in steps if line["kind"] == "train"]
+    assert len(scored) == 2 and None not in scored
+    assert not list((tmp_path / "run").rglob("*.sock")), "it started none of its own"
