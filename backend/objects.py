@@ -25,6 +25,7 @@ from backend.models import (
     ResumeState,
     StepRollouts,
     StoredObject,
+    UploadPart,
     now,
 )
 from reinforge.errors import InvalidInput, NotFound
@@ -32,7 +33,14 @@ from reinforge.storage import ObjectStore, content_key
 
 CHUNK = 1024 * 1024
 ORPHAN_AGE = timedelta(hours=24)
-_REFERENCES = (Dataset.sha256, Checkpoint.sha256, ResumeState.sha256, Adapter.sha256, StepRollouts.sha256)
+_REFERENCES = (
+    Dataset.sha256,
+    Checkpoint.sha256,
+    ResumeState.sha256,
+    Adapter.sha256,
+    StepRollouts.sha256,
+    UploadPart.sha256,
+)
 
 
 def object_key(sha256: str) -> str:

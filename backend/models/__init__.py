@@ -2,7 +2,7 @@
 
 from backend.models.base import Base, now
 from backend.models.base_model import BaseModel
-from backend.models.checkpoint import Adapter, Checkpoint, ResumeState
+from backend.models.checkpoint import Adapter, Checkpoint, CheckpointPermission, ResumeState
 from backend.models.completion import Completion, StepRollouts
 from backend.models.dataset import Dataset
 from backend.models.diagnosis import FindingRow, LogLineRow
@@ -15,6 +15,8 @@ from backend.models.metric import MetricPoint, MetricSeries
 from backend.models.project import ApiKey, BrowserSession, IdempotencyKey, Member, Project, SignInToken
 from backend.models.reward import Reward, RewardRevision
 from backend.models.stored_object import StoredObject
+from backend.models.upload import Upload, UploadPart
+from backend.models.usage import BudgetRow, UsageRow
 from backend.models.worker import Call, CallChunk, Worker
 
 __all__ = [
@@ -24,9 +26,11 @@ __all__ = [
     "Base",
     "BaseModel",
     "BrowserSession",
+    "BudgetRow",
     "Call",
     "CallChunk",
     "Checkpoint",
+    "CheckpointPermission",
     "Completion",
     "Dataset",
     "EvaluationRow",
@@ -51,6 +55,9 @@ __all__ = [
     "SignInToken",
     "StepRollouts",
     "StoredObject",
+    "UsageRow",
+    "Upload",
+    "UploadPart",
     "Worker",
     "now",
 ]

@@ -1,5 +1,7 @@
 """Checkpoints (servable), resume states (private) and the adapters that jobs hand back."""
 
+from datetime import datetime
+
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -19,6 +21,18 @@ class Checkpoint(Created, Base):
     held_out_reward: Mapped[float | None]
     best: Mapped[bool] = mapped_column(default=False)
     final: Mapped[bool] = mapped_column(default=False)
+
+
+class CheckpointPermission(Created, Base):
+    """Another project may use the checkpoint as a model."""
+
+    __tablename__ = "checkpoint_permission"
+    __table_args__ = (UniqueConstraint("checkpoint_id", "project_id"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    checkpoint_id: Mapped[str] = mapped_column(ForeignKey("checkpoint.id", ondelete="CASCADE"))
+    project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
+    created_by: Mapped[str | None]
 
 
 class ResumeState(Created, Base):
@@ -50,3 +64,5 @@ class Adapter(Created, Base):
     """A PEFT folder in an uncompressed tar."""
     bytes: Mapped[int]
     held_out_reward: Mapped[float | None]
+    deleted_at: Mapped[datetime | None]
+    """A deleted adapter is no model any more; its row stays, because evaluations and jobs name it."""

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index
+from sqlalchemy import ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, Created
@@ -11,7 +11,10 @@ from backend.models.base import Base, Created
 
 class Dataset(Created, Base):
     __tablename__ = "dataset"
-    __table_args__ = (Index("ix_dataset_list", "project_id", "created_at", "id"),)
+    __table_args__ = (
+        Index("ix_dataset_list", "project_id", "created_at", "id"),
+        Index("ix_dataset_expires", "expires_at", postgresql_where=text("expires_at IS NOT NULL")),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
@@ -28,5 +31,7 @@ class Dataset(Created, Base):
     prompt_view: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
     """How rows become prompts, as people set it (`PromptView` without its defaults)."""
     created_by: Mapped[str | None]
+    expires_at: Mapped[datetime | None]
+    """Deleted from then on, once no unfinished job needs it."""
     deleted_at: Mapped[datetime | None]
     """Deleted datasets keep their row, because finished jobs name them."""

@@ -43,6 +43,8 @@ class Job(Created, Base):
     """Pinned: a worker that finds other weights refuses the job."""
     dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id"), index=True)
     held_out_dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)
+    openai: Mapped[dict[str, Any] | None]
+    """What a request over OpenAI's wire said that the specification has no words for (`backend.openai`)."""
     warnings: Mapped[list[str]] = mapped_column(default=list)
     facts: Mapped[dict[str, Any]] = mapped_column(default=dict)
     jail: Mapped[str | None]
@@ -111,6 +113,8 @@ class Attempt(Base):
     last_sequence: Mapped[int] = mapped_column(default=0)
     """Every record up to this one is stored."""
     claimed_at: Mapped[datetime] = mapped_column(default=now)
+    counted_at: Mapped[datetime | None]
+    """Up to when its device time is in `usage`."""
     ended_at: Mapped[datetime | None]
     outcome: Mapped[str | None]
     """As reported, or `lost`."""
