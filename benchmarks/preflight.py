@@ -28,7 +28,7 @@ SLOW = (
     "import time\n\n\ndef grade(sample, item):\n"
     "    time.sleep(0.05)\n    return float(len(sample['output_text']) % 2)\n"
 )
-THIRD = "def grade(sample, item):\n    return 1 / (len(sample['output_text']) % 3)\n"
+THIRD = "def grade(sample, item):\n    return 1 / (sum(map(ord, sample['output_text'])) % 3)\n"
 GRADED = "def grade(sample, item):\n    return len(set(sample['output_text'])) / 20\n"
 
 
@@ -48,7 +48,8 @@ CASES = (
     Case("four updates a step", "go", {"algorithm": {"preset": "gspo"}}),
     Case("dynamic sampling", "go", {"algorithm": {"preset": "dapo"}}),
     Case("a graded reward", "go", {}, GRADED),
-    Case("cut off at 16 tokens", "caution", {"rollout": {"max_completion_tokens": 16}}),
+    Case("workings cut off", "caution", {"rollout": {"max_completion_tokens": 32}}),
+    Case("everything cut off", "stop", {"rollout": {"max_completion_tokens": 16}}),
     Case("a slow reward", "caution", {"limits": {"steps": 8}}, SLOW),
     Case("never right", "stop", {}, NEVER),
     Case("always right", "stop", {}, ALWAYS),

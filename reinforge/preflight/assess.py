@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from reinforge.errors import InvalidInput
 from reinforge.preflight import costs
 from reinforge.preflight.advice import reasons_for, suggestions_for
+from reinforge.preflight.drift import useful_when_learned
 from reinforge.preflight.observed import Observed, Sampled
 from reinforge.preflight.passing import pass_at_k
 from reinforge.preflight.report import Groups, PassRates, PreflightReport, Range
@@ -14,7 +15,6 @@ from reinforge.spec import JobSpec
 
 UNIFORM = 1e-6
 """Rewards of a group that differ less than this do not differ (`adv_eps`' floor)."""
-MAX_ROUNDS = 10.0
 SENSITIVE = ("qwen2.5", "qwen2-5", "qwen2_5", "qwen-2.5")
 """Bases whose reasoning improves even under random rewards (Shao et al. 2025, arXiv 2506.10947)."""
 
@@ -31,7 +31,7 @@ def assess(spec: JobSpec, observed: Observed, *, held_out_rows: int) -> Prefligh
     rewards = [each.reward for each in completions if each.reward is not None]
     errors = Counter(each.error for each in completions if each.error is not None)
     lengths = sorted(each.tokens for each in completions)
-    rounds = min(MAX_ROUNDS, 1 / max(groups.useful, 0.1)) if _samples_again(spec) else 1.0
+    rounds = _rounds(spec, groups)
     per_step = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
     report = PreflightReport(
         verdict="go",
@@ -41,7 +41,7 @@ def assess(spec: JobSpec, observed: Observed, *, held_out_rows: int) -> Prefligh
         reward_std=statistics.pstdev(rewards) if rewards else None,
         passes=_passes(spec, observed.groups),
         groups=groups,
-        useful_batch=groups.useful * per_step if rounds == 1 else float(per_step),
+        useful_batch=groups.useful * per_step if rounds.now == 1 else float(per_step),
         error_share=sum(errors.values()) / len(completions),
         errors=dict(errors.most_common()),
         reward_ms=_spread(sorted(observed.reward_ms)),
@@ -115,8 +115,15 @@ def _duplicates(groups: Sequence[Sequence[Sampled]]) -> float:
     return sum(len(group) - len({each.text for each in group}) for group in groups) / max(1, total)
 
 
-def _samples_again(spec: JobSpec) -> bool:
-    return spec.algorithm.selection.type == "dynamic_sampling"
+def _rounds(spec: JobSpec, groups: Groups) -> costs.Rounds:
+    """As often as dynamic sampling has to fill a batch, now and once most completions pass."""
+    selection = spec.algorithm.selection
+    if selection.type != "dynamic_sampling":
+        return costs.Rounds()
+    most = float(selection.max_rounds)
+    now = min(most, 1 / max(groups.useful, 1e-9))
+    later = min(most, 1 / useful_when_learned(spec.rollout.completions_per_prompt))
+    return costs.Rounds(now, max(now, later) if groups.mixed else now)
 
 
 def _notes(spec: JobSpec) -> list[str]:

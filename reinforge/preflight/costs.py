@@ -1,10 +1,21 @@
 """Hours and memory of a whole job from a few of its steps."""
 
 import statistics
+from dataclasses import dataclass
 
+from reinforge.preflight.drift import growth
 from reinforge.preflight.observed import Observed
 from reinforge.preflight.report import Range
 from reinforge.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How often a step samples, on average; more than once with dynamic sampling only."""
+
+    now: float = 1.0
+    learned: float = 1.0
+    """Once most completions pass, and most groups teach nothing."""
 
 
 def step_seconds(observed: Observed) -> float:
@@ -12,34 +23,42 @@ def step_seconds(observed: Observed) -> float:
     return statistics.median(_timed(observed, "time/step"))
 
 
-def hours(spec: JobSpec, observed: Observed, held_out_rows: int, rounds: float) -> Range:
+def hours(spec: JobSpec, observed: Observed, held_out_rows: int, rounds: Rounds) -> Range:
     """Of the whole job on the machine that ran the probe.
 
-    `rounds`: how often a step samples, on average (dynamic sampling). Low and expected: lengths stay as they are;
-    high: all completions grow to the limit.
+    Low: everything stays as the probe saw it; expected: lengths and the groups that dynamic sampling leaves out change
+    as they do while a job learns (`drift`), halfway on average; high: all completions grow to the limit.
     """
     timed = _timed(observed, "time/step")
     generate = statistics.median(_timed(observed, "time/generate"))
-    median = statistics.median(timed) + (rounds - 1) * generate
-    growth = spec.rollout.max_completion_tokens / max(1.0, mean_tokens(observed))
-    evaluation = _evaluation_seconds(spec, generate, held_out_rows)
+    scoring = statistics.median(_timed(observed, "time/score") or [0.0])
+    median, steps = statistics.median(timed), spec.limits.steps
+    evaluation = _evaluation_share(spec, held_out_rows) * (generate + scoring)
     fixed = observed.load_seconds + _checkpoints(spec) * observed.save_seconds
-    low = fixed + spec.limits.steps * (min(timed) + (rounds - 1) * generate) + evaluation
-    expected = fixed + spec.limits.steps * median + evaluation
-    high = fixed + (spec.limits.steps * max(median, *timed) + evaluation) * growth
+    per_token = 1 - scoring / max(median, 1e-9)
+    grown = 1 + per_token * (growth(observed) - 1)
+    again = (rounds.now + rounds.learned) / 2 - 1
+    low = fixed + steps * (min(timed) + (rounds.now - 1) * generate) + evaluation
+    expected = fixed + (steps * (median + again * generate) + evaluation) * grown
+    limit = spec.rollout.max_completion_tokens / max(1.0, mean_tokens(observed))
+    high = (
+        fixed + (steps * (max(timed) + (max(rounds.now, rounds.learned) - 1) * generate) + evaluation) * limit
+    )
     cut = spec.limits.max_seconds or float("inf")
-    return Range(**{name: min(seconds, cut) / 3600 for name, seconds in
-                    {"low": low, "expected": expected, "high": max(high, expected)}.items()})  # fmt: skip
+    ends = {"low": min(low, expected), "expected": expected, "high": max(high, expected)}
+    return Range(**{name: min(seconds, cut) / 3600 for name, seconds in ends.items()})
 
 
 def memory(spec: JobSpec, observed: Observed) -> Range:
-    """Peak of the trainer in GiB. What the steps added to the loaded model grows with the longest completion."""
+    """Peak of the trainer in GiB. What the steps added to the loaded model grows with the completions."""
     peak = max((values.get("memory/peak") or 0.0) for values in observed.steps)
     loaded = observed.facts.get("memory_gib")
     base = float(loaded) if isinstance(loaded, int | float) else 0.0
     longest = max((each.tokens for each in observed.completions), default=1)
-    growth = max(1.0, spec.rollout.max_completion_tokens / max(1, longest))
-    return Range(low=peak, expected=peak, high=base + max(0.0, peak - base) * growth)
+    limit = max(1.0, spec.rollout.max_completion_tokens / max(1, longest))
+    added = max(0.0, peak - base)
+    expected = base + added * max(1.0, growth(observed))
+    return Range(low=peak, expected=expected, high=max(expected, base + added * limit))
 
 
 def tokens_in_all(spec: JobSpec, observed: Observed) -> Range:
@@ -58,10 +77,11 @@ def _timed(observed: Observed, key: str) -> list[float]:
     return listed[1:] or listed
 
 
-def _evaluation_seconds(spec: JobSpec, generate: float, held_out_rows: int) -> float:
+def _evaluation_share(spec: JobSpec, held_out_rows: int) -> float:
+    """Completions of all evaluations, in steps."""
     rows = min(spec.evaluation.rows, held_out_rows)
     per_step = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
-    return _evaluations(spec) * generate * rows * spec.evaluation.samples_per_row / per_step
+    return _evaluations(spec) * rows * spec.evaluation.samples_per_row / per_step
 
 
 def _evaluations(spec: JobSpec) -> int:

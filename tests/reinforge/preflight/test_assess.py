@@ -60,10 +60,10 @@ def test_shares_and_pass_rates_by_hand() -> None:
 
 def test_hours_count_steps_evaluations_checkpoints_and_loading() -> None:
     report = assess(job(), observed(MIXED), held_out_rows=8)
-    # Evaluations before, at 10 and after, of 16 completions each, as many as a step samples in its 1 s.
-    expected = 5.0 + 20 * 2.0 + 3 * 1.0 + 2 * 0.5
+    # Evaluations before, at 10 and after, of 16 completions each, as many as a step samples in 1 s and scores in 0.1.
+    expected = 5.0 + 20 * 2.0 + 3 * 1.1 + 2 * 0.5
     assert report.hours.expected * 3600 == pytest.approx(expected)
-    assert report.hours.high * 3600 == pytest.approx(5.0 + 1.0 + 2 * (20 * 2.0 + 3 * 1.0))
+    assert report.hours.high * 3600 == pytest.approx(5.0 + 1.0 + 2 * (20 * 2.0 + 3 * 1.1))
     assert report.seconds_per_step == 2.0
 
 
@@ -75,15 +75,46 @@ def test_hours_never_exceed_the_job_s_own_limit() -> None:
 def test_fewer_held_out_rows_than_asked_for_make_shorter_evaluations() -> None:
     whole = assess(job(), observed(MIXED), held_out_rows=8).hours.expected
     half = assess(job(), observed(MIXED), held_out_rows=4).hours.expected
-    assert (whole - half) * 3600 == pytest.approx(1.5)
+    assert (whole - half) * 3600 == pytest.approx(3 * 1.1 / 2)
+
+
+LONG_ONES_PAY = [[*group(1, tokens=80), *group(0, 0, 1, 0, tokens=20)] for _ in range(20)]
+"""A fifth has 80 tokens and is always right; the rest has 20 and is right once in four: 32 tokens on average."""
+
+
+def test_a_job_whose_longer_answers_pay_is_expected_to_get_longer() -> None:
+    report = assess(job(), observed(LONG_ONES_PAY), held_out_rows=8)
+    grown = (1 + 80 / 32) / 2
+    # Scoring, 0.1 s of a step's 2, does not get longer with the answers.
+    told = 5.0 + 1.0 + (20 * 2.0 + 3 * 1.1) * (1 + 0.95 * (grown - 1))
+    assert report.hours.expected * 3600 == pytest.approx(told)
+    assert report.hours.low < report.hours.expected < report.hours.high
+    assert report.memory_gib.expected == pytest.approx(1.0 + 2.0 * grown)
+
+
+def test_lengths_that_rewards_do_not_ask_for_stay() -> None:
+    even = [[*group(1, 0, tokens=80), *group(1, 0, 1, 0, tokens=20)] for _ in range(20)]
+    report = assess(job(), observed(even), held_out_rows=8)
+    assert report.hours.expected * 3600 == pytest.approx(5.0 + 1.0 + 20 * 2.0 + 3 * 1.1)
+    assert report.memory_gib.expected == 3.0
+
+
+def test_a_job_whose_shorter_answers_pay_is_expected_to_get_shorter_but_not_smaller() -> None:
+    short = [[*group(0, 0, tokens=80), *group(1, 1, tokens=20)] for _ in range(20)]
+    report = assess(job(), observed(short), held_out_rows=8)
+    assert report.hours.low == report.hours.expected < (5.0 + 1.0 + 20 * 2.0 + 3 * 1.1) / 3600
+    assert report.memory_gib.expected == 3.0
 
 
 def test_dynamic_sampling_pays_for_the_groups_it_leaves_out() -> None:
     spec = job(algorithm={"selection": {"type": "dynamic_sampling"}})
     plain = assess(job(), observed(MIXED), held_out_rows=8)
     report = assess(spec, observed(MIXED), held_out_rows=8)
-    # 3 of 4 groups are useful, so a step samples 4/3 times; the extra third costs a third of a second.
-    assert (report.hours.expected - plain.hours.expected) * 3600 == pytest.approx(20 / 3)
+    # 3 of 4 groups are useful, so a step samples 4/3 times; of completions that pass nine times in ten,
+    # 1 - 0.9⁴ - 0.1⁴ of the groups are. Halfway on average; each further time costs the second of generation.
+    rounds = (4 / 3 + 1 / (1 - 0.9**4 - 0.1**4)) / 2
+    assert (report.hours.expected - plain.hours.expected) * 3600 == pytest.approx(20 * (rounds - 1))
+    assert (report.hours.low - plain.hours.low) * 3600 == pytest.approx(20 / 3)
     assert report.useful_batch == 16
 
 
