@@ -4,18 +4,28 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import cut, newest_first
-from backend.models import Adapter, BaseModel, Job
+from backend.models import Adapter, BaseModel, Checkpoint, Job
 
 
 async def find(session: AsyncSession, project_id: str, id: str) -> Adapter | None:
-    query = select(Adapter).where(Adapter.id == id, Adapter.project_id == project_id)
+    query = select(Adapter).where(
+        Adapter.id == id, Adapter.project_id == project_id, Adapter.deleted_at.is_(None)
+    )
     return (await session.scalars(query)).one_or_none()
+
+
+async def weights(session: AsyncSession, id: str) -> Checkpoint | None:
+    query = select(Checkpoint).join(Adapter, Adapter.checkpoint_id == Checkpoint.id)
+    found: Checkpoint | None = await session.scalar(
+        query.where(Adapter.id == id, Adapter.deleted_at.is_(None))
+    )
+    return found
 
 
 async def page(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None
 ) -> tuple[list[Adapter], bool]:
-    query = select(Adapter).where(Adapter.project_id == project_id)
+    query = select(Adapter).where(Adapter.project_id == project_id, Adapter.deleted_at.is_(None))
     query = newest_first(query, Adapter.created_at, Adapter.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
 

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.adapters import archive, repository
 from backend.adapters.card import write_card
-from backend.models import Adapter, BaseModel, Checkpoint, Job
+from backend.models import Adapter, BaseModel, Checkpoint, Job, now
 from reinforge.errors import NotFound
 from reinforge.schemas import resources
 
@@ -32,6 +32,17 @@ async def get(session: AsyncSession, project_id: str, id: str) -> Adapter:
             hint="A job has one once it has succeeded.",
         )
     return adapter
+
+
+async def weights(session: AsyncSession, id: str | None) -> Checkpoint | None:
+    """The checkpoint that an adapter is; None without one, or when it was deleted."""
+    return None if id is None else await repository.weights(session, id)
+
+
+async def delete(session: AsyncSession, project_id: str, id: str) -> None:
+    """Take its name away: it is no model any more. The job and its checkpoints stay. Raises NotFound."""
+    adapter = await get(session, project_id, id)
+    adapter.deleted_at = now()
 
 
 async def page(

@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import newest_first
 from backend.jobs.lifecycle import job_not_found
-from backend.models import Checkpoint, Event, FindingRow, Job, JobReward, LogLineRow
+from backend.models import Checkpoint, CheckpointPermission, Event, FindingRow, Job, JobReward, LogLineRow
 from reinforge.errors import NotFound
 from reinforge.states import FINAL, JobStatus
 
@@ -90,11 +90,28 @@ async def checkpoints(session: AsyncSession, job_id: str) -> Sequence[Checkpoint
     return (await session.scalars(query)).all()
 
 
+async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job | None:
+    """`code` is plain letters and digits. The newest one, should two ids ever begin alike."""
+    query = select(Job).where(Job.id.startswith(f"ftjob-{code}"), Job.model_id == model_id)
+    query = query.where(Job.purpose == "train").order_by(Job.created_at.desc())
+    found: Job | None = await session.scalar(query.limit(1))
+    return found
+
+
+async def shared(session: AsyncSession, checkpoint_id: str, project_id: str) -> bool:
+    query = select(CheckpointPermission.id).filter_by(checkpoint_id=checkpoint_id, project_id=project_id)
+    return await session.scalar(query) is not None
+
+
+async def find_checkpoint(session: AsyncSession, job_id: str, step: int) -> Checkpoint | None:
+    query = select(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.step == step)
+    found: Checkpoint | None = await session.scalar(query)
+    return found
+
+
 async def checkpoint(session: AsyncSession, job_id: str, step: int) -> Checkpoint:
     """Raises NotFound."""
-    found = await session.scalar(
-        select(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.step == step)
-    )
+    found = await find_checkpoint(session, job_id, step)
     if found is None:
         raise NotFound(
             f"No checkpoint of step {step} is kept.",

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.ids import new_id
 from backend.jobs import lifecycle, repository
 from backend.jobs.plan import PinnedReward, Plan
-from backend.models import Job, JobReward, now
+from backend.models import Checkpoint, Job, JobReward, now
 from backend.queue import WakeUps
 from backend.settings import Settings
 from reinforge.spec import JobSpec
@@ -84,6 +84,21 @@ async def get(session: AsyncSession, project_id: str, job_id: str) -> Job:
 async def find_alive(session: AsyncSession, project_id: str, key: str, value: str) -> Job | None:
     """The newest job with this metadata that has succeeded or may still."""
     return await repository.find_alive(session, project_id, key, value)
+
+
+async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job | None:
+    """The training job on this base model whose id goes on with `code` behind `ftjob-`, of whichever project."""
+    return await repository.find_by_code(session, model_id, code)
+
+
+async def find_checkpoint(session: AsyncSession, job_id: str, step: int) -> Checkpoint | None:
+    """None when none of this step is kept."""
+    return await repository.find_checkpoint(session, job_id, step)
+
+
+async def shared(session: AsyncSession, checkpoint_id: str, project_id: str) -> bool:
+    """Whether another project's checkpoint may be used by this one."""
+    return await repository.shared(session, checkpoint_id, project_id)
 
 
 async def any_job(session: AsyncSession, project_id: str) -> bool:

@@ -62,7 +62,7 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
         count(Reward, Reward.project_id == project_id).label("rewards"),
         count(Job, jobs).label("jobs"),
         count(Job, jobs, Job.status.not_in([str(status) for status in FINAL])).label("unfinished_jobs"),
-        count(Adapter, Adapter.project_id == project_id).label("adapters"),
+        count(Adapter, Adapter.project_id == project_id, Adapter.deleted_at.is_(None)).label("adapters"),
         count(BaseModel).label("models"),
         newest_demo.label("demo_job"),
     )

@@ -1,0 +1,92 @@
+"""One rule for the names of models on OpenAI's wire, and how a name is looked up.
+
+    starter-arith                                               a base model
+    ft:<base>:<project>:<suffix>:<8 characters>                 the adapter of a finished job
+    ft:<base>:<project>:<suffix>:<8 characters>:ckpt-step-<n>   a checkpoint of a job, finished or not
+
+The eight characters are the first of the job's id behind `ftjob-`. The project stands in a name for people: it is not
+compared, because projects may be renamed. No name has a slash, which clients spell differently in paths.
+"""
+
+import re
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.adapters import service as adapters
+from backend.base_models import service as base_models
+from backend.jobs import service as jobs
+from backend.models import BaseModel, Checkpoint, Job, Project
+from reinforge.errors import NotFound
+
+CODE_LENGTH = 8
+_TUNED = re.compile(
+    r"ft:(?P<base>[^:/]+):(?P<project>[^:/]*):(?P<suffix>[^:/]*):(?P<code>[0-9a-z]{8})(?::ckpt-step-(?P<step>\d{1,9}))?"
+)
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a name means."""
+
+    base: BaseModel
+    checkpoint: Checkpoint | None = None
+    """The adapter's weights; None for the base model itself."""
+    job: Job | None = None
+    """The job that made them."""
+
+
+def plain(text: str) -> str:
+    """The text as a segment of a name: letters, digits, `.`, `_` and `-`."""
+    return _NOT_PLAIN.sub("-", text).strip("-")
+
+
+def tuned(job: Job, project: Project, *, step: int | None = None) -> str:
+    """The name of the job's adapter, or of its checkpoint after `step`."""
+    suffix = plain(str((job.openai or {}).get("suffix") or ""))
+    name = f"ft:{job.model_id}:{plain(project.name)}:{suffix}:{job.id.removeprefix('ftjob-')[:CODE_LENGTH]}"
+    return name if step is None else f"{name}:ckpt-step-{step}"
+
+
+async def find(session: AsyncSession, project_id: str, name: str) -> Found:
+    """What the project calls by this name. Raises NotFound `model_not_found` (param `model`)."""
+    match = _TUNED.fullmatch(name)
+    if match is None:
+        try:
+            return Found(await base_models.get(session, project_id, name))
+        except NotFound as error:
+            raise not_found(name, error.hint) from error
+    step = match["step"]
+    checkpoint = None
+    job = await jobs.find_by_code(session, match["base"], match["code"])
+    if job is not None and plain(str((job.openai or {}).get("suffix") or "")) == match["suffix"]:
+        own = job.project_id == project_id
+        if step is not None:
+            checkpoint = await jobs.find_checkpoint(session, job.id, int(step))
+            if (
+                checkpoint is not None
+                and not own
+                and not await jobs.shared(session, checkpoint.id, project_id)
+            ):
+                checkpoint = None
+        elif own:
+            checkpoint = await adapters.weights(session, job.adapter_id)
+    if job is None or checkpoint is None:
+        raise not_found(name)
+    return Found(await base_models.get(session, project_id, job.model_id), checkpoint, job)
+
+
+async def resolve(session: AsyncSession, project_id: str, name: str) -> tuple[BaseModel, Checkpoint | None]:
+    """The base model, and the checkpoint on top of it or None. Raises NotFound `model_not_found` (param `model`)."""
+    found = await find(session, project_id, name)
+    return found.base, found.checkpoint
+
+
+def not_found(name: str, hint: str | None = None) -> NotFound:
+    return NotFound(
+        f"The model {name!r} does not exist or this project may not use it.",
+        code="model_not_found",
+        param="model",
+        hint=hint or "GET /v1/models lists base models, adapters of finished jobs and checkpoints.",
+    )
