@@ -124,14 +124,17 @@ async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResu
     if loaded.error is None:
         found = [RewardEntry.model_validate(each) for each in loaded.entries]
         return RewardCheckResult(ok=True, entries=found, jail=jail)
-    detail = loaded.error.errors[0]
-    problem = RewardProblem(
-        message=detail["message"],
-        line=detail["line"],
-        column=detail["column"],
-        hint=None if detail["line"] else loaded.error.hint,
-    )
-    return RewardCheckResult(ok=False, problems=[problem], jail=jail)
+    problems = [
+        RewardProblem(
+            message=detail["message"],
+            line=detail["line"],
+            column=detail["column"],
+            field=detail.get("field") or None,
+            hint=None if detail["line"] else loaded.error.hint,
+        )
+        for detail in loaded.error.errors
+    ]
+    return RewardCheckResult(ok=False, problems=problems, jail=jail)
 
 
 def invalid_reward(asked: Source, error: dict[str, Any]) -> InvalidInput:

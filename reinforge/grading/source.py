@@ -1,10 +1,12 @@
 """A reward's text: Python, or a grader's JSON. No Python file that scores anything begins with `{`."""
 
 import json
+from typing import Any
 
 from pydantic import ValidationError
 
 from reinforge.errors import InvalidInput
+from reinforge.grading.errors import FormulaError
 from reinforge.grading.multi import GRADER, Grader
 
 HINT = "docs/rewards.md shows every type's JSON."
@@ -34,15 +36,53 @@ def parse_grader(text: str, param: str | None = None) -> Grader:
     try:
         return GRADER.validate_python(raw)
     except ValidationError as error:
-        first, *more = error.errors()
-        where = ".".join(str(part) for part in first["loc"][1:])
-        said = str(first["msg"]).removeprefix("Value error, ")
+        details = [_detail(each, raw, param) for each in error.errors()]
+        first, *more = details
         rest = f" (and {len(more)} more)" if more else ""
-        raise _invalid(f"{where + ': ' if where else ''}{said}{rest}", param) from error
+        raise _invalid(first["message"] + rest, param, details=details) from error
+
+
+def _detail(error: Any, raw: Any, param: str | None) -> dict[str, Any]:
+    """One of pydantic's errors; its message begins with the field that it is about."""
+    said = str(error["msg"]).removeprefix("Value error, ")
+    field = _field(error, raw, said)
+    return {
+        "code": "invalid_grader",
+        "message": said if not field or said.startswith(field) else f"{field}: {said}",
+        "line": None,
+        "column": None,
+        "param": param,
+        "field": field,
+    }
+
+
+def _field(error: Any, raw: Any, said: str) -> str:
+    """`graders.exact.input`, `input[0].content`; "" for the whole. A rule between fields stands at what it names first.
+
+    pydantic's place names the member of a union too (`graders.exact.string_check.input`), which is no field.
+    """
+    path, at = "", raw
+    *steps, last = error["loc"] or ("",)
+    for part in (*steps, last):
+        inside = part in at if isinstance(at, dict) else isinstance(at, list) and isinstance(part, int)
+        if not inside and not (part is last and error["type"] == "missing"):
+            continue
+        path = f"{path}[{part}]" if isinstance(part, int) else f"{path}.{part}".lstrip(".")
+        at = at[part] if inside and not (isinstance(at, list) and part >= len(at)) else None
+    if isinstance(at, dict):
+        cause = error.get("ctx", {}).get("error")
+        named = "calculate_output" if isinstance(cause, FormulaError) else said.split(maxsplit=1)[0]
+        if named in at:
+            return f"{path}.{named}".lstrip(".")
+    return path
 
 
 def _invalid(
-    message: str, param: str | None, line: int | None = None, column: int | None = None
+    message: str,
+    param: str | None,
+    line: int | None = None,
+    column: int | None = None,
+    details: list[dict[str, Any]] | None = None,
 ) -> InvalidInput:
     detail = {
         "code": "invalid_grader",
@@ -52,5 +92,9 @@ def _invalid(
         "param": param,
     }
     return InvalidInput(
-        f"The grader is not valid. {message}", code="invalid_grader", param=param, hint=HINT, errors=[detail]
+        f"The grader is not valid. {message}",
+        code="invalid_grader",
+        param=param,
+        hint=HINT,
+        errors=details or [detail],
     )

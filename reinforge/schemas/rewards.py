@@ -26,6 +26,8 @@ class RewardProblem(Response):
     """From 1."""
     column: int | None = None
     """From 1."""
+    field: str | None = None
+    """Of a grader that is JSON but no grader: where, such as `graders.exact.input` or `input[0].content`."""
     hint: str | None = None
 
 

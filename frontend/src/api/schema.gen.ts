@@ -7648,6 +7648,8 @@ export interface components {
             line?: number | null;
             /** Column */
             column?: number | null;
+            /** Field */
+            field?: string | null;
             /** Hint */
             hint?: string | null;
         };

@@ -98,6 +98,14 @@ def test_a_grader_that_is_none_is_refused_with_what_to_change(
     assert lane.api.post("/rewards", json={"name": "bad", "source": source}).status_code == 422
 
 
+def test_a_check_names_the_field_of_every_mistake(lane: Backend) -> None:
+    wrong = CHECK | {"input": "{{ item", "operation": "is"}
+    multi = {"type": "multi", "graders": {"a": wrong}, "calculate_output": "a"}
+    checked = lane.api.post("/rewards/check", json={"source": json.dumps(multi)}).json()
+    assert [each["field"] for each in checked["problems"]] == ["graders.a.input", "graders.a.operation"]
+    assert all(each["line"] is None for each in checked["problems"])
+
+
 def test_a_check_lists_the_parts(lane: Backend) -> None:
     multi = {
         "type": "multi",
