@@ -1,5 +1,6 @@
 import { Checkbox, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { Path, Words } from "@/components/spec/Words";
 import { count } from "@/lib/format";
 import { getAt } from "@/lib/paths";
 import { CHOSEN_ABOVE, grouped, search } from "./advanced";
@@ -9,7 +10,6 @@ import field from "./Field.module.css";
 import { fieldId } from "./focus";
 import { useForm } from "./form";
 import styles from "./NewJob.module.css";
-import { Path, Words } from "./Words";
 
 type Props = { open: boolean; onOpen: (open: boolean) => void };
 

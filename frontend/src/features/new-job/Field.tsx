@@ -1,13 +1,13 @@
 import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
+import { Control } from "@/components/spec/Control";
+import { Path, Words } from "@/components/spec/Words";
 import { range, type Field as SpecField } from "@/lib/spec-fields";
-import { Control } from "./Control";
+import { shown } from "@/lib/spec-values";
 import styles from "./Field.module.css";
 import { fieldId } from "./focus";
 import { useField, useForm } from "./form";
 import { Problems } from "./Problems";
-import { shown } from "./values";
-import { Path, Words } from "./Words";
 
 type Props = {
   path: string;

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import { Fragment, useMemo } from "react";
 import type { Preset } from "@/api/job-form";
+import { Path, Words } from "@/components/spec/Words";
 import { number } from "@/lib/format";
 import type { Json, JsonObject } from "@/lib/paths";
 import { label } from "@/lib/spec-fields";
@@ -9,7 +10,6 @@ import { Confidence } from "./Confidence";
 import { useForm } from "./form";
 import styles from "./Method.module.css";
 import { filled, recipeLines, usesRecipe, withoutRecipe, withRecipe } from "./preset-parts";
-import { Path, Words } from "./Words";
 
 const figure = (value: Json) => {
   if (typeof value !== "number") return String(value);

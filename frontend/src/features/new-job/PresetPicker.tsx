@@ -2,10 +2,10 @@ import { Modal } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import type { Preset } from "@/api/job-form";
+import { Words } from "@/components/spec/Words";
 import { Confidence } from "./Confidence";
 import styles from "./Method.module.css";
 import { firstSentence, searched } from "./preset-parts";
-import { Words } from "./Words";
 
 type ListProps = {
   presets: readonly Preset[];

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Field } from "@/lib/spec-fields";
+import { fromLines, parseNumber, shown, toLines } from "@/lib/spec-values";
 import { grouped, search } from "./advanced";
 import { summaryLines } from "./summary-lines";
-import { fromLines, parseNumber, shown, toLines } from "./values";
 
 describe("values in text fields", () => {
   it("shows small numbers with an exponent and reads what people type", () => {

@@ -2,8 +2,8 @@ import { NativeSelect, TagsInput, Textarea, TextInput } from "@mantine/core";
 import { useEffect, useState } from "react";
 import type { Json, JsonObject } from "@/lib/paths";
 import type { Field } from "@/lib/spec-fields";
-import styles from "./Field.module.css";
-import { fromLines, parseNumber, shown, toLines } from "./values";
+import { fromLines, parseNumber, shown, toLines } from "@/lib/spec-values";
+import styles from "./Control.module.css";
 
 type Common = {
   id: string;

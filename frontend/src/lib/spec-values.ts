@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "@/lib/paths";
+import type { Json, JsonObject } from "./paths";
 
 /** A JSON value in a text field: words as they are, small numbers with an exponent. */
 export function shown(value: Json | undefined): string {
