@@ -10,6 +10,7 @@ import {
   snippet,
 } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { json } from "@codemirror/lang-json";
 import { python, pythonLanguage } from "@codemirror/lang-python";
 import { bracketMatching, indentOnInput, indentUnit } from "@codemirror/language";
 import { lintGutter } from "@codemirror/lint";
@@ -30,7 +31,7 @@ import {
 import { type CodeColumn, type Offer, type Offers, offersForReward, offersForTemplate } from "./completion";
 import { look } from "./look";
 
-export type CodeLanguage = "python" | "template";
+export type CodeLanguage = "python" | "json" | "template";
 
 const TYPES = { column: "property", key: "property", function: "function" } as const;
 
@@ -93,11 +94,15 @@ export function extensionsFor(language: CodeLanguage, columns: () => readonly Co
   }
   return [
     ...both,
-    python(),
-    pythonLanguage.data.of({ autocomplete: source(offersForReward, columns) }),
-    autocompletion({ icons: false }),
-    indentUnit.of("    "),
-    EditorState.tabSize.of(4),
+    language === "json"
+      ? [json(), indentUnit.of("  "), EditorView.lineWrapping]
+      : [
+          python(),
+          pythonLanguage.data.of({ autocomplete: source(offersForReward, columns) }),
+          autocompletion({ icons: false }),
+          indentUnit.of("    "),
+          EditorState.tabSize.of(4),
+        ],
     indentOnInput(),
     lineNumbers(),
     lintGutter(),
