@@ -6,7 +6,7 @@ from backend.models.checkpoint import Adapter, Checkpoint, CheckpointPermission,
 from backend.models.completion import Completion, StepRollouts
 from backend.models.dataset import Dataset
 from backend.models.diagnosis import FindingRow, LogLineRow
-from backend.models.evaluation import EvaluationRow, Label
+from backend.models.evaluation import EvaluationCompletion, EvaluationRow, Label
 from backend.models.golden import GoldenCaseRow
 from backend.models.job import Attempt, Event, Job, JobCommand, JobReward
 from backend.models.job_change import JobChange
@@ -33,6 +33,7 @@ __all__ = [
     "CheckpointPermission",
     "Completion",
     "Dataset",
+    "EvaluationCompletion",
     "EvaluationRow",
     "Event",
     "FindingRow",

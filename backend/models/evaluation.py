@@ -1,28 +1,36 @@
-"""Evaluations of what a job has stored, and labels that people give its completions."""
+"""Evaluations, of what a job has stored and stand-alone ones, and labels that people give a job's completions."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, Index
+from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, Created, now
 
 
 class EvaluationRow(Created, Base):
-    """One run over stored completions. The process that runs it touches it; untouched for long, it was interrupted."""
+    """One run: over a job's stored completions (`replay`), or over completions of its own (`stand_alone`).
+
+    The process that runs it touches it; untouched for long, it was interrupted. A stand-alone one is then taken up
+    by another process, whose name goes into `runner`.
+    """
 
     __tablename__ = "evaluation"
     __table_args__ = (
-        CheckConstraint("kind IN ('replay')", name="kind"),
+        CheckConstraint("kind IN ('replay', 'stand_alone')", name="kind"),
+        CheckConstraint("(kind = 'replay') = (job_id IS NOT NULL)", name="job"),
         CheckConstraint("status IN ('running', 'succeeded', 'failed', 'cancelled')", name="status"),
         Index("ix_evaluation_list", "project_id", "created_at", "id"),
+        Index("ix_evaluation_running", "touched_at", postgresql_where=text("status = 'running'")),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
-    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), index=True)
+    job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str]
+    name: Mapped[str | None]
+    """A person's word for it, several may share: `main` for the newest of the main branch."""
     params: Mapped[dict[str, Any]]
     status: Mapped[str]
     done: Mapped[int] = mapped_column(default=0)
@@ -32,6 +40,26 @@ class EvaluationRow(Created, Base):
     created_by: Mapped[str | None]
     touched_at: Mapped[datetime] = mapped_column(default=now)
     finished_at: Mapped[datetime | None]
+    runner: Mapped[str | None]
+    """Which process runs a stand-alone one."""
+
+
+class EvaluationCompletion(Base):
+    """One scored completion of a stand-alone evaluation; a run that is taken up again goes on behind the last row."""
+
+    __tablename__ = "evaluation_completion"
+
+    evaluation_id: Mapped[str] = mapped_column(
+        ForeignKey("evaluation.id", ondelete="CASCADE"), primary_key=True
+    )
+    row_no: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    """In the dataset, from 0."""
+    sample_no: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    text: Mapped[str]
+    tokens: Mapped[int]
+    finish_reason: Mapped[str | None]
+    result: Mapped[dict[str, Any]]
+    """`reinforge.schemas.jobs.RewardResult`."""
 
 
 class Label(Created, Base):
