@@ -3,6 +3,7 @@
     validating → queued → starting → running → succeeded | failed | cancelled
                    ▲                    │
                    └── paused ◀── pausing          any non-final state → cancelling → cancelled
+    asked to pause: queued → paused at once, starting | running → pausing until its worker has stopped
     a lost lease: starting | running | pausing → queued, with attempt + 1
 
 `reason` is a separate field: a state says where a job is, the reason why.
@@ -30,8 +31,8 @@ S = JobStatus
 
 TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
     S.VALIDATING: frozenset({S.QUEUED, S.FAILED, S.CANCELLING, S.CANCELLED}),
-    S.QUEUED: frozenset({S.STARTING, S.FAILED, S.CANCELLING, S.CANCELLED}),
-    S.STARTING: frozenset({S.RUNNING, S.QUEUED, S.PAUSED, S.FAILED, S.CANCELLING, S.CANCELLED}),
+    S.QUEUED: frozenset({S.STARTING, S.PAUSED, S.FAILED, S.CANCELLING, S.CANCELLED}),
+    S.STARTING: frozenset({S.RUNNING, S.QUEUED, S.PAUSING, S.PAUSED, S.FAILED, S.CANCELLING, S.CANCELLED}),
     S.RUNNING: frozenset({S.SUCCEEDED, S.FAILED, S.PAUSING, S.PAUSED, S.QUEUED, S.CANCELLING, S.CANCELLED}),
     S.PAUSING: frozenset({S.PAUSED, S.QUEUED, S.SUCCEEDED, S.FAILED, S.CANCELLING, S.CANCELLED}),
     S.PAUSED: frozenset({S.QUEUED, S.FAILED, S.CANCELLING, S.CANCELLED}),
@@ -50,6 +51,10 @@ and an expired lease is acted upon."""
 
 CANCELLABLE = frozenset(set(JobStatus) - FINAL - {S.CANCELLING})
 """`POST …/cancel` is allowed; in other states it is a state conflict."""
+
+
+PAUSABLE = frozenset({S.QUEUED, S.STARTING, S.RUNNING})
+"""`POST …/pause` is allowed; in other states it is a state conflict."""
 
 
 def check_transition(old: JobStatus, new: JobStatus) -> None:

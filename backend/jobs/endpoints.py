@@ -1,4 +1,4 @@
-"""POST, GET /api/v1/jobs · GET /jobs/{id} · POST /jobs/{id}/cancel, /resume."""
+"""POST, GET /api/v1/jobs · GET /jobs/{id} · POST /jobs/{id}/cancel, /pause, /resume."""
 
 from typing import Annotated, Any
 
@@ -102,6 +102,12 @@ async def get_job(id: str, session: Session, who: Reader) -> JobDetail:
 async def cancel_job(id: str, session: Session, who: Writer) -> JobDetail:
     """At once when no worker has the job; else it is `cancelling` until its worker has stopped."""
     return job_detail(await service.cancel(session, who.project_id, id))
+
+
+@router.post("/jobs/{id}/pause", operation_id="pauseJob")
+async def pause_job(id: str, session: Session, who: Writer) -> JobDetail:
+    """At once when no worker has the job; else it is `pausing` until its worker has made a checkpoint and stopped."""
+    return job_detail(await service.pause(session, who.project_id, id))
 
 
 @router.post("/jobs/{id}/resume", operation_id="resumeJob")

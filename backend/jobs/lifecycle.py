@@ -7,7 +7,7 @@ seen number n will never later find a smaller one that it has not seen.
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.database import after_commit
@@ -18,10 +18,12 @@ from backend.models import Attempt, Event, Job, JobCommand, LogLineRow, now
 from backend.queue import WakeUps
 from reinforge.errors import NotFound, StateConflict
 from reinforge.schemas.worker_door import LEASE_SECONDS
-from reinforge.states import CANCELLABLE, FINAL, JobStatus, check_transition
+from reinforge.states import CANCELLABLE, FINAL, PAUSABLE, JobStatus, check_transition
 
 MAX_LOST_ATTEMPTS = 5
 LOG_TAIL_LINES = 60
+_TO_PAUSE = ("checkpoint", "pause")
+"""Commands of a pause: what is there by then can be used as a model."""
 _WITHOUT_WORKER = frozenset({JobStatus.VALIDATING, JobStatus.QUEUED, JobStatus.PAUSED})
 
 
@@ -105,6 +107,26 @@ async def cancel(session: AsyncSession, job: Job) -> None:
     await change_status(session, job, JobStatus.CANCELLING, reason="requested")
 
 
+async def pause(session: AsyncSession, job: Job) -> None:
+    """Pause a locked job: at once when no worker has it, else by asking the worker for a checkpoint and to stop.
+
+    Raises StateConflict (`job_not_pausable`).
+    """
+    status = JobStatus(job.status)
+    if status not in PAUSABLE:
+        raise StateConflict(
+            f"The job is {status} and cannot be paused.",
+            code="job_not_pausable",
+            hint="It has ended." if status in FINAL else "It has paused, or is about to stop, already.",
+        )
+    if status in _WITHOUT_WORKER:
+        await change_status(session, job, JobStatus.PAUSED, reason="pause_requested")
+        return
+    for kind in _TO_PAUSE:
+        session.add(JobCommand(id=new_id("cmd_"), job_id=job.id, kind=kind))
+    await change_status(session, job, JobStatus.PAUSING, reason="pause_requested")
+
+
 async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
     """Queue a locked, paused job; its next attempt continues from the resume state.
 
@@ -120,6 +142,12 @@ async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
             else "It goes on by itself.",
         )
     job.lost_attempts = 0
+    # The worker may have stopped before it could say that it had heard: the next attempt is not to stop again.
+    await session.execute(
+        update(JobCommand)
+        .where(JobCommand.job_id == job.id, JobCommand.kind.in_(_TO_PAUSE), JobCommand.applied_at.is_(None))
+        .values(applied_at=now(), applied_attempt=job.attempt, applied_step=job.step)
+    )
     await enqueue(session, job, wake_ups)
 
 

@@ -1,4 +1,4 @@
-"""Creating, cancelling and resuming jobs."""
+"""Creating, cancelling, pausing and resuming jobs."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -130,6 +130,13 @@ async def cancel(session: AsyncSession, project_id: str, job_id: str) -> Job:
     """Raises NotFound, StateConflict (`job_not_cancellable`)."""
     job = await lifecycle.lock_job(session, job_id, project_id)
     await lifecycle.cancel(session, job)
+    return job
+
+
+async def pause(session: AsyncSession, project_id: str, job_id: str) -> Job:
+    """Raises NotFound, StateConflict (`job_not_pausable`)."""
+    job = await lifecycle.lock_job(session, job_id, project_id)
+    await lifecycle.pause(session, job)
     return job
 
 

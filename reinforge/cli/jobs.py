@@ -146,6 +146,17 @@ def cancel(id: JobId, json: Json = False) -> None:
 
 
 @app.command()
+def pause(id: JobId, json: Json = False) -> None:
+    """Stop a job after the step under way, with a checkpoint; `reinforge job resume` goes on from there."""
+    with connect() as client:
+        job = client.jobs.pause(id)
+    if json:
+        output.print_json(job)
+    else:
+        err.print(f"{job.id} is {job.status}")
+
+
+@app.command()
 def resume(
     id: JobId,
     wait: Annotated[

@@ -63,6 +63,10 @@ class Jobs:
     def cancel(self, id: str) -> JobDetail:
         return JobDetail.model_validate(self._transport.post(f"/jobs/{id}/cancel"))
 
+    def pause(self, id: str) -> JobDetail:
+        """Stop it after the step under way, with a checkpoint; `resume` goes on from there."""
+        return JobDetail.model_validate(self._transport.post(f"/jobs/{id}/pause"))
+
     def resume(self, id: str) -> JobDetail:
         """Queue a paused job; it continues from where it paused."""
         return JobDetail.model_validate(self._transport.post(f"/jobs/{id}/resume"))
