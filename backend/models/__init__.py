@@ -17,6 +17,7 @@ from backend.models.reward import Reward, RewardRevision
 from backend.models.stored_object import StoredObject
 from backend.models.upload import Upload, UploadPart
 from backend.models.usage import BudgetRow, UsageRow
+from backend.models.webhook import Webhook, WebhookDelivery, WebhookTry
 from backend.models.worker import Call, CallChunk, Worker
 
 __all__ = [
@@ -59,6 +60,9 @@ __all__ = [
     "UsageRow",
     "Upload",
     "UploadPart",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookTry",
     "Worker",
     "now",
 ]

@@ -1,5 +1,8 @@
 """Base models: an id without a slash, where a worker finds it, and what the worker found."""
 
+from datetime import datetime
+from typing import Any
+
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, Created
@@ -14,7 +17,7 @@ class BaseModel(Created, Base):
     source: Mapped[str]
     """`builtin:…`, a folder on the worker, or `hub:org/name@revision`."""
     status: Mapped[str]
-    """`ready` or `failed`."""
+    """`adding` while a worker downloads and looks, then `ready` or `failed`."""
     error: Mapped[str | None]
     architecture: Mapped[str | None]
     parameters: Mapped[int | None]
@@ -27,3 +30,13 @@ class BaseModel(Created, Base):
     licence: Mapped[str | None]
     sha256: Mapped[str | None]
     created_by: Mapped[str | None]
+    revision: Mapped[str | None]
+    """The commit that a download from the hub was pinned to; `source` names it, too."""
+    token_sealed: Mapped[str | None]
+    """The hub's token, encrypted (`backend.sealing`)."""
+    progress: Mapped[dict[str, Any] | None]
+    """While it is added: `{phase, done, total, file}`, bytes."""
+    shape: Mapped[dict[str, Any] | None]
+    """Layers and widths, for estimates of memory (`reinforge.memory.ModelShape`)."""
+    touched_at: Mapped[datetime | None]
+    """When the process that adds it last said so."""

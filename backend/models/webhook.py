@@ -1,0 +1,66 @@
+"""Webhooks: addresses that want to hear of events, what is to be delivered, and every try."""
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.models.base import Base, Created, now
+
+
+class Webhook(Created, Base):
+    __tablename__ = "webhook"
+    __table_args__ = (Index("ix_webhook_list", "project_id", "created_at", "id"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
+    url: Mapped[str]
+    description: Mapped[str | None]
+    events: Mapped[list[str]]
+    secret_sealed: Mapped[str]
+    old_secret_sealed: Mapped[str | None]
+    """After a rotation both sign, until `old_secret_until`."""
+    old_secret_until: Mapped[datetime | None]
+    enabled: Mapped[bool]
+    disabled_reason: Mapped[str | None]
+    """`gone` when the receiver answered 410; None when a person switched it off."""
+    created_by: Mapped[str | None]
+    updated_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class WebhookDelivery(Created, Base):
+    """One event for one webhook. `body` is sent byte for byte at every try."""
+
+    __tablename__ = "webhook_delivery"
+    __table_args__ = (
+        CheckConstraint("state IN ('pending', 'delivered', 'failed')", name="state"),
+        Index("ix_webhook_delivery_due", "next_at", postgresql_where=text("state = 'pending'")),
+        Index("ix_webhook_delivery_list", "webhook_id", "created_at", "id"),
+        Index("ix_webhook_delivery_created_at", "created_at"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    """The `webhook-id` header."""
+    webhook_id: Mapped[str] = mapped_column(ForeignKey("webhook.id", ondelete="CASCADE"))
+    event_id: Mapped[str]
+    type: Mapped[str]
+    body: Mapped[str]
+    state: Mapped[str] = mapped_column(default="pending")
+    tries: Mapped[int] = mapped_column(default=0)
+    next_at: Mapped[datetime] = mapped_column(default=now)
+    give_up_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+
+
+class WebhookTry(Base):
+    __tablename__ = "webhook_try"
+
+    delivery_id: Mapped[str] = mapped_column(
+        ForeignKey("webhook_delivery.id", ondelete="CASCADE"), primary_key=True
+    )
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    at: Mapped[datetime] = mapped_column(default=now)
+    status: Mapped[int | None]
+    """HTTP; None when there was no answer."""
+    error: Mapped[str | None]
+    milliseconds: Mapped[float]
