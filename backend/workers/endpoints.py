@@ -50,7 +50,7 @@ JobToken = Annotated[str | None, Depends(job_token)]
 
 @router.get("/api/v1/workers", tags=["workers"], operation_id="listWorkers")
 async def list_workers(session: Session, who: Reader) -> Page[WorkerInfo]:
-    return Page(data=await service.list_workers(session))
+    return Page(data=await service.list_workers(session, who.project_id))
 
 
 @door.post("/workers", status_code=204, operation_id="registerWorker")

@@ -35,16 +35,16 @@ async def register(session: AsyncSession, body: Register) -> None:
     )
 
 
-async def list_workers(session: AsyncSession) -> list[WorkerInfo]:
-    """Workers seen in the last week, newest first, with the job that each one runs."""
+async def list_workers(session: AsyncSession, project_id: str) -> list[WorkerInfo]:
+    """Workers seen in the last week, newest first. They serve all projects; another one's job only makes them busy."""
     seen = select(Worker).where(Worker.last_seen_at > now() - _LISTED).order_by(Worker.last_seen_at.desc())
     workers: Sequence[Worker] = (await session.scalars(seen)).all()
     running = await session.execute(
-        select(Attempt.worker_id, Job.id)
+        select(Attempt.worker_id, Job.id, Job.project_id)
         .join(Job, (Job.id == Attempt.job_id) & (Job.attempt == Attempt.number))
         .where(Job.status.in_(LEASED), Job.lease_until.is_not(None))
     )
-    jobs = {row.worker_id: row.id for row in running}
+    jobs = {row.worker_id: row.id if row.project_id == project_id else None for row in running}
     online_since = now() - timedelta(seconds=ONLINE_SECONDS)
     return [
         WorkerInfo(
@@ -58,6 +58,7 @@ async def list_workers(session: AsyncSession) -> list[WorkerInfo]:
             version=worker.version,
             last_seen_at=worker.last_seen_at,
             job=jobs.get(worker.id),
+            busy=worker.id in jobs,
         )
         for worker in workers
     ]

@@ -180,6 +180,9 @@ class WorkerInfo(Response):
     version: str
     last_seen_at: Timestamp
     job: str | None = None
+    """Of the asker's project."""
+    busy: bool = False
+    """Runs a job, of whichever project."""
 
 
 class Me(Response):

@@ -151,16 +151,17 @@ class Backend:
         found: dict[str, Any] = response.json()
         return found
 
-    def add_key(self, role: str) -> httpx.Client:
+    def add_key(self, role: str, project: str = "default") -> httpx.Client:
         """A client with a fresh key of this role."""
         secret = f"rf-{role}-{time.monotonic_ns()}"
         self.sql(
             "INSERT INTO api_key (id, project_id, name, role, sha256, prefix, created_at)"
-            " SELECT %s, id, %s, %s, %s, 'rf-', now() FROM project WHERE name = 'default'",
+            " SELECT %s, id, %s, %s, %s, 'rf-', now() FROM project WHERE name = %s",
             f"key_{time.monotonic_ns()}",
             role,
             role,
             hashlib.sha256(secret.encode()).hexdigest(),
+            project,
         )
         return self.client(secret, "/api/v1")
 

@@ -1,0 +1,197 @@
+"""Two projects on one backend, and requests made from the OpenAPI document: what the tenancy tests are built of.
+
+A new endpoint that names a thing of a kind not in `Stranger.things` fails `test_tenancy.py`: make such a thing in
+`Stranger`, and give its body in `BODIES` if the smallest one that the schema allows says nothing.
+"""
+
+import io
+import re
+import tarfile
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from psycopg.types.json import Jsonb
+
+from tests.backend.server import REWARD, Backend
+from tests.backend.test_completions import row, send
+
+MARK = "zebra"
+"""Is in the name of everything that the other project holds."""
+SHARED = {"/api/v1/models/{id}"}
+"""Base models belong to the platform, not to a project."""
+PLACES = {"split": "train", "step": "1", "prompt_no": "0", "sample_no": "0"}
+METHODS = ("get", "post", "put", "patch", "delete")
+
+_CASE = {"completion": "1", "expect": {"value": 1.0}}
+BODIES: dict[str, Any] = {
+    "updateMember": {"role": "viewer"},
+    "renderDataset": {"model": "tiny"},
+    "measureDataset": {"model": "tiny"},
+    "createRewardRevision": {"source": REWARD},
+    "testReward": {"rows": [{"completion": "1"}]},
+    "createGoldenCases": {"cases": [_CASE]},
+    "putLabels": {"labels": [{"step": 1, "prompt_no": 0, "sample_no": 0, "right": True}]},
+    "changeJob": {"reward": "right"},
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    id: str
+    method: str
+    path: str
+    spec: dict[str, Any]
+
+    @property
+    def params(self) -> list[tuple[str, str]]:
+        """Each parameter of the path with the name of the collection that it stands behind."""
+        return re.findall(r"([a-z_-]+)/\{([a-z0-9_]+)\}", self.path.replace("}/{", "}/-/{"))
+
+
+def operations(backend: Backend) -> list[Operation]:
+    """What people may ask for, of both surfaces."""
+    return [
+        Operation(spec["operationId"], method, path, spec)
+        for path, methods in backend.app.openapi()["paths"].items()
+        for method, spec in methods.items()
+        if method in METHODS and path.startswith(("/api/v1/", "/v1/"))
+    ]
+
+
+class Stranger:
+    """A second project with one of everything, and an owner's key for it."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.project = f"proj_{MARK}"
+        backend.sql("INSERT INTO project (id, name, created_at) VALUES (%s, %s, now())", self.project, MARK)
+        self.api = backend.add_key("owner", project=MARK)
+        self.things: dict[str, str] = {}
+        self._data()
+        self._trained()
+        self._people()
+        self._golden()
+
+    def _made(self, path: str, **body: Any) -> str:
+        answer = self.api.post(path, **body)
+        assert answer.status_code == 201, f"{path}: {answer.text}"
+        return str(answer.json()["id"])
+
+    def _data(self) -> None:
+        rows = "".join(f'{{"prompt": "{n}+1=", "answer": "{MARK}"}}\n' for n in range(8)).encode()
+        files = {"file": (f"{MARK}.jsonl", rows)}
+        self.things["datasets"] = self._made("/datasets", files=files, data={"name": MARK})
+        self.things["rewards"] = self._made("/rewards", json={"name": MARK, "source": REWARD})
+        judge = {"name": MARK, "base_url": "http://127.0.0.1:9/v1", "model": MARK}
+        self.things["judges"] = self._made("/judges", json=judge)
+
+    def spec(self) -> dict[str, Any]:
+        return self.backend.spec(name=MARK) | {
+            "data": {"dataset": self.things["datasets"]},
+            "rewards": [{"type": "python", "name": "right", "reward": self.things["rewards"]}],
+        }
+
+    def _trained(self) -> None:
+        self.things["jobs"] = job = self._made("/jobs", json=self.spec())
+        trainer = self.backend.claim(job)
+        trainer.start()
+        trainer.step(1)
+        send(trainer, 1, "train", [row(0, sample) for sample in range(2)])
+        trainer.send({"kind": "log", "level": "info", "message": MARK, "step": 1})
+        blob = trainer.blob(adapter())
+        trainer.send(
+            {"kind": "checkpoint_saved", "step": 1, "blob": blob, "held_out_reward": 0.5, "final": True}
+        )
+        trainer.step(3)
+        trainer.end("succeeded")
+        self.running = self._made("/jobs", json=self.spec())
+        self.backend.claim(self.running).start()
+        self.things["preflights"] = self._made("/preflights", json=self.spec())
+        self.things["adapters"] = self.api.get("/adapters").json()["data"][0]["id"]
+        [(self.checkpoint,)] = self.backend.sql("SELECT id FROM checkpoint WHERE job_id = %s", job)
+        self.things["evaluations"] = f"eval_{MARK}"
+        self.backend.sql(
+            "INSERT INTO evaluation (id, project_id, job_id, kind, params, status, done, total, touched_at, created_at)"
+            " VALUES (%s, %s, %s, 'replay', %s, 'running', 0, 1, now(), now())",
+            self.things["evaluations"],
+            self.project,
+            job,
+            Jsonb({"reward": "right"}),
+        )
+
+    def _golden(self) -> None:
+        """Put there last: a job starts only once a sandbox has tried its reward's golden cases."""
+        self.things["golden-cases"] = f"gold_{MARK}"
+        self.backend.sql(
+            "INSERT INTO golden_case (id, reward_id, item, prompt, completion, expect, created_at)"
+            " VALUES (%s, %s, '{}', '\"\"', '1', %s, now())",
+            self.things["golden-cases"],
+            self.things["rewards"],
+            Jsonb({"value": 1.0}),
+        )
+
+    def _people(self) -> None:
+        self.things["keys"] = self._made("/keys", json={"name": MARK})
+        self.things["members"] = self._made("/members", json={"name": MARK})
+
+    def url(self, operation: Operation) -> str:
+        """The operation's address with this project's things in it. KeyError for a kind that is not here."""
+        url = operation.path
+        for collection, name in operation.params:
+            value = PLACES[name] if name in PLACES else self.things[collection]
+            url = url.replace(f"{{{name}}}", value)
+        return url
+
+    def ask(self, operation: Operation, client: httpx.Client) -> httpx.Response:
+        """The operation on this project's thing with a body that would do, as whoever `client` is."""
+        body = self.body(operation)
+        options: dict[str, Any] = {} if body is None else {"json": body}
+        query = {
+            each["name"]: smallest(each["schema"], self.backend.app.openapi())
+            for each in operation.spec.get("parameters", [])
+            if each["in"] == "query" and each.get("required")
+        }
+        url = self.backend.url + self.url(operation)
+        return client.request(operation.method.upper(), url, params=query, **options)
+
+    def body(self, operation: Operation) -> Any:
+        if operation.id in BODIES:
+            return BODIES[operation.id]
+        content = operation.spec.get("requestBody", {}).get("content", {}).get("application/json")
+        return None if content is None else smallest(content["schema"], self.backend.app.openapi())
+
+
+def adapter() -> bytes:
+    """A PEFT folder as a worker sends it."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo("adapter_config.json"))
+    return packed.getvalue()
+
+
+def smallest(schema: dict[str, Any], document: dict[str, Any]) -> Any:
+    """The smallest value that a JSON schema allows, as far as our schemas go."""
+    if "$ref" in schema:
+        return smallest(document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], document)
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    if "enum" in schema:
+        return schema["enum"][0]
+    for key in ("anyOf", "oneOf", "allOf"):
+        if key in schema:
+            return smallest(schema[key][0], document)
+    match schema.get("type"):
+        case "object":
+            required = schema.get("required", [])
+            return {name: smallest(schema["properties"][name], document) for name in required}
+        case "array":
+            return [smallest(schema["items"], document)] * schema.get("minItems", 0)
+        case "string":
+            return "x" * max(1, schema.get("minLength", 1))
+        case "integer" | "number":
+            return schema.get("minimum", 1)
+        case "boolean":
+            return False
+    return {}

@@ -1,0 +1,124 @@
+"""One project never sees another's things. Made from the OpenAPI document: a new endpoint without cover fails here."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.backend.server import Backend
+from tests.backend.tenancy import MARK, SHARED, Operation, Stranger, operations
+
+NEEDS_MORE = {
+    "runGoldenCases", "getCalibration",
+}  # fmt: skip
+"""Reads that the owner gets no answer to without a sandbox, or before more is there."""
+
+
+@pytest.fixture(scope="module")
+def stranger(open_lane: Backend) -> Iterator[Stranger]:
+    # A first job of our own, so that lists have something to show.
+    open_lane.create_job()
+    other = Stranger(open_lane)
+    yield other
+    other.api.close()
+
+
+def with_ids(backend: Backend) -> list[Operation]:
+    return [each for each in operations(backend) if "{" in each.path and each.path not in SHARED]
+
+
+def test_every_endpoint_with_an_id_is_covered(stranger: Stranger) -> None:
+    """A kind of thing that is missing has to be made in `tenancy.Stranger`."""
+    missing = []
+    for each in with_ids(stranger.backend):
+        try:
+            stranger.url(each)
+        except KeyError as error:
+            missing.append(f"{each.method.upper()} {each.path} needs one of {error}")
+    assert missing == []
+    assert len(with_ids(stranger.backend)) > 40
+
+
+def test_another_projects_id_is_not_found(stranger: Stranger) -> None:
+    found = {}
+    for each in with_ids(stranger.backend):
+        answer = stranger.ask(each, stranger.backend.api)
+        if answer.status_code != 404:
+            found[f"{each.method.upper()} {each.path} ({each.id})"] = (answer.status_code, answer.text[:300])
+    assert list(found.items()) == []
+
+
+def test_the_same_reads_answer_their_own_project(stranger: Stranger) -> None:
+    """Else the test above would hold for ids that nobody has."""
+    failed = {}
+    for each in with_ids(stranger.backend):
+        if each.method != "get" or each.id in NEEDS_MORE or each.path.endswith("/stream"):
+            continue
+        answer = stranger.ask(each, stranger.api)
+        if answer.status_code != 200:
+            failed[f"{each.path} ({each.id})"] = (answer.status_code, answer.text[:300])
+    assert failed == {}
+
+
+def test_no_list_shows_another_projects_things(stranger: Stranger) -> None:
+    hidden = [*stranger.things.values(), stranger.checkpoint, stranger.running, stranger.project, MARK]
+    shown, lists = {}, 0
+    for each in operations(stranger.backend):
+        if each.method != "get" or "{" in each.path:
+            continue
+        answer = stranger.ask(each, stranger.backend.api)
+        leaked = [thing for thing in hidden if thing in answer.text]
+        if leaked or answer.status_code not in (200, 422):
+            shown[f"{each.path} ({each.id})"] = (answer.status_code, leaked)
+        if MARK in stranger.ask(each, stranger.api).text:
+            lists += 1
+    assert shown == {}
+    assert lists >= 8, "the stranger's own lists show what is there"
+
+
+def test_a_running_jobs_worker_is_shown_without_the_job_of_another_project(stranger: Stranger) -> None:
+    assert stranger.running in stranger.api.get("/workers").text
+    assert stranger.running not in stranger.backend.api.get("/workers").text
+
+
+def named(stranger: Stranger, **changes: Any) -> dict[str, Any]:
+    return stranger.backend.spec(**changes)
+
+
+def test_things_of_another_project_cannot_be_named_in_a_request(stranger: Stranger) -> None:
+    api, things = stranger.backend.api, stranger.things
+    answers = {
+        "dataset": api.post("/jobs", json=named(stranger, data={"dataset": things["datasets"]})),
+        "held out": api.post(
+            "/jobs",
+            json=named(
+                stranger,
+                data={"dataset": stranger.backend.add_dataset(), "held_out_dataset": things["datasets"]},
+            ),
+        ),
+        "reward": api.post(
+            "/jobs",
+            json=named(stranger, rewards=[{"type": "python", "name": "right", "reward": things["rewards"]}]),
+        ),
+        "pre-flight": api.post("/preflights", json=named(stranger, data={"dataset": things["datasets"]})),
+        "replay": api.post("/evaluations", json={"job": things["jobs"]}),
+        "sample": api.post(
+            "/sample",
+            json={
+                "model": "tiny",
+                "checkpoint": stranger.checkpoint,
+                "prompts": [[{"role": "user", "content": "1"}]],
+            },
+        ),
+    }
+    assert {name: answer.status_code for name, answer in answers.items() if answer.status_code < 400} == {}
+    assert {name: answer.status_code for name, answer in answers.items() if answer.status_code >= 500} == {}
+    checked = api.post("/jobs/check", json=named(stranger, data={"dataset": things["datasets"]})).json()
+    assert "data.dataset" in [problem["param"] for problem in checked["problems"]]
+
+
+def test_filters_by_another_projects_things_find_nothing(stranger: Stranger) -> None:
+    api, things = stranger.backend.api, stranger.things
+    for query in ({"dataset": things["datasets"]}, {"reward": things["rewards"]}, {"q": MARK}):
+        assert api.get("/jobs", params=query).json()["data"] == []
+    assert api.get("/evaluations", params={"job": things["jobs"]}).json().get("data", []) == []
