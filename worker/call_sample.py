@@ -18,7 +18,7 @@ from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
 from reinforge.schemas.worker_door import CallChunk, CallMessage
 from worker.blob_cache import BlobCache
 from worker.door import BackendAway, Door
-from worker.models.chat import renderer
+from worker.models.chat import PromptRenderer, renderer
 from worker.models.inspect import context_length
 from worker.models.sources import ModelStore
 from worker.models.tokenizer_files import read_json
@@ -90,6 +90,7 @@ class Sampler:
             top_p=float(payload.get("top_p", 1.0)),
             seed=int(payload.get("seed", 0)),
             stop=list(payload.get("stop", [])),
+            top_logprobs=payload.get("top_logprobs"),
         )
 
     def _adapter(self, sha256: str, chunks: "_Chunks") -> Path:
@@ -180,7 +181,7 @@ def _next(replies: Replies) -> list[Reply]:
 
 
 def merged(events: list[Event]) -> list[Event]:
-    """The same events with the pieces of each completion put together."""
+    """The same events with the pieces of each completion put together; counts are those of the last piece."""
     out: list[Event] = []
     deltas: dict[tuple[int, int], Event] = {}
     for event in events:
@@ -189,7 +190,9 @@ def merged(events: list[Event]) -> list[Event]:
             deltas.pop(key, None)
             out.append(event)
         elif key in deltas:
-            deltas[key]["text"] += event["text"]
+            old = deltas[key]
+            grown: Event = {name: old[name] + event[name] for name in ("text", "logprobs") if name in old}
+            old |= event | grown
         else:
             deltas[key] = dict(event)
             out.append(deltas[key])
@@ -204,9 +207,9 @@ def _prompts(folder: Path, payload: dict[str, Any]) -> list[SamplePrompt]:
     for number, messages in enumerate(payload["prompts"]):
         param = f"prompts[{number}]"
         try:
-            ids = chat.encode(chat.render(messages))
+            ids = chat.encode(_rendered(chat, messages, payload.get("tools")))
         except InvalidInput as error:
-            error.param = param
+            error.param = error.param if error.code == "tools_not_supported" else param
             raise
         if len(ids) >= context:
             raise InvalidInput(
@@ -217,6 +220,21 @@ def _prompts(folder: Path, payload: dict[str, Any]) -> list[SamplePrompt]:
             )
         prompts.append(SamplePrompt(ids=ids, max_tokens=min(int(payload["max_tokens"]), context - len(ids))))
     return prompts
+
+
+def _rendered(chat: PromptRenderer, messages: list[dict[str, Any]], tools: list[Any] | None) -> str:
+    """As `chat.render`; a developer's message that the template refuses or leaves out is given as the system's."""
+    plain = [
+        message | {"role": "system"} if message["role"] == "developer" else message for message in messages
+    ]
+    developer = [message["content"] for message in messages if message["role"] == "developer"]
+    try:
+        text = chat.render(messages, tools)
+    except InvalidInput:
+        if not developer:
+            raise
+        return chat.render(plain, tools)
+    return text if all(each.strip() in text for each in developer) else chat.render(plain, tools)
 
 
 def _as_error(error: dict[str, Any]) -> ReinforgeError:

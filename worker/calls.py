@@ -135,7 +135,10 @@ def serve(settings: WorkerSettings) -> None:
     models = ModelStore(settings.folder("models"))
     serving = ServingProcess(
         idle_seconds=settings.serving_idle_seconds,
-        command=(*SERVING, "--threads", str(settings.serving_threads)),
+        command=(
+            *SERVING,
+            *("--threads", str(settings.serving_threads), "--adapters", str(settings.serving_adapters)),
+        ),
     )
     blobs = BlobCache(settings.folder("cache", "blobs"), door.get_blob)
     sampler = Sampler(door, models, blobs, slot.folder, serving)

@@ -35,6 +35,8 @@ class Order(BaseModel):
     top_p: float = 1.0
     seed: int = 0
     stop: list[str] = []
+    top_logprobs: int | None = None
+    """None: no log-probabilities; otherwise the sampled tokens', and those of so many likeliest ones at each place."""
 
 
 class Reply(BaseModel):

@@ -36,6 +36,8 @@ class WorkerSettings(BaseSettings):
     """The process that samples ends, and gives its memory back, after so long without a request."""
     serving_threads: int = Field(default=1, ge=1, le=256, validation_alias="REINFORGE_SERVING_THREADS")
     """Its threads for arithmetic on the CPU; training shares the machine."""
+    serving_adapters: int = Field(default=8, ge=1, le=256, validation_alias="REINFORGE_SERVING_ADAPTERS")
+    """Adapters that it keeps in memory over one base model; the least recently used one goes first."""
     hostname: str = Field(default_factory=socket.gethostname, validation_alias="REINFORGE_HOSTNAME")
 
     @property

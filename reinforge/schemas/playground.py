@@ -25,13 +25,14 @@ class SampleEvent(Response):
     """One server-sent event of `POST /api/v1/sample`, by `type`:
 
     `status`  message: what is happening before the first token ("Loading starter-arith")
-    `delta`   prompt, sample, text: the next piece of a completion
-    `done`    prompt, sample, text (the whole completion), tokens, finish_reason
+    `prompt`  prompt, tokens: how long the rendered prompt is
+    `delta`   prompt, sample, text: the next piece of a completion; tokens sampled so far
+    `done`    prompt, sample, text (the whole completion), tokens (the end token included), finish_reason
     `error`   error: the envelope's inner object; the stream ends
     `end`     everything is done; the stream ends
     """
 
-    type: Literal["status", "delta", "done", "error", "end"]
+    type: Literal["status", "prompt", "delta", "done", "error", "end"]
     message: str | None = None
     prompt: int | None = None
     sample: int | None = None

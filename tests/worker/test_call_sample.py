@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer
 
 from reinforge.schemas.worker_door import CallMessage
 from tests.support.supervised import wait_for
@@ -221,6 +222,11 @@ def test_pieces_of_one_completion_are_put_together() -> None:
         done,
     ]
     assert first["text"] == "a"
+    counted = [
+        delta(0, "a") | {"tokens": 1, "logprobs": [1]},
+        delta(0, "b") | {"tokens": 3, "logprobs": [2, 3]},
+    ]
+    assert merged(counted) == [delta(0, "ab") | {"tokens": 3, "logprobs": [1, 2, 3]}]
 
 
 def test_the_backend_is_asked_whether_somebody_waits(
@@ -233,3 +239,35 @@ def test_the_backend_is_asked_whether_somebody_waits(
     server.state.hung_up.add("a")
     thread.join(20)
     assert not thread.is_alive()
+
+
+PICKY = "{% for m in messages %}{% if m.role in ('system', 'user') %}{{ m.content }}{% endif %}{% endfor %}"
+TOOL = {"type": "function", "function": {"name": "add"}}
+
+
+def told(worker: CallWorker, server: DoorServer, folder: Path, template: str, **fields: Any) -> str:
+    """The prompt that the serving process gets."""
+    (folder / "chat_template.jinja").unlink()
+    (folder / "chat_template.jinja").write_text(template)
+    answer = worker.answer(call("told", folder, "describe", **fields))
+    assert answer.error is None, answer.error
+    [prompt] = json.loads(said(server, "told"))["prompts"]
+    text: str = Tokenizer.from_file(str(CHECKPOINT / "tokenizer.json")).decode(prompt["ids"])
+    return text
+
+
+def test_a_developers_message_is_the_systems_where_the_template_knows_no_developer(
+    worker: CallWorker, server: DoorServer, folder: Path
+) -> None:
+    messages = [{"role": "developer", "content": "12"}, {"role": "user", "content": "1+1="}]
+    assert told(worker, server, folder, PICKY, prompts=[messages]).replace(" ", "") == "121+1="
+
+
+def test_tools_stand_in_the_prompt_or_are_refused(
+    worker: CallWorker, server: DoorServer, folder: Path
+) -> None:
+    refused = worker.answer(call("a", folder, "describe", tools=[TOOL])).error
+    assert refused is not None
+    assert (refused["code"], refused["param"]) == ("tools_not_supported", "tools")
+    template = "{% if tools %}{{ tools | length }}+{% endif %}" + PICKY
+    assert told(worker, server, folder, template, tools=[TOOL]).replace(" ", "") == "1+1+1="

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Never
 
 import jinja2.ext
+import jinja2.meta
 import jinja2.nodes
 from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.parser import Parser
@@ -41,6 +42,9 @@ class PromptRenderer:
         found = chat_template(folder)
         try:
             self._template = _environment().from_string(found.text) if found else None
+            names = (
+                jinja2.meta.find_undeclared_variables(_environment().parse(found.text)) if found else set()
+            )
         except TemplateError as error:
             raise InvalidInput(
                 f"The model's chat template does not parse: {error}",
@@ -48,11 +52,21 @@ class PromptRenderer:
                 param="model",
             ) from error
 
-    def render(self, messages: list[Message]) -> str:
+        self.takes_tools = "tools" in names
+        """Whether the template has a place for them."""
+
+    def render(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> str:
         """The prompt of one conversation, up to where the assistant begins; without a template, the bare texts.
 
-        Raises InvalidInput `prompt_not_renderable` when the template refuses the messages.
+        Raises InvalidInput `prompt_not_renderable` when the template refuses the messages, `tools_not_supported`.
         """
+        if tools and not self.takes_tools:
+            raise InvalidInput(
+                "The model's chat template has no place for tools.",
+                code="tools_not_supported",
+                hint="Leave tools out, or describe them in the system message.",
+                param="tools",
+            )
         if not messages:
             raise _unrenderable("There are no messages.")
         try:
@@ -63,7 +77,11 @@ class PromptRenderer:
                 for message in messages
             ]
             return self._template.render(
-                messages=plain, tools=None, documents=None, add_generation_prompt=True, **self._specials
+                messages=plain,
+                tools=tools or None,
+                documents=None,
+                add_generation_prompt=True,
+                **self._specials,
             )
         except (TemplateError, TypeError, ValueError, KeyError, AttributeError) as error:
             raise _unrenderable(f"{type(error).__name__}: {error}") from error

@@ -97,6 +97,22 @@ class DecodeBatch:
             for part, sample in zip(self._prompt_of.tolist(), self._sample_no.tolist(), strict=True)
         ]
 
+    @property
+    def logits(self) -> Tensor:
+        """(R, V): what the next `advance` samples from, a line for every row of `lines`."""
+        return self._logits
+
+    @property
+    def lines(self) -> list[int]:
+        """Row behind each line of `logits`; some may have ended."""
+        found: list[int] = self._batch_rows.tolist()
+        return found
+
+    def logprobs(self, row: int) -> list[float]:
+        """Of the row's tokens, as `Sample` has them."""
+        found: list[float] = self._logprobs[row, : self._lengths[row]].tolist()
+        return found
+
     def tokens(self, row: int) -> list[int]:
         """What the row has sampled so far."""
         found: list[int] = self._tokens[row, : self._lengths[row]].tolist()

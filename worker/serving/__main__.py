@@ -1,4 +1,4 @@
-"""`python -m worker.serving [--threads N]`: samples from models for the calls worker that started it.
+"""`python -m worker.serving [--threads N] [--adapters N]`: samples from models for the calls worker that started it.
 
 It speaks `worker.serving_protocol` and ends itself at EOF on its standard input, whatever it is doing.
 """
@@ -17,13 +17,16 @@ import torch
 from transformers.utils.logging import disable_progress_bar
 
 from worker.launch import RECORD_FD
+from worker.serving.held import ADAPTERS
 from worker.serving.server import Server
+from worker.serving.transformers import TransformersServing
 from worker.serving_protocol import Reply
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m worker.serving", description=__doc__)
     parser.add_argument("--threads", type=int, default=1, help="threads for arithmetic on the CPU")
+    parser.add_argument("--adapters", type=int, default=ADAPTERS, help="most adapters in memory")
     arguments = parser.parse_args()
     # Who started it decides when it ends; a Ctrl-C in the same terminal reaches it too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -42,7 +45,7 @@ def main() -> None:
             except BrokenPipeError:
                 os._exit(0)
 
-        Server(inbox, send).run()
+        Server(inbox, send, TransformersServing(adapters=arguments.adapters)).run()
 
 
 def _read(inbox: "queue.SimpleQueue[dict[str, Any]]") -> None:

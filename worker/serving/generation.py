@@ -1,7 +1,5 @@
 """One order as it is carried out: forward batches one after another, a token per turn, events when asked."""
 
-from typing import Any
-
 from reinforge.errors import InvalidInput
 from worker.policy.load import BaseModel
 from worker.rollout.decoding import DecodeBatch
@@ -9,10 +7,10 @@ from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.text import Text
 from worker.rollout.transformers_engine import plan
+from worker.serving.engine import Event
 from worker.serving.text import TextStream
+from worker.serving.token_log import TokenLog, TokenTexts
 from worker.serving_protocol import Order
-
-Event = dict[str, Any]
 
 
 class Generation:
@@ -32,7 +30,14 @@ class Generation:
         self._texts: list[TextStream] = []
         self._open: list[int] = []
         """Rows of the batch whose end has not been told."""
-        self._events: list[Event] = []
+        self._token_texts = TokenTexts(base.tokenizer)
+        self._log: TokenLog | None = None
+        self._told: list[int] = []
+        """Tokens of every row that events have told of."""
+        self._events: list[Event] = [
+            {"type": "prompt", "prompt": number, "tokens": len(prompt.ids)}
+            for number, prompt in enumerate(order.prompts)
+        ]
 
     @property
     def finished(self) -> bool:
@@ -47,7 +52,12 @@ class Generation:
             ]
             self._texts = [TextStream(self._decode, self.order.stop) for _ in self._places]
             self._open = list(range(len(self._places)))
+            self._told = [0] * len(self._places)
+            if self.order.top_logprobs is not None:
+                self._log = TokenLog(self._batch, self._token_texts, self.order.top_logprobs)
             return
+        if self._log is not None:
+            self._log.look()
         self._batch.advance()
         if self.order.stop or not self._running():
             self._read()
@@ -72,7 +82,7 @@ class Generation:
                 still.append(row)
         self._open = still
         if not still:
-            self._batch = None
+            self._batch = self._log = None
 
     def _read_row(self, batch: DecodeBatch, row: int) -> bool:
         """Whether the row has ended."""
@@ -86,12 +96,17 @@ class Generation:
             reason = "stop"
         place = self._places[row]
         if piece:
-            self._events.append({"type": "delta", **place, "text": piece})
+            self._events.append({"type": "delta", **place, "text": piece, **self._tokens(row, count)})
         if reason is None:
             return False
-        done = {"type": "done", **place, "text": text.text, "tokens": count, "finish_reason": reason}
-        self._events.append(done)
+        done = {"type": "done", **place, "text": text.text, "finish_reason": reason}
+        self._events.append(done | self._tokens(row, count))
         return True
+
+    def _tokens(self, row: int, count: int) -> Event:
+        """How many there are, and the log-probabilities of those that no event has told of."""
+        told, self._told[row] = self._told[row], count
+        return {"tokens": count} | ({"logprobs": self._log.entries(row, told)} if self._log else {})
 
 
 def _requests(order: Order, base: BaseModel) -> list[GenerateRequest]:

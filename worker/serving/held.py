@@ -1,19 +1,20 @@
-"""The model that is in memory: one base model at a time with a few adapters, the least recently used going first."""
+"""The model that is in memory: one base model at a time with its adapters, the least recently used going first."""
 
 import gc
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
 import torch
 
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
+from worker.policy.memory import is_out_of_memory
+from worker.serving.engine import Say
 from worker.serving_protocol import Order
 
-ADAPTERS = 4
-
-Say = Callable[[str], None]
+ADAPTERS = 8
+"""At most so many are in memory together, beside those in use; fewer where they do not fit."""
 
 
 class HeldModel:
@@ -23,6 +24,11 @@ class HeldModel:
         self._host: LocalHost | None = None
         self._adapters: OrderedDict[str, None] = OrderedDict()
 
+    @property
+    def adapters(self) -> list[str]:
+        """Names of those in memory, the least recently used first."""
+        return list(self._adapters)
+
     def fits(self, order: Order) -> bool:
         """Whether the order's base model is the one in memory."""
         return self._key == (order.folder, order.model_sha256)
@@ -30,21 +36,23 @@ class HeldModel:
     def host(self, order: Order, in_use: Collection[str | None], say: Say) -> LocalHost:
         """The host with the order's model and adapter, loaded where they are not there yet.
 
-        `in_use` adapters stay. Raises JobFailure `model_load_failed`, `invalid_adapter`, and what a lack of memory
-        raises; nothing is held then.
+        `in_use` adapters stay; where memory is short the others go. Raises JobFailure `model_load_failed`,
+        `invalid_adapter`, and what a lack of memory raises; nothing is held then.
         """
+        others = [name for name in self._adapters if name not in (order.adapter, *in_use)]
         try:
-            if self._host is None or not self.fits(order):
-                self.drop()
-                say(f"Loading {order.model}")
-                self._host = LocalHost(load_base_model(Path(order.folder)))
-                self._key = (order.folder, order.model_sha256)
-            if order.adapter is not None:
-                self._adapter(self._host, order, in_use, say)
+            return self._loaded(order, in_use, say)
+        except Exception as error:
+            if not (others and self.fits(order) and is_out_of_memory(error)):
+                self.drop()  # an adapter that failed half-way may have left its traces in the model
+                raise
+        self.drop()
+        say("Making room for the adapter")
+        try:
+            return self._loaded(order, in_use, say)
         except BaseException:
-            self.drop()  # an adapter that failed half-way may have left its traces in the model
+            self.drop()
             raise
-        return self._host
 
     def drop(self) -> None:
         """Give the memory back."""
@@ -53,6 +61,16 @@ class HeldModel:
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+    def _loaded(self, order: Order, in_use: Collection[str | None], say: Say) -> LocalHost:
+        if self._host is None or not self.fits(order):
+            self.drop()
+            say(f"Loading {order.model}")
+            self._host = LocalHost(load_base_model(Path(order.folder)))
+            self._key = (order.folder, order.model_sha256)
+        if order.adapter is not None:
+            self._adapter(self._host, order, in_use, say)
+        return self._host
 
     def _adapter(self, host: LocalHost, order: Order, in_use: Collection[str | None], say: Say) -> None:
         name = order.adapter

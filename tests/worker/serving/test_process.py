@@ -189,6 +189,7 @@ def test_the_real_one_ends_at_eof_even_in_the_middle_of_an_order() -> None:
     process.stdin.flush()
     with os.fdopen(read_end, "rb") as pipe:
         assert b"Loading" in pipe.readline()
+        assert b"prompt" in pipe.readline()
         assert b"delta" in pipe.readline()
         process.stdin.close()
         process.wait(20)

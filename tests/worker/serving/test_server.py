@@ -14,8 +14,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.support.tiny_models import write_tiny_model
 from worker.models.chat import renderer
-from worker.serving import held, server
+from worker.policy.host import LocalHost
+from worker.serving import held, server, transformers
 from worker.serving.server import Server
+from worker.serving.transformers import TransformersServing
 from worker.serving_protocol import Order, Reply, SamplePrompt
 from worker.starter import CHECKPOINT
 
@@ -27,7 +29,8 @@ class Bench:
         monkeypatch.setattr(server, "EVENTS_EVERY_SECONDS", 0.0)
         self.inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.replies: list[Reply] = []
-        self.server = Server(self.inbox, self.replies.append)
+        self.engine = TransformersServing()
+        self.server = Server(self.inbox, self.replies.append, self.engine)
         self.put = self.inbox.put
 
     def ask(self, id: str, folder: Path, texts: list[str], **fields: Any) -> Order:
@@ -193,7 +196,7 @@ def test_another_model_waits_for_its_turn(bench: Bench, tiny: Path, tmp_path: Pa
 def test_few_adapters_are_kept_and_all_can_come_back(
     bench: Bench, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench.server, "_held", held.HeldModel(adapters=2))
+    monkeypatch.setattr(bench.server, "_engine", TransformersServing(adapters=2))
     folders = [write_adapter(tiny, tmp_path / str(number), seed=number) for number in range(3)]
     for number in (0, 1, 2, 1, 0):
         id = f"{number}-{len(bench.replies)}"
@@ -223,6 +226,75 @@ def test_what_cannot_be_loaded_is_an_error_and_the_next_order_is_served(
     assert bench.texts("fine")
 
 
+def test_where_an_adapter_finds_no_room_those_that_idle_go(
+    bench: Bench, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [write_adapter(tiny, tmp_path / str(number), seed=number) for number in range(3)]
+    load = LocalHost.load_adapter
+
+    def two_fit(host: LocalHost, name: str, folder: Path) -> None:
+        if len(getattr(host._peft, "peft_config", {})) == 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        load(host, name, folder)
+
+    monkeypatch.setattr(LocalHost, "load_adapter", two_fit)
+    for number in (0, 1, 2, 0):
+        id = f"{number}-{len(bench.replies)}"
+        bench.ask(id, tiny, ["x"], adapter=f"a{number}", adapter_folder=str(folders[number]), seed=3)
+        bench.run(id)
+    first, *_, last = [id for id in dict.fromkeys(reply.id for reply in bench.replies) if id.startswith("0")]
+    assert bench.texts(first) == bench.texts(last) != {}
+    said = [
+        event["message"] for reply in bench.replies for event in reply.events if event["type"] == "status"
+    ]
+    assert said.count("Making room for the adapter") == 1
+
+
+def test_an_order_without_prompts_loads_what_it_names(bench: Bench, tiny: Path, tmp_path: Path) -> None:
+    adapter = write_adapter(tiny, tmp_path / "adapter")
+    bench.ask("warm", tiny, [], adapter="one", adapter_folder=str(adapter))
+    bench.run("warm")
+    bench.ask("a", tiny, ["x"], adapter="one", adapter_folder=str(adapter))
+    bench.run("a")
+    assert bench.events("a", "status") == []
+
+
+def test_log_probabilities_are_those_of_the_models_own_forward_pass(bench: Bench) -> None:
+    """Those of every sampled token, the end token included, at the temperature that it was sampled with."""
+    order = bench.ask(
+        "a", CHECKPOINT, TEXTS[:1], temperature=0.7, samples_per_prompt=3, seed=1, top_logprobs=3
+    )
+    bench.run("a")
+    model, tokenizer = (
+        AutoModelForCausalLM.from_pretrained(CHECKPOINT),
+        AutoTokenizer.from_pretrained(CHECKPOINT),
+    )
+    for done in bench.events("a", "done"):
+        parts = [event for event in bench.events("a") if event.get("sample") == done["sample"]]
+        entries = [entry for event in parts for entry in event["logprobs"]]
+        assert len(entries) == done["tokens"]
+        said = b"".join(bytes(entry["bytes"]) for entry in entries if entry["bytes"] is not None)
+        assert said.decode() == done["text"]
+        ids = [tokenizer.convert_tokens_to_ids(_raw(tokenizer, entry)) for entry in entries]
+        prompt = order.prompts[0].ids
+        with torch.inference_mode():
+            logits = model(torch.tensor([prompt + ids])).logits[0, len(prompt) - 1 : -1] / 0.7
+        expected = torch.log_softmax(logits, -1)
+        own = [float(expected[place, id]) for place, id in enumerate(ids)]
+        assert [entry["logprob"] for entry in entries] == pytest.approx(own, abs=1e-4)
+        for place, entry in enumerate(entries):
+            best = expected[place].topk(3).values.tolist()
+            assert [each["logprob"] for each in entry["top_logprobs"]] == pytest.approx(best, abs=1e-4)
+
+
+def _raw(tokenizer: Any, entry: dict[str, Any]) -> str:
+    """The vocabulary's own spelling of a token."""
+    if entry["bytes"] is None:
+        return str(entry["token"])
+    [id] = tokenizer.encode(entry["token"], add_special_tokens=False)
+    return str(tokenizer.convert_ids_to_tokens(id))
+
+
 @pytest.mark.parametrize("place", ["load_base_model", "generation"])
 def test_a_lack_of_memory_is_told_and_ends_this_order_alone(
     bench: Bench, tiny: Path, monkeypatch: pytest.MonkeyPatch, place: str
@@ -234,7 +306,7 @@ def test_a_lack_of_memory_is_told_and_ends_this_order_alone(
         if place == "load_base_model":
             patch.setattr(held, "load_base_model", full)
         else:
-            patch.setattr(server.Generation, "step", full)
+            patch.setattr(transformers.Generation, "step", full)
         bench.ask("unlucky", tiny, ["x"])
         bench.run("unlucky")
     assert bench.error("unlucky")["code"] == "out_of_memory"
@@ -250,7 +322,7 @@ def test_more_rows_than_the_cache_holds_are_sampled_in_several_batches(
     bench.ask("at once", tiny, ["x", "yy"], samples_per_prompt=3, temperature=0.0)
     bench.run("at once")
     limit: Callable[[Any], int] = lambda host: 80  # noqa: E731
-    monkeypatch.setattr(server, "_tokens_in_cache", limit)
+    monkeypatch.setattr(transformers, "tokens_in_cache", limit)
     bench.ask("in parts", tiny, ["x", "yy"], samples_per_prompt=3, temperature=0.0)
     bench.run("in parts")
     assert bench.texts("in parts") == bench.texts("at once")

@@ -1,0 +1,35 @@
+"""Tokens as text and bytes, in the three spellings that vocabularies have."""
+
+import pytest
+from tokenizers import Tokenizer, decoders, models
+from tokenizers.pre_tokenizers import ByteLevel
+from transformers import PreTrainedTokenizerFast
+
+from worker.serving.token_log import TokenTexts
+
+PIECES = {"<end>": 0, "\u2581one": 1, "<0xE2>": 2, "x": 3}
+
+
+def tokenizer(vocabulary: dict[str, int], decoder: object) -> PreTrainedTokenizerFast:
+    inner = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    inner.decoder = decoder
+    return PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<end>")
+
+
+def test_sentence_pieces_and_bytes_they_fall_back_on() -> None:
+    texts = TokenTexts(tokenizer(PIECES, decoders.Metaspace()))
+    assert texts.entry(1) == {"token": " one", "bytes": list(b" one")}
+    assert texts.entry(2) == {"token": "\ufffd", "bytes": [0xE2]}
+    assert texts.entry(0) == {"token": "<end>", "bytes": None}
+
+
+@pytest.mark.parametrize("text", [" é", "\n", "€uro"])
+def test_byte_level_pieces(text: str) -> None:
+    [(piece, _)] = ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str(text)
+    texts = TokenTexts(tokenizer({"<end>": 0, piece: 1}, decoders.ByteLevel()))
+    assert texts.entry(1) == {"token": text, "bytes": list(text.encode())}
+
+
+def test_a_part_of_a_character_keeps_its_bytes() -> None:
+    texts = TokenTexts(tokenizer({"<end>": 0, "â": 1}, decoders.ByteLevel()))  # 0xE2 in that alphabet
+    assert texts.entry(1) == {"token": "\ufffd", "bytes": [0xE2]}

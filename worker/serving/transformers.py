@@ -1,0 +1,68 @@
+"""The engine in this process: a transformers model with PEFT adapters, several orders taking turns on it."""
+
+from collections.abc import Collection
+
+import torch
+
+from worker.policy.host import LocalHost
+from worker.rollout.transformers_engine import cache_bytes_per_token
+from worker.serving.engine import Event, Run, Say
+from worker.serving.generation import Generation
+from worker.serving.held import ADAPTERS, HeldModel
+from worker.serving_protocol import Order
+
+CPU_CACHE_BYTES = 512 * 1024**2
+GPU_CACHE_SHARE = 0.1
+"""Of the free memory, for the keys and values of one order: training may be using the same device."""
+
+
+class TransformersServing:
+    """`worker.serving.engine.Engine`. It holds one base model at a time."""
+
+    def __init__(self, *, adapters: int = ADAPTERS) -> None:
+        self._held = HeldModel(adapters=adapters)
+
+    def fits(self, order: Order) -> bool:
+        return self._held.fits(order)
+
+    def start(self, order: Order, in_use: Collection[str | None], say: Say) -> Run:
+        host = self._held.host(order, in_use, say)
+        return _Run(Generation(order, host.base, tokens_in_cache(host)), host)
+
+    def relieve(self) -> None:
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+class _Run:
+    """A generation under its adapter."""
+
+    def __init__(self, generation: Generation, host: LocalHost) -> None:
+        self._generation, self._host = generation, host
+
+    @property
+    def order(self) -> Order:
+        return self._generation.order
+
+    @property
+    def finished(self) -> bool:
+        return self._generation.finished
+
+    def step(self) -> None:
+        with torch.inference_mode(), self._host.activate(self.order.adapter):
+            self._generation.step()
+
+    def take_events(self) -> list[Event]:
+        return self._generation.take_events()
+
+    def close(self) -> None:
+        """Nothing to do: its memory goes with it."""
+
+
+def tokens_in_cache(host: LocalHost) -> int:
+    """Tokens whose keys and values one order may keep."""
+    model = host.base.model
+    room = CPU_CACHE_BYTES
+    if model.device.type == "cuda":
+        room = int(torch.cuda.mem_get_info(model.device)[0] * GPU_CACHE_SHARE)
+    return max(1, room // cache_bytes_per_token(model))
