@@ -22,6 +22,7 @@ from backend.models import (
     Adapter,
     Checkpoint,
     Dataset,
+    Deployment,
     ResumeState,
     StepRollouts,
     StoredObject,
@@ -38,6 +39,7 @@ _REFERENCES = (
     Checkpoint.sha256,
     ResumeState.sha256,
     Adapter.sha256,
+    Deployment.sha256,
     StepRollouts.sha256,
     UploadPart.sha256,
 )

@@ -5,6 +5,7 @@ from backend.models.base_model import BaseModel
 from backend.models.checkpoint import Adapter, Checkpoint, CheckpointPermission, ResumeState
 from backend.models.completion import Completion, StepRollouts
 from backend.models.dataset import Dataset
+from backend.models.deployment import Deployment
 from backend.models.diagnosis import FindingRow, LogLineRow
 from backend.models.evaluation import EvaluationCompletion, EvaluationRow, Label
 from backend.models.golden import GoldenCaseRow
@@ -34,6 +35,7 @@ __all__ = [
     "CheckpointPermission",
     "Completion",
     "Dataset",
+    "Deployment",
     "EvaluationCompletion",
     "EvaluationRow",
     "Event",
