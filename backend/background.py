@@ -18,10 +18,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from backend import idempotency
 from backend.calls import Calls
 from backend.database import Database
+from backend.datasets import service as datasets
 from backend.events import Hub
-from backend.jobs.leases import expire_leases, wake_queued
+from backend.jobs.leases import expire_leases, stop_overdue, wake_queued
 from backend.keys import service as keys
 from backend.objects import Objects
+from backend.openai import upload_store as uploads
 from backend.queue import WakeUps
 from backend.settings import Settings
 from reinforge.errors import ReinforgeError
@@ -58,12 +60,15 @@ class Leader:
             Duty("wake-ups", 5.0, self.wake_ups_again),
             Duty("calls", 60.0, self.calls.clean_up),
             Duty("sessions", 600.0, self.forget),
+            Duty("files", 60.0, self.expire_files),
             Duty("objects", 600.0, self.objects_sweep),
         ]
 
     async def leases(self) -> None:
         for job in await expire_leases(self.database, self.wake_ups):
             log.warning("the worker of %s was lost", job)
+        for job in await stop_overdue(self.database):
+            log.warning("the trainer of %s did not stop in time", job)
 
     async def wake_ups_again(self) -> None:
         for job in await wake_queued(self.database, self.wake_ups):
@@ -73,6 +78,12 @@ class Leader:
         async with self.database.transaction() as session:
             await keys.forget_expired(session)
             await idempotency.forget_old(session)
+
+    async def expire_files(self) -> None:
+        async with self.database.transaction() as session:
+            await uploads.expire(session)
+            if gone := await datasets.expire(session):
+                log.info("deleted %d files whose time was over", gone)
 
     async def objects_sweep(self) -> None:
         if gone := await self.objects.sweep_orphans():

@@ -3,8 +3,8 @@
     validating → queued → starting → running → succeeded | failed | cancelled
                    ▲                    │
                    └── paused ◀── pausing          any non-final state → cancelling → cancelled
-    asked to pause: queued → paused at once, starting | running → pausing until its worker has stopped
-    a lost lease: starting | running | pausing → queued, with attempt + 1
+    asked to pause: queued | starting → paused at once, running → pausing until its worker has stopped
+    a lost lease: starting | running → queued, with attempt + 1; pausing → paused; cancelling → cancelled
 
 `reason` is a separate field: a state says where a job is, the reason why.
 """
@@ -32,9 +32,9 @@ S = JobStatus
 TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
     S.VALIDATING: frozenset({S.QUEUED, S.FAILED, S.CANCELLING, S.CANCELLED}),
     S.QUEUED: frozenset({S.STARTING, S.PAUSED, S.FAILED, S.CANCELLING, S.CANCELLED}),
-    S.STARTING: frozenset({S.RUNNING, S.QUEUED, S.PAUSING, S.PAUSED, S.FAILED, S.CANCELLING, S.CANCELLED}),
+    S.STARTING: frozenset({S.RUNNING, S.QUEUED, S.PAUSED, S.FAILED, S.CANCELLING, S.CANCELLED}),
     S.RUNNING: frozenset({S.SUCCEEDED, S.FAILED, S.PAUSING, S.PAUSED, S.QUEUED, S.CANCELLING, S.CANCELLED}),
-    S.PAUSING: frozenset({S.PAUSED, S.QUEUED, S.SUCCEEDED, S.FAILED, S.CANCELLING, S.CANCELLED}),
+    S.PAUSING: frozenset({S.PAUSED, S.SUCCEEDED, S.FAILED, S.CANCELLING, S.CANCELLED}),
     S.PAUSED: frozenset({S.QUEUED, S.FAILED, S.CANCELLING, S.CANCELLED}),
     S.CANCELLING: frozenset({S.CANCELLED}),
     S.SUCCEEDED: frozenset(),
@@ -54,7 +54,7 @@ CANCELLABLE = frozenset(set(JobStatus) - FINAL - {S.CANCELLING})
 
 
 PAUSABLE = frozenset({S.QUEUED, S.STARTING, S.RUNNING})
-"""`POST …/pause` is allowed; in other states it is a state conflict."""
+"""`POST …/pause` changes these; what pauses or has paused stays as it is, in other states it is a state conflict."""
 
 
 def check_transition(old: JobStatus, new: JobStatus) -> None:

@@ -42,6 +42,9 @@ class Reporter(Protocol):
     def on_cancel(self, interrupt: Callable[[], None]) -> None:
         """Call `interrupt` (from another thread) as soon as a cancel arrives, before the loop asks for it."""
 
+    def on_pause(self, interrupt: Callable[[], None] | None) -> None:
+        """The same for a pause, until told None: for work that the next attempt can do as well."""
+
     @property
     def cancelling(self) -> bool:
         """A cancel has arrived."""
@@ -58,10 +61,11 @@ class RunFolder:
         self._metrics = folder / "metrics.jsonl"
         self._blobs = folder / "blobs"
         self._blobs.mkdir(exist_ok=True)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal may bring a command while its own thread reports
         self._commands: list[Command] = []
         self._cancel = threading.Event()
         self._interrupt: Callable[[], None] | None = None
+        self._interrupt_to_pause: Callable[[], None] | None = None
 
     def report(self, record: type[R], **fields: Any) -> R:
         with self._lock:
@@ -124,14 +128,24 @@ class RunFolder:
         if self._cancel.is_set():
             interrupt()
 
+    def on_pause(self, interrupt: Callable[[], None] | None) -> None:
+        with self._lock:
+            self._interrupt_to_pause = interrupt
+            waiting = any(command.kind == "pause" for command in self._commands)
+        if waiting and interrupt is not None:
+            interrupt()
+
     @property
     def cancelling(self) -> bool:
         return self._cancel.is_set()
 
     def receive(self, command: Command) -> None:
-        """Queue a command for the loop; a cancel also interrupts sampling at once."""
+        """Queue a command for the loop; a cancel also interrupts sampling at once, a pause what `on_pause` says."""
         with self._lock:
             self._commands.append(command)
+            to_pause = self._interrupt_to_pause
+        if command.kind == "pause" and to_pause is not None:
+            to_pause()
         if command.kind == "cancel":
             self._cancel.set()
             if self._interrupt is not None:

@@ -106,7 +106,8 @@ async def cancel_job(id: str, session: Session, who: Writer) -> JobDetail:
 
 @router.post("/jobs/{id}/pause", operation_id="pauseJob")
 async def pause_job(id: str, session: Session, who: Writer) -> JobDetail:
-    """At once when no worker has the job; else it is `pausing` until its worker has made a checkpoint and stopped."""
+    """At once when no worker has begun with it; else it is `pausing` until its worker, after the step under way, has
+    made a checkpoint and stopped. A worker that does not stop in time is ended, and the job has paused."""
     return job_detail(await service.pause(session, who.project_id, id))
 
 

@@ -1,17 +1,24 @@
-"""What time does to jobs: leases run out, and wake-ups may have been lost."""
+"""What time does to jobs: leases run out, stopping takes too long, and wake-ups may have been lost."""
 
 from datetime import timedelta
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
 from backend.database import Database
-from backend.jobs.lifecycle import lose_attempt
-from backend.models import Job, now
+from backend.jobs.lifecycle import end_overdue, lock_job, lose_attempt
+from backend.models import Job, JobCommand, now
 from backend.queue import WakeUps
 from reinforge.states import LEASED, JobStatus
 
 WAKE_AGAIN = timedelta(seconds=20)
 """A queued job that nobody has claimed is announced again after this long; with the sweep's pause under 30 s."""
+
+STOP_SECONDS = 120.0
+"""A trainer that is asked to stop has at least this long, and `STOP_STEPS` times its longest recent step: a step under
+way is finished, and a checkpoint and a resume state have to be stored."""
+STOP_STEPS = 5
+STOPPED_BY = {JobStatus.PAUSING: "pause", JobStatus.CANCELLING: "cancel"}
+"""The command that a job in this state was given."""
 
 
 async def expire_leases(database: Database, wake_ups: WakeUps) -> list[str]:
@@ -30,6 +37,29 @@ async def expire_leases(database: Database, wake_ups: WakeUps) -> list[str]:
                 return expired
             await lose_attempt(session, job, wake_ups)
             expired.append(job.id)
+
+
+async def stop_overdue(database: Database) -> list[str]:
+    """End every job that has been `pausing` or `cancelling` for too long, its worker alive or not; returns the jobs."""
+    async with database.transaction() as session:
+        stopping = list(await session.scalars(select(Job.id).where(Job.status.in_(STOPPED_BY))))
+    ended: list[str] = []
+    for id in stopping:
+        async with database.transaction() as session:
+            job = await lock_job(session, id)
+            kind = STOPPED_BY.get(JobStatus(job.status))
+            asked = await session.scalar(
+                select(func.max(JobCommand.created_at)).where(
+                    JobCommand.job_id == id, JobCommand.kind == kind
+                )
+            )
+            limit = timedelta(
+                seconds=max([STOP_SECONDS, *(STOP_STEPS * each for each in job.recent_step_seconds)])
+            )
+            if asked is not None and asked < now() - limit:
+                await end_overdue(session, job, limit)
+                ended.append(id)
+    return ended
 
 
 async def wake_queued(database: Database, wake_ups: WakeUps) -> list[str]:

@@ -22,6 +22,7 @@ from reinforge.states import CANCELLABLE, FINAL, PAUSABLE, JobStatus, check_tran
 
 MAX_LOST_ATTEMPTS = 5
 LOG_TAIL_LINES = 60
+PAUSE_REQUESTED = "pause_requested"
 _TO_PAUSE = ("checkpoint", "pause")
 """Commands of a pause: what is there by then can be used as a model."""
 _WITHOUT_WORKER = frozenset({JobStatus.VALIDATING, JobStatus.QUEUED, JobStatus.PAUSED})
@@ -108,23 +109,29 @@ async def cancel(session: AsyncSession, job: Job) -> None:
 
 
 async def pause(session: AsyncSession, job: Job) -> None:
-    """Pause a locked job: at once when no worker has it, else by asking the worker for a checkpoint and to stop.
+    """Pause a locked job: at once when no worker has made a step of it yet, else by asking the worker for a checkpoint
+    and to stop. A job that pauses or has paused stays as it is.
 
     Raises StateConflict (`job_not_pausable`).
     """
     status = JobStatus(job.status)
+    if status in (JobStatus.PAUSING, JobStatus.PAUSED):
+        return
     if status not in PAUSABLE:
         raise StateConflict(
             f"The job is {status} and cannot be paused.",
             code="job_not_pausable",
-            hint="It has ended." if status in FINAL else "It has paused, or is about to stop, already.",
+            hint="It has ended." if status in FINAL else "It is about to end.",
         )
-    if status in _WITHOUT_WORKER:
-        await change_status(session, job, JobStatus.PAUSED, reason="pause_requested")
+    if status is JobStatus.STARTING:
+        # Its worker hears of it with the next heartbeat, which is refused, and ends the trainer.
+        await _end_attempt_from_here(session, job, "paused")
+    if status is not JobStatus.RUNNING:
+        await change_status(session, job, JobStatus.PAUSED, reason=PAUSE_REQUESTED)
         return
     for kind in _TO_PAUSE:
         session.add(JobCommand(id=new_id("cmd_"), job_id=job.id, kind=kind))
-    await change_status(session, job, JobStatus.PAUSING, reason="pause_requested")
+    await change_status(session, job, JobStatus.PAUSING, reason=PAUSE_REQUESTED)
 
 
 async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
@@ -137,9 +144,7 @@ async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
         raise StateConflict(
             f"The job is {status}; only a paused job can be resumed.",
             code="job_not_paused",
-            hint="It has ended; start a new job with the same specification."
-            if status in FINAL
-            else "It goes on by itself.",
+            hint=_why_not_resumed(status),
         )
     job.lost_attempts = 0
     # The worker may have stopped before it could say that it had heard: the next attempt is not to stop again.
@@ -151,13 +156,20 @@ async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
     await enqueue(session, job, wake_ups)
 
 
+def _why_not_resumed(status: JobStatus) -> str:
+    if status in FINAL:
+        return "It has ended; start a new job with the same specification."
+    return "Resume it once it has paused." if status is JobStatus.PAUSING else "It goes on by itself."
+
+
 async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """The lease of a locked job has run out: queue it again, end what was being cancelled, give up in the end."""
-    attempt = await session.get_one(Attempt, (job.id, job.attempt))
-    attempt.ended_at, attempt.outcome = now(), "lost"
+    """The lease of a locked job has run out: queue it again, end what was being stopped, give up in the end."""
+    await _end_attempt_from_here(session, job, "lost")
     job.lost_attempts += 1
     if job.status == JobStatus.CANCELLING:
         await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+    elif job.status == JobStatus.PAUSING:
+        await change_status(session, job, JobStatus.PAUSED, reason=PAUSE_REQUESTED)
     elif job.lost_attempts >= MAX_LOST_ATTEMPTS:
         error = {
             "code": "worker_lost",
@@ -168,6 +180,26 @@ async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> No
         await change_status(session, job, JobStatus.FAILED, reason="worker_lost", error=error)
     else:
         await enqueue(session, job, wake_ups, reason="lease_lost")
+
+
+async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> None:
+    """End a locked job that was asked to pause or to cancel and whose trainer has not stopped in time."""
+    await _end_attempt_from_here(session, job, "overdue")
+    if job.status == JobStatus.CANCELLING:
+        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+        return
+    error = {
+        "code": "pause_overdue",
+        "message": f"The trainer did not stop within {waited.total_seconds():.0f} s, so it was ended.",
+        "hint": "When the job is resumed it goes on from its last resume state; steps after it are made again.",
+    }
+    await change_status(session, job, JobStatus.PAUSED, reason=PAUSE_REQUESTED, error=error)
+
+
+async def _end_attempt_from_here(session: AsyncSession, job: Job, outcome: str) -> None:
+    """The attempt is over, whatever its worker does: the fence refuses it from now on."""
+    attempt = await session.get_one(Attempt, (job.id, job.attempt))
+    attempt.ended_at, attempt.outcome = now(), outcome
 
 
 async def _log_tail(session: AsyncSession, job_id: str) -> str | None:

@@ -64,6 +64,22 @@ def test_commands_are_taken_once_and_a_cancel_interrupts(tmp_path: Path) -> None
     assert reporter.commands() == []
 
 
+def test_a_pause_interrupts_only_what_may_be(tmp_path: Path) -> None:
+    reporter = LocalReporter(tmp_path)
+    interrupted: list[str] = []
+    reporter.on_cancel(lambda: interrupted.append("cancel"))
+    reporter.receive(Command(id="a", kind="pause"))
+    assert interrupted == []
+    reporter.on_pause(lambda: interrupted.append("early"))
+    assert (interrupted, reporter.cancelling) == (["early"], False)
+    reporter.commands()
+    reporter.on_pause(lambda: interrupted.append("late"))
+    reporter.receive(Command(id="b", kind="pause"))
+    reporter.on_pause(None)
+    reporter.receive(Command(id="c", kind="pause"))
+    assert interrupted == ["early", "late"]
+
+
 def test_a_cancel_that_came_early_interrupts_late_comers(tmp_path: Path) -> None:
     reporter = LocalReporter(tmp_path)
     reporter.receive(Command(id="b", kind="cancel"))

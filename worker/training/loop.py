@@ -79,8 +79,11 @@ async def train(
             changes.ask(commands)
             if reporter.cancelling:
                 return Outcome("cancelled", "cancel_requested")
+            if "pause" in asked:
+                return _pause(position, journal, policy, critic, checkpoint="checkpoint" in asked)
             last = position.step >= limits.steps or time.monotonic() >= deadline
             if held_out and evaluation_due(spec, position, last=last):
+                reporter.on_pause(engine.cancel)
                 found = await evaluate(
                     spec,
                     collector,
@@ -93,6 +96,7 @@ async def train(
                     sampling=replace(sampling, temperature=spec.evaluation.temperature),
                     tell=journal.evaluating(position.step),
                 )
+                reporter.on_pause(None)
                 journal.evaluation(position.step, found, spec.evaluation.samples_per_row)
                 position.evaluated_step, position.held_out_reward = position.step, found.reward
                 refuse_if_all_failed(found.scores)
@@ -102,9 +106,6 @@ async def train(
                     journal.resume_state(position, policy, critic)
             if last:
                 return Outcome("succeeded", None if position.step >= limits.steps else "time_limit")
-            if "pause" in asked:
-                journal.resume_state(position, policy, critic)
-                return Outcome("paused", "pause_requested")
 
             # ── One step: sample, score, select; again where the selection asks for it ──
             step, started = position.step + 1, time.monotonic()
@@ -143,4 +144,17 @@ async def train(
             values["memory/state"] = state_gib(policy, critic)
             journal.step(step, values, batch, credit, done)
     except Interrupted:
-        return Outcome("cancelled", "cancel_requested")
+        if reporter.cancelling:
+            return Outcome("cancelled", "cancel_requested")
+        kinds = {command.kind for command in reporter.commands()}
+        return _pause(position, journal, policy, critic, checkpoint="checkpoint" in kinds)
+
+
+def _pause(
+    position: Position, journal: Journal, policy: Policy, critic: Critic | None, *, checkpoint: bool
+) -> Outcome:
+    """Keep what there is after the last completed step; an evaluation that is due is the next attempt's."""
+    if checkpoint and position.step > 0 and position.checkpoint_step != position.step:
+        journal.checkpoint(position, policy, final=False)
+    journal.resume_state(position, policy, critic)
+    return Outcome("paused", "pause_requested")

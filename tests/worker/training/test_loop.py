@@ -329,19 +329,6 @@ def when_step(job: SmallJob, step: int, kind: Any) -> None:
     job.reporter.metrics = watching  # type: ignore[method-assign]
 
 
-def test_pause_keeps_a_resume_state_and_continues_to_the_same_end(
-    tmp_path: Path, qwen: Path, finished: SmallJob
-) -> None:
-    job = SmallJob(tmp_path / "a", qwen, small_spec())
-    when_step(job, 3, "pause")
-    assert (job.train().outcome, job.position.step) == ("paused", 3)
-    state = job.records("resume_state_saved")[-1]
-    assert state.step == 3
-    rest = SmallJob(tmp_path / "b", qwen, small_spec(), resume=job.blob(state))
-    assert rest.train().outcome == "succeeded"
-    assert rest.records("checkpoint_saved")[-1].blob == finished.records("checkpoint_saved")[-1].blob
-
-
 def test_checkpoint_on_command(tmp_path: Path, qwen: Path) -> None:
     job = SmallJob(tmp_path, qwen, small_spec())
     when_step(job, 1, "checkpoint")
