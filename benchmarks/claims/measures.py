@@ -34,11 +34,12 @@ def growth(name: str, title: str, steps: int = EDGE, *, start: int | None = None
     return Measure(title, of)
 
 
-def over(name: str, title: str, *, begin: int = 1, end: int = 20) -> Measure:
-    """The mean over these training steps, both included."""
+def over(name: str, title: str, *, begin: int = 1, end: int = 20, otherwise: float | None = None) -> Measure:
+    """The mean over these training steps, both included; `otherwise` for a run that has no such metric."""
 
     def of(result: Result) -> float:
-        return _mean([value for step, value in result.train.known(name) if begin <= step <= end])
+        values = [value for step, value in result.train.known(name) if begin <= step <= end]
+        return otherwise if otherwise is not None and not values else _mean(values)
 
     return Measure(title, of)
 

@@ -13,7 +13,7 @@ from claims.measures import held_out_first, over, reached
 LEVEL = 0.75
 STEPS = reached(f"steps to held-out {LEVEL}", LEVEL)
 UNIFORM = over("groups/zero_variance_share", "groups without signal", end=40)
-ROUNDS = over("select/rounds", "rounds of sampling per step", end=40)
+ROUNDS = over("select/rounds", "rounds of sampling per step", end=40, otherwise=1.0)
 BASE = held_out_first("held-out reward of the base model")
 
 
