@@ -40,11 +40,26 @@ def newest_first(
     query: Select[Row], created_at: Any, id: Any, *, limit: int, after: str | None
 ) -> Select[Row]:
     """Order by creation, newest first, start behind `after`, and ask for one row more than `limit`."""
+    place = None if after is None else decode_cursor(after)
+    return by_creation(query, created_at, id, limit=limit, after=place)
+
+
+def by_creation(
+    query: Select[Row],
+    created_at: Any,
+    id: Any,
+    *,
+    limit: int,
+    after: tuple[datetime, str] | None,
+    oldest_first: bool = False,
+) -> Select[Row]:
+    """Like `newest_first`, in either order and behind a row that is known: its creation and id."""
     if after is not None:
-        when, last = decode_cursor(after)
         # As one row value the index finds the place; as OR of two conditions it would be read up to it.
-        query = query.where(tuple_(created_at, id) < tuple_(literal(when), literal(last)))
-    return query.order_by(created_at.desc(), id.desc()).limit(limit + 1)
+        here, there = tuple_(created_at, id), tuple_(literal(after[0]), literal(after[1]))
+        query = query.where(here > there if oldest_first else here < there)
+    order = (created_at, id) if oldest_first else (created_at.desc(), id.desc())
+    return query.order_by(*order).limit(limit + 1)
 
 
 def cut(rows: Sequence[T], limit: int) -> tuple[list[T], bool]:

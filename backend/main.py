@@ -21,6 +21,7 @@ from backend.datasets.prompt_endpoints import router as dataset_prompts
 from backend.demo import service as demo_service
 from backend.demo.endpoints import router as demo
 from backend.evaluations.endpoints import router as evaluations
+from backend.evaluations.runner import Evaluator
 from backend.events import Hub
 from backend.golden.endpoints import router as golden
 from backend.jobs.endpoints import router as jobs
@@ -29,7 +30,9 @@ from backend.keys import service as keys
 from backend.keys.endpoints import router as sign_in
 from backend.migrate import is_migrated
 from backend.objects import Objects
+from backend.openai.files import router as openai_files
 from backend.openai.graders import router as openai_graders
+from backend.openai.uploads import router as openai_uploads
 from backend.page import STATIC, Page
 from backend.playground.endpoints import router as playground
 from backend.preflights.endpoints import router as preflights
@@ -50,7 +53,8 @@ log = logging.getLogger(__name__)
 _DATABASE_WITHIN = 30.0
 ROUTERS = (
     sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, golden, judges, base_models,
-    jobs, preflights, evaluations, playground, adapters, workers, openai_graders, health.router,
+    jobs, preflights, evaluations, playground, adapters, workers, openai_graders,
+    openai_files, openai_uploads, health.router,
 )  # fmt: skip
 
 
@@ -89,7 +93,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await _await_migrated(database)
         await _seed(database, settings)
         await hub.start()
-        tasks = [asyncio.create_task(base_models_service.seed_builtin(database, app.state.calls))]
+        evaluator = Evaluator(database, app.state.calls, app.state.objects, settings)
+        app.state.evaluator = evaluator
+        tasks = [
+            asyncio.create_task(base_models_service.seed_builtin(database, app.state.calls)),
+            asyncio.create_task(evaluator.adopt()),
+        ]
         if (first_demo := await _first_demo(app)) is not None:
             tasks.append(first_demo)
         try:
@@ -98,6 +107,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await evaluator.close()
     finally:
         if (replayer := getattr(app.state, "replayer", None)) is not None:
             await replayer.close()

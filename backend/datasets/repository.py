@@ -1,12 +1,13 @@
 """Queries about datasets."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from sqlalchemy import func, or_, select, union_all
+from sqlalchemy import delete, func, or_, select, union_all
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.cursors import cut, newest_first
-from backend.models import Dataset, Job
+from backend.cursors import by_creation, cut, newest_first
+from backend.models import Dataset, Job, now
 from reinforge.states import FINAL
 
 
@@ -37,6 +38,47 @@ async def page(
     query = select(Dataset).where(Dataset.project_id == project_id, Dataset.deleted_at.is_(None))
     query = newest_first(query, Dataset.created_at, Dataset.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
+
+
+async def page_behind(
+    session: AsyncSession, project_id: str, *, limit: int, after: Dataset | None, oldest_first: bool
+) -> tuple[list[Dataset], bool]:
+    query = select(Dataset).where(Dataset.project_id == project_id, Dataset.deleted_at.is_(None))
+    query = by_creation(
+        query,
+        Dataset.created_at,
+        Dataset.id,
+        limit=limit,
+        after=(after.created_at, after.id) if after else None,
+        oldest_first=oldest_first,
+    )
+    return cut((await session.scalars(query)).all(), limit)
+
+
+async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset | None:
+    """Also a deleted one, so that a list can be read on behind it."""
+    found: Dataset | None = await session.scalar(
+        select(Dataset).where(Dataset.id == id, Dataset.project_id == project_id)
+    )
+    return found
+
+
+async def expired(session: AsyncSession, limit: int) -> Sequence[Dataset]:
+    """Those whose time is over and that no unfinished job needs, locked."""
+    unfinished = select(Job.id).where(
+        or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id),
+        Job.status.not_in([str(status) for status in FINAL]),
+    )
+    query = select(Dataset).where(
+        Dataset.expires_at < now(), Dataset.deleted_at.is_(None), ~unfinished.exists()
+    )
+    return (await session.scalars(query.with_for_update(skip_locked=True).limit(limit))).all()
+
+
+async def forget_deleted(session: AsyncSession, before: datetime) -> None:
+    """Rows of datasets deleted before then that no job, a pre-flight's neither, names."""
+    named = select(Job.id).where(or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id))
+    await session.execute(delete(Dataset).where(Dataset.deleted_at < before, ~named.exists()))
 
 
 async def count_jobs(session: AsyncSession, ids: Sequence[str]) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """Datasets: accepted whole or not at all, read by other rooms through here."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,9 +47,16 @@ async def local_file(objects: Objects, dataset: Dataset, cache: Path) -> Path:
 
 
 async def add(
-    session: AsyncSession, project_id: str, report: DatasetReport, name: str | None, created_by: str
+    session: AsyncSession,
+    project_id: str,
+    report: DatasetReport,
+    name: str | None,
+    created_by: str,
+    *,
+    kept_seconds: int | None = None,
 ) -> Dataset:
-    """Store what is known of a dataset whose bytes are in the object store."""
+    """Store what is known of a dataset whose bytes are in the object store. kept_seconds: None for ever."""
+    moment = now()
     dataset = Dataset(
         id=new_id("file-"),
         project_id=project_id,
@@ -70,6 +78,8 @@ async def add(
         warnings=[warning.message for warning in report.warnings],
         preview=report.preview,
         created_by=created_by,
+        created_at=moment,
+        expires_at=None if kept_seconds is None else moment + timedelta(seconds=kept_seconds),
     )
     session.add(dataset)
     await session.flush()
@@ -107,6 +117,18 @@ async def page(
     return await repository.page(session, project_id, limit=limit, after=after)
 
 
+async def page_behind(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None, oldest_first: bool
+) -> tuple[list[Dataset], bool] | None:
+    """A page behind the dataset with the id `after`, which may have been deleted; None when it never was."""
+    place = None if after is None else await repository.find_place(session, project_id, after)
+    if after is not None and place is None:
+        return None
+    return await repository.page_behind(
+        session, project_id, limit=limit, after=place, oldest_first=oldest_first
+    )
+
+
 async def view(session: AsyncSession, datasets: list[Dataset]) -> list[resources.Dataset]:
     """Datasets as the API shows them."""
     jobs = await repository.count_jobs(session, [dataset.id for dataset in datasets])
@@ -140,10 +162,20 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
             code="dataset_in_use",
             hint=f"Cancel {job} or wait until it has ended.",
         )
-    if (await repository.count_jobs(session, [id])).get(id):
-        dataset.deleted_at = now()  # finished jobs go on naming it
-    else:
-        await session.delete(dataset)
+    dataset.deleted_at = now()
+
+
+async def expire(session: AsyncSession, limit: int = 100) -> int:
+    """Delete datasets whose time is over, but none that an unfinished job needs; returns how many.
+
+    Rows of deleted ones go an hour later, and with them their bytes, except where a job goes on naming them. Until
+    then a list can be read on behind them.
+    """
+    over = await repository.expired(session, limit)
+    for dataset in over:
+        dataset.deleted_at = now()
+    await repository.forget_deleted(session, now() - timedelta(hours=1))
+    return len(over)
 
 
 def _local_file(objects: Objects, sha256: str, format: str, cache: Path) -> Path:

@@ -40,8 +40,8 @@ class Upload:
 
 
 @asynccontextmanager
-async def receive(request: Request, folder: Path, limit: int) -> AsyncIterator[Upload]:
-    """The request's `file` part in a temporary file below `folder`, removed at the end of the block.
+async def receive(request: Request, folder: Path, limit: int, *, part: str = _FILE) -> AsyncIterator[Upload]:
+    """The request's file, in the part called `part`, as a temporary file below `folder` for as long as the block lasts.
 
     Raises TooLarge `file_too_large`, InvalidInput `missing_file`, `invalid_multipart`, StorageError.
     """
@@ -50,7 +50,7 @@ async def receive(request: Request, folder: Path, limit: int) -> AsyncIterator[U
         raise too_large(limit)
     _remove_abandoned(folder)
     with scratch_file(folder, "upload-") as file:
-        parts = _Parts(file, limit)
+        parts = _Parts(file, limit, part)
         parser = MultipartParser(_boundary(request), parts.callbacks())  # type: ignore[arg-type]
         try:
             async for chunk in request.stream():
@@ -67,10 +67,10 @@ async def receive(request: Request, folder: Path, limit: int) -> AsyncIterator[U
             raise _invalid("The upload ends before its last part is complete.")
         if not parts.has_file:
             raise InvalidInput(
-                "The upload has no part called `file`.",
+                f"The upload has no part called `{part}`.",
                 code="missing_file",
-                param=_FILE,
-                hint="curl -F file=@rows.jsonl, or `reinforge dataset push rows.jsonl`.",
+                param=part,
+                hint=f"curl -F {part}=@rows.jsonl, or `reinforge dataset push rows.jsonl`.",
             )
         yield Upload(Path(file.name), parts.filename, parts.bytes, parts.digest.hexdigest(), parts.fields)
 
@@ -95,8 +95,8 @@ def too_large(limit: int) -> TooLarge:
 class _Parts:
     """The parser's callbacks; data of the file part waits in `pending` until it is written."""
 
-    def __init__(self, file: IO[bytes], limit: int) -> None:
-        self._file, self._limit = file, limit
+    def __init__(self, file: IO[bytes], limit: int, part: str) -> None:
+        self._file, self._limit, self._part = file, limit, part
         self._header_name = b""
         self._header_value = b""
         self._disposition = b""
@@ -147,9 +147,9 @@ class _Parts:
     def headers_finished(self) -> None:
         _, options = parse_options_header(self._disposition)
         self._name = _text(options.get(b"name", b""))
-        if b"filename" in options and self._name == _FILE:
+        if b"filename" in options and self._name == self._part:
             if self.has_file:
-                raise _invalid("The upload has two parts called `file`.")
+                raise _invalid(f"The upload has two parts called `{self._part}`.")
             name = _text(options[b"filename"]).replace("%22", '"')  # browsers escape quotes, and nothing else
             self.filename = Path(name).name[:_MAX_NAME] or "dataset"
             self.has_file = self._in_file = True

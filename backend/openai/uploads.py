@@ -1,0 +1,115 @@
+"""POST /v1/uploads · POST /v1/uploads/{id}/parts, /complete, /cancel: large files in parts that can be sent again."""
+
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+
+from backend.auth import SettingsDep, Writer
+from backend.database import DatabaseDep, Session
+from backend.datasets import service as datasets
+from backend.datasets.inspection import inspect_file
+from backend.datasets.upload import receive, too_large
+from backend.models import Dataset
+from backend.models import Upload as UploadRow
+from backend.objects import ObjectsDep
+from backend.openai import upload_store
+from backend.openai.files import check_purpose, file_view
+from backend.openai.wire import WireRoute, seconds
+from reinforge.errors import InvalidInput
+from reinforge.schemas.openai_files import Upload, UploadComplete, UploadCreate, UploadPart
+from reinforge.storage.base import scratch_file
+
+router = APIRouter(prefix="/v1/uploads", tags=["openai"], route_class=WireRoute)
+
+_PART = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["data"],
+                    "properties": {"data": {"type": "string", "format": "binary"}},
+                }
+            }
+        },
+    }
+}
+
+
+@router.post("", operation_id="createUpload")
+async def create(body: UploadCreate, session: Session, settings: SettingsDep, who: Writer) -> Upload:
+    check_purpose(body.purpose)
+    if body.bytes > settings.upload_limit_bytes:
+        raise too_large(settings.upload_limit_bytes)
+    return _view(await upload_store.create(session, who.project_id, body, who.name), None)
+
+
+@router.post("/{upload_id}/parts", operation_id="createUploadPart", openapi_extra=_PART)
+async def add_part(
+    upload_id: str,
+    request: Request,
+    database: DatabaseDep,
+    settings: SettingsDep,
+    objects: ObjectsDep,
+    who: Writer,
+) -> UploadPart:
+    """At most 64 MiB. Parts may be sent side by side and again."""
+    async with database.transaction() as session:
+        await upload_store.check_room(session, await upload_store.pending(session, who.project_id, upload_id))
+    folder = settings.home_folder / "uploads"
+    async with receive(request, folder, upload_store.PART_BYTES, part="data") as arrived:
+        await objects.keep_file(arrived.path, sha256=arrived.sha256, bytes=arrived.bytes, kind="upload_part")
+    async with database.transaction() as session:
+        upload = await upload_store.pending(session, who.project_id, upload_id)
+        part = await upload_store.add_part(session, upload, arrived.sha256, arrived.bytes)
+    return UploadPart(id=part.id, created_at=seconds(part.created_at), upload_id=upload_id)
+
+
+@router.post("/{upload_id}/complete", operation_id="completeUpload")
+async def complete(
+    upload_id: str,
+    body: UploadComplete,
+    database: DatabaseDep,
+    settings: SettingsDep,
+    objects: ObjectsDep,
+    who: Writer,
+) -> Upload:
+    """The parts become one file, which is checked like any other. A refused one leaves the upload as it was."""
+    async with database.transaction() as session:
+        upload = await upload_store.pending(session, who.project_id, upload_id)
+        parts = await upload_store.parts_in_order(session, upload, body.part_ids)
+    with scratch_file(settings.home_folder / "uploads", "upload-") as file:
+        md5 = await upload_store.join(objects, parts, file)
+        if body.md5 is not None and md5 != body.md5.lower():
+            raise InvalidInput(
+                f"The file's MD5 is {md5}.", code="wrong_md5", param="md5", hint="A part was sent wrongly."
+            )
+        path = Path(file.name)
+        report = await inspect_file(path, upload.filename, settings.upload_limit_bytes)
+        await objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
+    async with database.transaction() as session:
+        upload = await upload_store.pending(session, who.project_id, upload_id)
+        kept = upload.file_seconds
+        dataset = await datasets.add(session, who.project_id, report, None, who.name, kept_seconds=kept)
+        await upload_store.end(session, upload, "completed", dataset.id)
+        return _view(upload, dataset)
+
+
+@router.post("/{upload_id}/cancel", operation_id="cancelUpload")
+async def cancel(upload_id: str, session: Session, who: Writer) -> Upload:
+    upload = await upload_store.pending(session, who.project_id, upload_id)
+    await upload_store.end(session, upload, "cancelled")
+    return _view(upload, None)
+
+
+def _view(upload: UploadRow, dataset: Dataset | None) -> Upload:
+    return Upload(
+        id=upload.id,
+        bytes=upload.bytes,
+        created_at=seconds(upload.created_at),
+        expires_at=seconds(upload.expires_at),
+        filename=upload.filename,
+        status=upload.status,
+        file=file_view(dataset) if dataset else None,
+    )

@@ -1,0 +1,59 @@
+"""What every route under `/v1` has in common: errors as OpenAI's clients expect them, times, lists."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+
+from backend.errors import validation_error
+from backend.strict_json import StrictRoute
+from reinforge.errors import InvalidInput
+from reinforge.schemas.openai_common import WireList, WireObject
+
+T = TypeVar("T", bound=WireObject)
+
+
+class WireRoute(StrictRoute):
+    """A request that is not valid is a 400 on this wire; elsewhere it is a 422."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def as_bad_request(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except RequestValidationError as error:
+                known = validation_error(error.errors(), error.body)
+                known.status = 400
+                raise known from error
+            except InvalidInput as error:
+                error.status = 400
+                raise
+
+        return as_bad_request
+
+
+def seconds(moment: datetime) -> int:
+    """Unix time."""
+    return int(moment.timestamp())
+
+
+def listed(objects: Sequence[T], *, has_more: bool) -> WireList[T]:
+    """`first_id` and `last_id` are None for an empty list."""
+    return WireList(
+        data=list(objects),
+        has_more=has_more,
+        first_id=objects[0].id if objects else None,
+        last_id=objects[-1].id if objects else None,
+    )
+
+
+def unknown_after(after: str) -> InvalidInput:
+    return InvalidInput(
+        f"`after` names nothing in this list: {after[:100]!r}.",
+        code="invalid_cursor",
+        param="after",
+        hint="Pass the id of the last object of the page before.",
+    )

@@ -1,0 +1,26 @@
+"""Bases of OpenAI's shapes. Times are Unix seconds."""
+
+from typing import Generic, Literal, TypeVar
+
+from reinforge.schemas.common import Response
+
+T = TypeVar("T")
+
+
+class WireObject(Response):
+    id: str
+
+
+class WireList(Response, Generic[T]):
+    """One page. The next one is asked for with `after=<last_id>`."""
+
+    object: Literal["list"] = "list"
+    data: list[T]
+    has_more: bool
+    first_id: str | None = None
+    last_id: str | None = None
+
+
+class Deleted(WireObject):
+    object: str
+    deleted: Literal[True] = True

@@ -1,0 +1,60 @@
+"""OpenAI's shapes of files and of uploads in parts."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from reinforge.schemas.common import Request
+from reinforge.schemas.openai_common import WireObject
+from reinforge.schemas.openai_graders import Wire
+
+SHORTEST, LONGEST = 3600, 2_592_000
+"""Seconds: an hour, 30 days."""
+
+
+class ExpiresAfter(Request):
+    anchor: Literal["created_at"]
+    seconds: int = Field(ge=SHORTEST, le=LONGEST)
+
+
+class File(WireObject):
+    object: Literal["file"] = "file"
+    bytes: int
+    created_at: int
+    expires_at: int | None
+    filename: str
+    purpose: Literal["fine-tune"] = "fine-tune"
+    status: Literal["processed"] = "processed"
+    """A file that is not valid is refused, so what is here is processed."""
+    status_details: str | None = None
+
+
+class UploadCreate(Wire):
+    bytes: int = Field(ge=1)
+    filename: str = Field(min_length=1, max_length=255)
+    mime_type: str = Field(max_length=255)
+    purpose: str
+    expires_after: ExpiresAfter | None = None
+
+
+class UploadComplete(Wire):
+    part_ids: list[str] = Field(min_length=1, max_length=10_000)
+    """In the order of the file."""
+    md5: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{32}$")
+
+
+class Upload(WireObject):
+    object: Literal["upload"] = "upload"
+    bytes: int
+    created_at: int
+    expires_at: int
+    filename: str
+    purpose: Literal["fine-tune"] = "fine-tune"
+    status: Literal["pending", "completed", "cancelled", "expired"]
+    file: File | None = None
+
+
+class UploadPart(WireObject):
+    object: Literal["upload.part"] = "upload.part"
+    created_at: int
+    upload_id: str

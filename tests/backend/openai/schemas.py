@@ -1,0 +1,166 @@
+"""What OpenAI's published schema (openapi.json 2.3.0) requires of each object, written down as JSON Schemas of our own.
+
+Keys that the schema requires are required here, with its types. Where the service is known to send more than its
+schema says (the status `paused`, extra keys), that is allowed.
+"""
+
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+SECONDS: Schema = {"type": "integer", "minimum": 1_000_000_000, "maximum": 9_999_999_999}
+
+
+def or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def an_object(required: Schema, optional: Schema | None = None) -> Schema:
+    properties = required | (optional or {})
+    return {"type": "object", "required": list(required), "properties": properties}
+
+
+def constant(value: Any) -> Schema:
+    return {"const": value}
+
+
+ERROR = an_object(
+    {"error": an_object({"message": TEXT, "type": TEXT, "param": or_null(TEXT), "code": or_null(TEXT)})}
+)
+DELETED = an_object({"id": TEXT, "object": TEXT, "deleted": constant(True)})
+LIST = an_object({"object": constant("list"), "data": {"type": "array"}, "has_more": {"type": "boolean"}})
+
+FILE = an_object(
+    {
+        "id": {"type": "string", "pattern": "^file-"},
+        "object": constant("file"),
+        "bytes": {"type": "integer"},
+        "created_at": SECONDS,
+        "filename": TEXT,
+        "purpose": {
+            "enum": [
+                "assistants", "assistants_output", "batch", "batch_output", "fine-tune", "fine-tune-results",
+                "vision", "user_data", "evals",
+            ]
+        },
+        "status": {"enum": ["uploaded", "processed", "error"]},
+    },
+    {"expires_at": or_null(SECONDS), "status_details": or_null(TEXT)},
+)  # fmt: skip
+
+UPLOAD = an_object(
+    {
+        "id": {"type": "string", "pattern": "^upload_"},
+        "object": constant("upload"),
+        "bytes": {"type": "integer"},
+        "created_at": SECONDS,
+        "expires_at": SECONDS,
+        "filename": TEXT,
+        "purpose": TEXT,
+        "status": {"enum": ["pending", "completed", "cancelled", "expired"]},
+    },
+    {"file": or_null(FILE)},
+)
+UPLOAD_PART = an_object(
+    {"id": {"type": "string", "pattern": "^part_"}, "object": constant("upload.part"), "created_at": SECONDS,
+     "upload_id": TEXT}
+)  # fmt: skip
+
+_NUMBER_OR_AUTO: Schema = {"anyOf": [{"type": "number"}, constant("auto")]}
+HYPERPARAMETERS: Schema = {
+    "type": "object",
+    "properties": {
+        "batch_size": _NUMBER_OR_AUTO,
+        "n_epochs": _NUMBER_OR_AUTO,
+        "learning_rate_multiplier": _NUMBER_OR_AUTO,
+        "compute_multiplier": _NUMBER_OR_AUTO,
+        "eval_interval": _NUMBER_OR_AUTO,
+        "eval_samples": _NUMBER_OR_AUTO,
+        "reasoning_effort": {"enum": ["default", "low", "medium", "high"]},
+    },
+}
+JOB = an_object(
+    {
+        "id": {"type": "string", "pattern": "^ftjob-"},
+        "object": constant("fine_tuning.job"),
+        "created_at": SECONDS,
+        "error": or_null(an_object({"code": TEXT, "message": TEXT, "param": or_null(TEXT)})),
+        "fine_tuned_model": or_null({"type": "string", "pattern": "^ft:[^:/]+:[^:/]*:[^:/]*:[0-9a-z]{8}$"}),
+        "finished_at": or_null(SECONDS),
+        "hyperparameters": or_null({"type": "object"}),
+        "model": TEXT,
+        "organization_id": TEXT,
+        "result_files": {"type": "array", "items": TEXT},
+        "seed": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
+        "status": {
+            "enum": [
+                "validating_files", "queued", "running", "succeeded", "failed", "cancelled", "paused", "pausing"
+            ]
+        },
+        "trained_tokens": or_null({"type": "integer"}),
+        "training_file": TEXT,
+        "validation_file": or_null(TEXT),
+    },
+    {
+        "estimated_finish": or_null(SECONDS),
+        "integrations": or_null({"type": "array"}),
+        "metadata": or_null({"type": "object", "additionalProperties": TEXT}),
+        "method": an_object(
+            {
+                "type": constant("reinforcement"),
+                "reinforcement": an_object(
+                    {"grader": an_object({"type": TEXT})}, {"hyperparameters": HYPERPARAMETERS}
+                ),
+            }
+        ),
+    },
+)  # fmt: skip
+
+EVENT = an_object(
+    {
+        "id": {"type": "string", "pattern": "^ftevent-"},
+        "object": constant("fine_tuning.job.event"),
+        "created_at": SECONDS,
+        "level": {"enum": ["info", "warn", "error"]},
+        "message": TEXT,
+    },
+    {"type": {"enum": ["message", "metrics"]}, "data": or_null({"type": "object"})},
+)
+
+CHECKPOINT = an_object(
+    {
+        "id": {"type": "string", "pattern": "^ftckpt_"},
+        "object": constant("fine_tuning.job.checkpoint"),
+        "created_at": SECONDS,
+        "fine_tuned_model_checkpoint": {"type": "string", "pattern": "^ft:.*:ckpt-step-[0-9]+$"},
+        "fine_tuning_job_id": {"type": "string", "pattern": "^ftjob-"},
+        "step_number": {"type": "integer"},
+        "metrics": {
+            "type": "object",
+            "properties": {"step": {"type": "number"}, "train_loss": {"type": "number"}},
+        },
+    }
+)
+
+PERMISSION = an_object(
+    {"id": TEXT, "object": constant("checkpoint.permission"), "created_at": SECONDS, "project_id": TEXT}
+)
+MODEL = an_object({"id": TEXT, "object": constant("model"), "created": SECONDS, "owned_by": TEXT})
+
+
+def checked(value: Any, schema: Schema) -> Any:
+    """The value, if it is as the schema says; an AssertionError with every fault otherwise."""
+    faults = [
+        f"{'.'.join(map(str, each.path))}: {each.message}"
+        for each in Draft202012Validator(schema).iter_errors(value)
+    ]
+    assert not faults, "; ".join(faults)
+    return value
+
+
+def listed(value: Any, schema: Schema) -> list[Any]:
+    """The objects of a list, each as the schema says; `has_more` may be missing where lists are not paged."""
+    return [checked(each, schema) for each in checked(value, LIST)["data"]]
