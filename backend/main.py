@@ -21,7 +21,6 @@ from backend.datasets.prompt_endpoints import router as dataset_prompts
 from backend.demo import service as demo_service
 from backend.demo.endpoints import router as demo
 from backend.evaluations.endpoints import router as evaluations
-from backend.evaluations.runner import Evaluator
 from backend.events import Hub
 from backend.golden.endpoints import router as golden
 from backend.jobs.endpoints import router as jobs
@@ -93,12 +92,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await _await_migrated(database)
         await _seed(database, settings)
         await hub.start()
-        evaluator = Evaluator(database, app.state.calls, app.state.objects, settings)
-        app.state.evaluator = evaluator
-        tasks = [
-            asyncio.create_task(base_models_service.seed_builtin(database, app.state.calls)),
-            asyncio.create_task(evaluator.adopt()),
-        ]
+        tasks = [asyncio.create_task(base_models_service.seed_builtin(database, app.state.calls))]
         if (first_demo := await _first_demo(app)) is not None:
             tasks.append(first_demo)
         try:
@@ -107,7 +101,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await evaluator.close()
     finally:
         if (replayer := getattr(app.state, "replayer", None)) is not None:
             await replayer.close()
