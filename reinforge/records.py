@@ -168,11 +168,34 @@ class RewardChange(RecordModel):
     """`rew_…@3`."""
 
 
+class SettingChange(RecordModel):
+    """From some step on a number of the specification is another one (`reinforge.live_settings`)."""
+
+    type: Literal["setting"] = "setting"
+    setting: str
+    """Dotted path from the job's root, such as `optimizer.learning_rate`."""
+    value: float
+    before: float
+    """What it was when the change was asked for."""
+
+
+Change = Annotated[RewardChange | SettingChange, Field(discriminator="type")]
+CHANGE: TypeAdapter[Change] = TypeAdapter(Change)
+
+
 class ChangeApplied(BaseRecord):
     """A change asked for while the job ran is at work from `step` on. Said again by an attempt that repeats it."""
 
     kind: Literal["change_applied"] = "change_applied"
     change: str
+    step: int
+
+
+class CommandApplied(BaseRecord):
+    """What a command asked for is done, after `step` completed steps."""
+
+    kind: Literal["command_applied"] = "command_applied"
+    command: str
     step: int
 
 
@@ -187,6 +210,7 @@ Record = Annotated[
     | LogLine
     | Finding
     | ChangeApplied
+    | CommandApplied
     | Ended,
     Field(discriminator="kind"),
 ]
@@ -198,7 +222,7 @@ class Command(RecordModel):
 
     id: str
     kind: Literal["cancel", "pause", "checkpoint", "change"]
-    change: RewardChange | None = None
+    change: Change | None = None
     """With kind `change`; `id` is the change's."""
 
 
@@ -207,7 +231,7 @@ class ScheduledChange(RecordModel):
 
     id: str
     step: int
-    change: RewardChange
+    change: Change
 
 
 class RewardCode(RecordModel):

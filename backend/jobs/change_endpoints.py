@@ -1,26 +1,43 @@
-"""GET, POST /jobs/{id}/changes."""
+"""GET, POST /jobs/{id}/changes · GET /jobs/{id}/settings · POST /jobs/{id}/checkpoint."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Body
 
 from backend.auth import Reader, Writer
 from backend.calls import CallsDep
 from backend.database import DatabaseDep, Session
 from backend.golden import service as golden
-from backend.jobs import changes, repository
+from backend.jobs import changes, commands, lifecycle, repository
 from backend.strict_json import StrictRoute
-from reinforge.schemas.jobs import JobChangeList, JobChangeView, RewardChangeCreate
+from reinforge.schemas.jobs import (
+    ChangeCreate,
+    JobChangeList,
+    JobChangeView,
+    JobCommandView,
+    JobSettingList,
+    SettingChangeCreate,
+)
 
 router = APIRouter(route_class=StrictRoute)
 
 
 @router.post("/jobs/{id}/changes", status_code=201, operation_id="changeJob")
 async def change_job(
-    id: str, body: RewardChangeCreate, database: DatabaseDep, calls: CallsDep, who: Writer
+    id: str,
+    body: Annotated[ChangeCreate, Body()],
+    database: DatabaseDep,
+    calls: CallsDep,
+    who: Writer,
 ) -> JobChangeView:
-    """Score with another revision from the next step on. Its golden cases have to pass.
+    """From the next step on score with another revision, whose golden cases have to pass, or train with another number.
 
     Until the trainer has applied it `step` is null; a resumed job applies it at the same step again.
     """
+    if isinstance(body, SettingChangeCreate):
+        async with database.transaction() as session:
+            job = await lifecycle.lock_job(session, id, who.project_id)
+            return changes.view(await changes.add_setting(session, job, body, who.name))
     async with database.transaction() as session:
         job = await repository.find(session, who.project_id, id)
         position, change = await changes.look_up(session, job, body)
@@ -37,3 +54,20 @@ async def change_job(
 async def list_changes(id: str, session: Session, who: Reader) -> JobChangeList:
     job = await repository.find(session, who.project_id, id)
     return JobChangeList(data=[changes.view(each) for each in await changes.of_job(session, job.id)])
+
+
+@router.get("/jobs/{id}/settings", operation_id="listJobSettings")
+async def list_settings(id: str, session: Session, who: Reader) -> JobSettingList:
+    """The numbers that can be changed while the job runs, with what they are now."""
+    job = await repository.find(session, who.project_id, id)
+    return JobSettingList(data=await changes.settings(session, job))
+
+
+@router.post("/jobs/{id}/checkpoint", status_code=202, operation_id="checkpointJob")
+async def checkpoint_job(id: str, session: Session, who: Writer) -> JobCommandView:
+    """Ask a running job for a checkpoint and a resume state after the step under way; `step` is null until it is there.
+
+    Asked for again before it is there, it is the same one.
+    """
+    job = await lifecycle.lock_job(session, id, who.project_id)
+    return commands.view(await commands.ask_for_checkpoint(session, job))

@@ -14,8 +14,10 @@ from backend.rewards import service as rewards
 from reinforge.errors import InvalidInput, StateConflict
 from reinforge.grading.multi import checkpoints, judges
 from reinforge.grading.source import parse_grader
-from reinforge.records import RewardChange, ScheduledChange
-from reinforge.schemas.jobs import JobChangeView, RewardChangeCreate
+from reinforge.live_settings import SETTINGS, live_settings, with_setting
+from reinforge.records import CHANGE, Change, RewardChange, ScheduledChange, SettingChange
+from reinforge.schemas.jobs import JobChangeView, JobSetting, RewardChangeCreate, SettingChangeCreate
+from reinforge.spec import JobSpec
 from reinforge.states import FINAL, JobStatus
 
 
@@ -72,7 +74,7 @@ def _words(reward: JobReward) -> str:
     return "a grader" if reward.reward_id else "a grader of its own, written out in the job"
 
 
-async def add(session: AsyncSession, job_id: str, change: RewardChange, created_by: str) -> JobChange:
+async def add(session: AsyncSession, job_id: str, change: Change, created_by: str) -> JobChange:
     """Raises StateConflict `job_ended`."""
     job = await lifecycle.lock_job(session, job_id)
     if JobStatus(job.status) in FINAL:
@@ -90,6 +92,43 @@ async def add(session: AsyncSession, job_id: str, change: RewardChange, created_
     return row
 
 
+async def add_setting(
+    session: AsyncSession, job: Job, body: SettingChangeCreate, created_by: str
+) -> JobChange:
+    """Raises StateConflict `job_ended`, InvalidInput. The job is locked: one change is checked on top of the other."""
+    if JobStatus(job.status) in FINAL:
+        raise StateConflict(
+            f"The job is {job.status}.", code="job_ended", hint="Start a new one with the other value."
+        )
+    spec = await spec_now(session, job)
+    before = live_settings(spec).get(body.setting)
+    with_setting(spec, body.setting, body.value)
+    assert before is not None, "what can be changed has a value"
+    return await add(
+        session, job.id, SettingChange(setting=body.setting, value=body.value, before=before), created_by
+    )
+
+
+async def spec_now(session: AsyncSession, job: Job) -> JobSpec:
+    """The specification with every change of a setting that was asked for."""
+    spec = JobSpec.model_validate(job.resolved_spec)
+    for row in await of_job(session, job.id):
+        change = CHANGE.validate_python(row.change)
+        if isinstance(change, SettingChange):
+            spec = with_setting(spec, change.setting, change.value)
+    return spec
+
+
+async def settings(session: AsyncSession, job: Job) -> list[JobSetting]:
+    """What can be changed while the job runs."""
+    first = live_settings(JobSpec.model_validate(job.resolved_spec))
+    found = live_settings(await spec_now(session, job))
+    return [
+        JobSetting(setting=path, title=SETTINGS[path], value=found[path], created_with=value)
+        for path, value in first.items()
+    ]
+
+
 async def of_job(session: AsyncSession, job_id: str) -> Sequence[JobChange]:
     """In the order in which they were asked for."""
     query = select(JobChange).where(JobChange.job_id == job_id)
@@ -100,7 +139,7 @@ async def scheduled(session: AsyncSession, job_id: str) -> list[ScheduledChange]
     """What earlier attempts have applied, in order."""
     rows = [row for row in await of_job(session, job_id) if row.applied_step is not None]
     return [
-        ScheduledChange(id=row.id, step=row.applied_step, change=RewardChange.model_validate(row.change))
+        ScheduledChange(id=row.id, step=row.applied_step, change=CHANGE.validate_python(row.change))
         for row in sorted(rows, key=lambda row: row.applied_step or 0)
         if row.applied_step is not None
     ]
@@ -117,14 +156,19 @@ async def mark_applied(session: AsyncSession, job: Job, id: str, step: int) -> N
 
 
 def view(row: JobChange) -> JobChangeView:
-    change = RewardChange.model_validate(row.change)
+    change = CHANGE.validate_python(row.change)
+    said = (
+        {"reward": change.name, "revision": change.revision}
+        if isinstance(change, RewardChange)
+        else change.model_dump(exclude={"type"}) | {"title": SETTINGS.get(change.setting, change.setting)}
+    )
     return JobChangeView(
         id=row.id,
         job=row.job_id,
-        reward=change.name,
-        revision=change.revision,
+        type=change.type,
         step=row.applied_step,
         created_by=row.created_by,
         created_at=row.created_at,
         applied_at=row.applied_at,
+        **said,
     )

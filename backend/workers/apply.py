@@ -7,6 +7,7 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.ids import new_id
+from backend.jobs import commands
 from backend.jobs.changes import mark_applied
 from backend.jobs.lifecycle import append_event, change_status
 from backend.jobs.ranking import rank_checkpoints
@@ -28,6 +29,7 @@ from backend.workers.points import store_points
 from reinforge.records import (
     ChangeApplied,
     CheckpointSaved,
+    CommandApplied,
     Ended,
     Evaluated,
     Finding,
@@ -73,6 +75,8 @@ class Applier:
                 await self._finding(record)
             case ChangeApplied():
                 await mark_applied(self.session, self.job, record.change, record.step)
+            case CommandApplied():
+                await commands.mark_applied(self.session, self.job, record.command, record.step)
             case Ended():
                 await end_attempt(self.session, self.job, self.attempt, record)
 

@@ -8,6 +8,8 @@ import typer
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
+from reinforge.cli.job_steer import JobId
+from reinforge.cli.job_steer import app as steer
 from reinforge.cli.output import Json, Quiet, err, number, out
 from reinforge.cli.watch import follow
 from reinforge.client import Reinforge
@@ -16,8 +18,8 @@ from reinforge.schemas.jobs import CompletionHits, CompletionPage, JobDetail
 from reinforge.spec import JobSpec
 from reinforge.states import JobStatus
 
-app = typer.Typer(help="Start, watch, stop and read jobs.", no_args_is_help=True)
-JobId = Annotated[str, typer.Argument(help="Job id (ftjob-…).")]
+app = typer.Typer(help="Start, watch, steer, stop and read jobs.", no_args_is_help=True)
+app.add_typer(steer)
 
 
 def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:
@@ -63,23 +65,6 @@ def create(
             output.print_json(job)
         else:
             out.print(job.id)
-
-
-@app.command("change-reward")
-def change_reward(
-    id: JobId,
-    reward: Annotated[str | None, typer.Option(help="Name in the job, when it has several.")] = None,
-    stored: Annotated[str | None, typer.Option(help="Another stored reward (rew_…).")] = None,
-    revision: Annotated[int | None, typer.Option(help="Default: the newest.", min=1)] = None,
-    json: Json = False,
-) -> None:
-    """Score with another stored revision from the next step on; its golden cases have to pass."""
-    with connect() as client:
-        change = client.jobs.change_reward(id, reward=reward, stored=stored, revision=revision)
-    if json:
-        output.print_json(change)
-    else:
-        err.print(f"{change.reward} is {change.revision} from the next step on.")
 
 
 @app.command("list")
@@ -139,17 +124,6 @@ def cancel(id: JobId, json: Json = False) -> None:
     """Stop a job. What it has stored so far stays."""
     with connect() as client:
         job = client.jobs.cancel(id)
-    if json:
-        output.print_json(job)
-    else:
-        err.print(f"{job.id} is {job.status}")
-
-
-@app.command()
-def pause(id: JobId, json: Json = False) -> None:
-    """Stop a job after the step under way, with a checkpoint; `reinforge job resume` goes on from there."""
-    with connect() as client:
-        job = client.jobs.pause(id)
     if json:
         output.print_json(job)
     else:

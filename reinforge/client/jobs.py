@@ -22,8 +22,11 @@ from reinforge.schemas.jobs import (
     Job,
     JobChangeList,
     JobChangeView,
+    JobCommandView,
     JobDetail,
     JobEvent,
+    JobSetting,
+    JobSettingList,
     LogEntry,
     Metrics,
 )
@@ -79,6 +82,19 @@ class Jobs:
         return JobChangeView.model_validate(
             self._transport.post(f"/jobs/{id}/changes", body, at_least=WORKER_SECONDS)
         )
+
+    def change_setting(self, id: str, setting: str, value: float) -> JobChangeView:
+        """Train with another number from the next step on; `settings` lists what can be changed."""
+        body = {"type": "setting", "setting": setting, "value": value}
+        return JobChangeView.model_validate(self._transport.post(f"/jobs/{id}/changes", body))
+
+    def settings(self, id: str) -> builtins.list[JobSetting]:
+        """The numbers that can be changed while the job runs, with what they are now."""
+        return JobSettingList.model_validate(self._transport.get(f"/jobs/{id}/settings")).data
+
+    def checkpoint(self, id: str) -> JobCommandView:
+        """Ask a running job for a checkpoint after the step under way."""
+        return JobCommandView.model_validate(self._transport.post(f"/jobs/{id}/checkpoint"))
 
     def changes(self, id: str) -> builtins.list[JobChangeView]:
         """In the order in which they were asked for."""

@@ -5,25 +5,27 @@ What an earlier attempt applied is applied again before the same step, so that a
 
 from collections.abc import Callable, Iterable, Sequence
 
-from reinforge.records import ChangeApplied, Command, RewardChange, ScheduledChange
+from reinforge.live_settings import with_setting
+from reinforge.records import Change, ChangeApplied, Command, RewardChange, ScheduledChange
+from reinforge.spec import JobSpec
 from worker.reporter import Reporter
 from worker.training.journal import Journal
 
 
 class Changes:
-    """apply: makes one change happen; may raise JobFailure, which ends the attempt."""
+    """replace_reward: makes another revision score; may raise JobFailure, which ends the attempt."""
 
     def __init__(
         self,
         scheduled: Sequence[ScheduledChange],
-        apply: Callable[[RewardChange], None],
+        replace_reward: Callable[[RewardChange], None],
         reporter: Reporter,
         journal: Journal,
     ) -> None:
         self._scheduled = list(scheduled)
         self._known = {each.id for each in scheduled}
-        self._asked: list[tuple[str, RewardChange]] = []
-        self._apply, self._reporter, self._journal = apply, reporter, journal
+        self._asked: list[tuple[str, Change]] = []
+        self._replace_reward, self._reporter, self._journal = replace_reward, reporter, journal
 
     def ask(self, commands: Iterable[Command]) -> None:
         """Remember what is asked for now; it waits for the next step."""
@@ -32,17 +34,27 @@ class Changes:
                 self._known.add(command.id)
                 self._asked.append((command.id, command.change))
 
-    def apply(self, step: int) -> None:
-        """Apply what is due before `step`: first what an earlier attempt applied by then, then what was asked for."""
+    def apply(self, step: int, spec: JobSpec) -> JobSpec:
+        """Apply what is due before `step`: first what an earlier attempt applied by then, then what was asked for.
+
+        Returns the specification that this step is made with.
+        """
         due = [each for each in self._scheduled if each.step <= step]
         self._scheduled = [each for each in self._scheduled if each.step > step]
         for each in due:
-            self._one(each.id, each.change, each.step)
+            spec = self._one(each.id, each.change, each.step, spec)
         asked, self._asked = self._asked, []
         for id, change in asked:
-            self._one(id, change, step)
+            spec = self._one(id, change, step, spec)
+        return spec
 
-    def _one(self, id: str, change: RewardChange, step: int) -> None:
-        self._apply(change)
+    def _one(self, id: str, change: Change, step: int, spec: JobSpec) -> JobSpec:
+        if isinstance(change, RewardChange):
+            self._replace_reward(change)
+            told = f"the reward {change.name} is {change.revision}"
+        else:
+            spec = with_setting(spec, change.setting, change.value)
+            told = f"{change.setting} is {change.value:g}, before {change.before:g}"
         self._reporter.report(ChangeApplied, change=id, step=step)
-        self._journal.log("info", f"From step {step} the reward {change.name} is {change.revision}", step)
+        self._journal.log("info", f"From step {step} {told}", step)
+        return spec

@@ -2,12 +2,14 @@
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
 from reinforge.records import (
     CheckpointSaved,
+    Command,
+    CommandApplied,
     Evaluated,
     Finding,
     LogLine,
@@ -123,6 +125,12 @@ class Journal:
         state = pack_resume_state(position, policy.state(), critic.state() if critic else None)
         blob = self._reporter.blob(state)
         self._reporter.report(ResumeStateSaved, step=position.step, blob=blob)
+
+    def obeyed(self, commands: Iterable[Command], step: int) -> None:
+        """Say of each checkpoint that was asked for that it is there."""
+        for command in commands:
+            if command.kind == "checkpoint":
+                self._reporter.report(CommandApplied, command=command.id, step=step)
 
     def log(self, level: Literal["info", "warning", "error"], message: str, step: int | None = None) -> None:
         self._reporter.report(LogLine, level=level, message=message, step=step)

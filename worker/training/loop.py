@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from reinforge.records import Command
 from reinforge.spec import JobSpec
 from worker.environment.base import Environment
 from worker.policy.base import Critic, Policy
@@ -80,7 +81,7 @@ async def train(
             if reporter.cancelling:
                 return Outcome("cancelled", "cancel_requested")
             if "pause" in asked:
-                return _pause(position, journal, policy, critic, checkpoint="checkpoint" in asked)
+                return _pause(position, journal, policy, critic, commands)
             last = position.step >= limits.steps or time.monotonic() >= deadline
             if held_out and evaluation_due(spec, position, last=last):
                 reporter.on_pause(engine.cancel)
@@ -104,12 +105,15 @@ async def train(
                 journal.checkpoint(position, policy, final=last)
                 if not last:
                     journal.resume_state(position, policy, critic)
+            journal.obeyed(commands, position.step)
             if last:
                 return Outcome("succeeded", None if position.step >= limits.steps else "time_limit")
 
             # ── One step: sample, score, select; again where the selection asks for it ──
             step, started = position.step + 1, time.monotonic()
-            changes.apply(step)
+            spec = changes.apply(step, spec)
+            sampler = replace(sampler, spec=spec)
+            sampling = replace(sampling, temperature=spec.rollout.temperature)
             group_size = rollout.completions_per_prompt
             round = Round(policy.name, position.step, spec.seed, Stream.TRAIN, step, group_size, sampling)
             rates = position.algorithm.get("frontier", {})
@@ -146,15 +150,16 @@ async def train(
     except Interrupted:
         if reporter.cancelling:
             return Outcome("cancelled", "cancel_requested")
-        kinds = {command.kind for command in reporter.commands()}
-        return _pause(position, journal, policy, critic, checkpoint="checkpoint" in kinds)
+        return _pause(position, journal, policy, critic, reporter.commands())
 
 
 def _pause(
-    position: Position, journal: Journal, policy: Policy, critic: Critic | None, *, checkpoint: bool
+    position: Position, journal: Journal, policy: Policy, critic: Critic | None, commands: list[Command]
 ) -> Outcome:
     """Keep what there is after the last completed step; an evaluation that is due is the next attempt's."""
-    if checkpoint and position.step > 0 and position.checkpoint_step != position.step:
+    asked = any(command.kind == "checkpoint" for command in commands)
+    if asked and position.step > 0 and position.checkpoint_step != position.step:
         journal.checkpoint(position, policy, final=False)
     journal.resume_state(position, policy, critic)
+    journal.obeyed(commands, position.step)
     return Outcome("paused", "pause_requested")

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from reinforge.records import Command, RewardChange, ScheduledChange
+from reinforge.records import Command, RewardChange, ScheduledChange, SettingChange
 from tests.support.small_jobs import SmallJob, share_of_low_letters, small_spec
 from tests.support.tiny_models import write_tiny_model
 from worker.sandbox.outcome import RewardRow
@@ -97,3 +97,69 @@ def test_one_that_comes_after_the_last_step_is_not_applied(tmp_path: Path, model
     ask_after(job, 4, Command(id="chg_1", kind="change", change=CHANGE))
     assert job.train().outcome == "succeeded"
     assert job.records("change_applied") == []
+
+
+# ── Settings ────────────────────────────────────────────────────────────────────────────────────────────────
+
+SETTINGS = [
+    ("optimizer.learning_rate", 0.002, 0.01),
+    ("rollout.temperature", 0.5, 1.0),
+    ("algorithm.loss.kl.beta", 0.3, 0.0),
+    ("algorithm.loss.surrogate.eps_high", 0.01, 0.2),
+]
+
+
+def spec_of_settings() -> Any:
+    return small_spec(algorithm__updates_per_step=2, evaluation__rows=0, optimizer__learning_rate=0.01)
+
+
+def setting(path: str, value: float, before: float) -> SettingChange:
+    return SettingChange(setting=path, value=value, before=before)
+
+
+def last_adapter(job: SmallJob) -> bytes:
+    return job.blob(job.records("checkpoint_saved")[-1])
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory, model: Path) -> SmallJob:
+    job = SmallJob(tmp_path_factory.mktemp("unchanged"), model, spec_of_settings())
+    assert job.train().outcome == "succeeded"
+    return job
+
+
+def test_settings_are_taken_up_at_a_step_and_again_after_a_resume(
+    tmp_path: Path, model: Path, unchanged: SmallJob
+) -> None:
+    """All of them at once, in the step after the resume state: the resumed attempt ends byte for byte the same."""
+    job = SmallJob(tmp_path / "changed", model, spec_of_settings())
+    for number, (path, value, before) in enumerate(SETTINGS):
+        ask_after(job, 2, Command(id=f"chg_{number}", kind="change", change=setting(path, value, before)))
+    assert job.train().outcome == "succeeded"
+    applied = job.records("change_applied")
+    assert {each.change for each in applied} == {"chg_0", "chg_1", "chg_2", "chg_3"}
+    assert {each.step for each in applied} == {3}
+    rates = {each.step: each.values["optimizer/learning_rate"] for each in job.records("step_metrics")}
+    assert rates == {1: 0.01, 2: 0.01, 3: 0.002, 4: 0.002}
+    assert last_adapter(job) != last_adapter(unchanged)
+    (state,) = job.records("resume_state_saved")
+    assert state.step == 2
+    known = [
+        ScheduledChange(id=each.change, step=3, change=setting(*SETTINGS[int(each.change[-1])]))
+        for each in applied
+    ]
+    again = SmallJob(tmp_path / "again", model, spec_of_settings(), resume=job.blob(state), changes=known)
+    assert again.train().outcome == "succeeded"
+    assert last_adapter(again) == last_adapter(job)
+
+
+@pytest.mark.parametrize(("path", "value", "before"), SETTINGS, ids=[each[0] for each in SETTINGS])
+def test_each_setting_changes_what_is_trained(
+    tmp_path: Path, model: Path, unchanged: SmallJob, path: str, value: float, before: float
+) -> None:
+    job = SmallJob(tmp_path / "one", model, spec_of_settings())
+    ask_after(job, 1, Command(id="chg", kind="change", change=setting(path, value, before)))
+    assert job.train().outcome == "succeeded"
+    first = [each.records("step_metrics")[0].values["reward/mean"] for each in (job, unchanged)]
+    assert first[0] == first[1]
+    assert last_adapter(job) != last_adapter(unchanged)

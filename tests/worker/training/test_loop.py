@@ -335,6 +335,7 @@ def test_checkpoint_on_command(tmp_path: Path, qwen: Path) -> None:
     job.train()
     assert [r.step for r in job.records("checkpoint_saved")] == [1, 2, 4]
     assert [r.step for r in job.records("resume_state_saved")] == [1, 2]
+    assert [(r.command, r.step) for r in job.records("command_applied")] == [("cmd", 1)]
 
 
 def test_cancel_at_a_boundary(tmp_path: Path, qwen: Path) -> None:

@@ -1,0 +1,85 @@
+"""What of a specification can be changed while a job runs: single numbers that a trainer takes up between two steps.
+
+What samples, scores and trains stays what it was made for: shapes, data, slots and lengths are for a new job.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from reinforge.errors import InvalidInput
+from reinforge.spec import JobSpec
+
+SETTINGS: Mapping[str, str] = {
+    "optimizer.learning_rate": "learning rate",
+    "rollout.temperature": "temperature",
+    "algorithm.loss.kl.beta": "KL β",
+    "algorithm.shaping.kl.beta": "KL β in the reward",
+    "algorithm.loss.surrogate.eps_low": "clip range below",
+    "algorithm.loss.surrogate.eps_high": "clip range above",
+    "algorithm.loss.surrogate.ratio_cap": "ratio cap",
+    "algorithm.loss.surrogate.log_clip": "clip range of the log-ratio",
+}
+"""Dotted path from the job's root → its name in words. A job has those that its slots have."""
+
+
+def live_settings(spec: JobSpec) -> dict[str, float]:
+    """The settings that a job with this specification can change, with their values."""
+    dumped = spec.model_dump()
+    found = {path: _value(dumped, path) for path in SETTINGS if _refusal(dumped, path) is None}
+    return {path: float(value) for path, value in found.items() if value is not None}
+
+
+def with_setting(spec: JobSpec, path: str, value: float) -> JobSpec:
+    """The specification with one setting changed, as valid as a new one.
+
+    Raises InvalidInput (`unknown_setting`, `setting_follows`, `invalid_value`).
+    """
+    dumped = spec.model_dump()
+    if path not in SETTINGS or _value(dumped, path) is None:
+        raise InvalidInput(
+            f"A job like this has no setting {path!r} that can be changed while it runs.",
+            code="unknown_setting",
+            param="setting",
+            hint=f"It has: {', '.join(live_settings(spec))}. For anything else start a new job.",
+        )
+    if refusal := _refusal(dumped, path):
+        raise InvalidInput(
+            refusal, code="setting_follows", param="setting", hint="Start a new job with another target."
+        )
+    *parents, last = path.split(".")
+    part = dumped
+    for parent in parents:
+        part = part[parent]
+    part[last] = value
+    try:
+        return JobSpec.model_validate(dumped)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = first.get("ctx", {}).get("param") or path
+        raise InvalidInput(
+            f"{where}: {first['msg']}",
+            code="invalid_value",
+            param="value",
+            hint=f"The same holds as for a new job. It is {_value(spec.model_dump(), path):g} now.",
+        ) from error
+
+
+def _value(dumped: Mapping[str, Any], path: str) -> float | None:
+    part: Any = dumped
+    for name in path.split("."):
+        if not isinstance(part, Mapping) or part.get(name) is None:
+            return None
+        part = part[name]
+    return float(part)
+
+
+def _refusal(dumped: Mapping[str, Any], path: str) -> str | None:
+    """Why a number that is there is not a person's to change."""
+    if not path.endswith("kl.beta"):
+        return None
+    part: Any = dumped
+    for name in path.split(".")[:-1]:
+        part = part.get(name) or {}
+    return f"{path} follows the distance that it causes (`adaptive`)." if part.get("adaptive") else None

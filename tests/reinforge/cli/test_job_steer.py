@@ -1,0 +1,76 @@
+"""`reinforge job change|pause|checkpoint` as processes, against a real HTTP server."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.stub_server import Answer, StubServer
+
+NOW = "2026-01-02T03:04:05Z"
+RATE: dict[str, Any] = {
+    "setting": "optimizer.learning_rate",
+    "title": "learning rate",
+    "value": 1e-5,
+    "created_with": 1e-4,
+}
+LOSS, REWARD = (
+    {"setting": f"algorithm.{slot}.kl.beta", "title": "KL β", "value": 0.1, "created_with": 0.1}
+    for slot in ("loss", "shaping")
+)
+SETTINGS = "/jobs/ftjob-1/settings"
+
+
+@pytest.fixture
+def stub() -> Iterator[StubServer]:
+    server = StubServer()
+    server.on("GET", SETTINGS, Answer(200, {"data": [RATE, LOSS, REWARD]}))
+    made = {"id": "chg_1", "job": "ftjob-1", "type": "setting", "created_at": NOW}
+    answer = made | {"setting": RATE["setting"], "value": 5e-6, "before": 1e-5}
+    server.on("POST", "/jobs/ftjob-1/changes", Answer(201, answer))
+    yield server
+    server.close()
+
+
+def run(stub: StubServer, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"REINFORGE_URL": stub.url, "REINFORGE_API_KEY": "rf-test", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "reinforge.cli.main", "job", *words]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+
+
+def test_a_setting_is_changed_by_the_last_part_of_its_name(stub: StubServer) -> None:
+    done = run(stub, "change", "ftjob-1", "learning_rate=5e-6")
+    assert (done.returncode, "5e-06 from the next step on, before 1e-05" in done.stderr) == (0, True), (
+        done.stderr
+    )
+    assert stub.seen[-1].json == {"type": "setting", "setting": "optimizer.learning_rate", "value": 5e-6}
+
+
+def test_without_a_setting_they_are_listed(stub: StubServer) -> None:
+    assert json.loads(run(stub, "change", "ftjob-1", "--json").stdout) == [RATE, LOSS, REWARD]
+    assert "optimizer.learning_rate" in run(stub, "change", "ftjob-1").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["learning_rate=5e-6", "kl.beta=0.2"], "algorithm.shaping.kl.beta"),
+        (["steps=5"], "no setting of this job"),
+        (["learning_rate=fast"], "gives no number"),
+    ],
+    ids=["two-of-that-name", "unknown", "no-number"],
+)
+def test_nothing_is_changed_where_one_of_them_is_wrong(stub: StubServer, words: list[str], said: str) -> None:
+    done = run(stub, "change", "ftjob-1", *words)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert [each.method for each in stub.seen] == ["GET"]
+
+
+def test_a_checkpoint_is_asked_for(stub: StubServer) -> None:
+    command = {"id": "cmd_1", "job": "ftjob-1", "kind": "checkpoint", "created_at": NOW}
+    stub.on("POST", "/jobs/ftjob-1/checkpoint", Answer(202, command))
+    assert json.loads(run(stub, "checkpoint", "ftjob-1", "--json").stdout)["id"] == "cmd_1"
