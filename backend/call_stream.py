@@ -66,6 +66,10 @@ class CallStream:
             with anyio.CancelScope(shield=True):  # the client's hanging up cancels us
                 await self._forget()
 
+    async def discard(self) -> None:
+        """Take the call off the lane before its events were asked for."""
+        await self._forget()
+
     async def _look(self) -> tuple[Any, list[Event]]:
         """The call and the events since the last look. Raises Unavailable when nothing more can come."""
         database = self._calls.database

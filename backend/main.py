@@ -20,6 +20,8 @@ from backend.datasets.endpoints import router as datasets
 from backend.datasets.prompt_endpoints import router as dataset_prompts
 from backend.demo import service as demo_service
 from backend.demo.endpoints import router as demo
+from backend.deployments.endpoints import router as deployments
+from backend.deployments.serving import Loader
 from backend.evaluations.endpoints import router as evaluations
 from backend.events import Hub
 from backend.golden.endpoints import router as golden
@@ -29,6 +31,7 @@ from backend.keys import service as keys
 from backend.keys.endpoints import router as sign_in
 from backend.migrate import is_migrated
 from backend.objects import Objects
+from backend.openai.chat import router as openai_chat
 from backend.openai.files import router as openai_files
 from backend.openai.graders import router as openai_graders
 from backend.openai.uploads import router as openai_uploads
@@ -53,7 +56,7 @@ _DATABASE_WITHIN = 30.0
 ROUTERS = (
     sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, golden, judges, base_models,
     jobs, preflights, evaluations, playground, adapters, workers, openai_graders,
-    openai_files, openai_uploads, health.router,
+    openai_files, openai_uploads, deployments, openai_chat, health.router,
 )  # fmt: skip
 
 
@@ -86,6 +89,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.database, app.state.hub = database, hub
     app.state.objects = Objects(database, await asyncio.to_thread(open_store, settings.storage))
     app.state.calls = Calls(database, hub)
+    app.state.loader = Loader(database, app.state.calls)
     app.state.sealer = Sealer(settings)
     app.state.wake_ups = WakeUps(settings)
     try:
@@ -102,6 +106,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
     finally:
+        await app.state.loader.close()
         if (replayer := getattr(app.state, "replayer", None)) is not None:
             await replayer.close()
         await hub.stop()

@@ -80,7 +80,10 @@ class Player:
 
     def chunk(self, seq: int, *texts: str) -> httpx.Response:
         events = [{"type": "delta", "prompt": 0, "sample": 0, "text": text} for text in texts]
-        body = {"seq": seq, "events": events}
+        return self.tell(seq, *events)
+
+    def tell(self, seq: int, *events: dict[str, Any]) -> httpx.Response:
+        body = {"seq": seq, "events": list(events)}
         return self.backend.door.post(f"/calls/{self.call['id']}/chunks", json=body)
 
     def answer(self, **answer: Any) -> httpx.Response:

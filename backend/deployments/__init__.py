@@ -1,0 +1,1 @@
+"""Deployments: weights under a name, loaded by a worker when they are asked."""

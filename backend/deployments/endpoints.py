@@ -1,0 +1,93 @@
+"""GET, POST /deployments · GET, PATCH, DELETE /deployments/{id} · POST …/start, …/stop."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from backend.auth import Reader, Writer
+from backend.cursors import encode_cursor
+from backend.database import DatabaseDep, Session, after_commit
+from backend.deployments import service
+from backend.deployments.serving import Loader
+from backend.idempotency import Once, fingerprint
+from backend.models import Deployment
+from backend.strict_json import StrictRoute
+from reinforge.schemas.common import Page
+from reinforge.schemas.deployments import DeploymentChange, DeploymentCreate, DeploymentInfo
+
+router = APIRouter(prefix="/api/v1", tags=["deployments"], route_class=StrictRoute)
+
+
+@router.get("/deployments", operation_id="listDeployments")
+async def list_deployments(
+    session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
+) -> Page[DeploymentInfo]:
+    """Newest first."""
+    found, more = await service.page(session, who.project_id, limit=limit, after=after)
+    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
+    return Page(data=await service.views(session, found), has_more=more, next_cursor=cursor)
+
+
+@router.post("/deployments", status_code=201, operation_id="createDeployment", response_model=DeploymentInfo)
+async def create(
+    body: DeploymentCreate, request: Request, session: Session, once: Once, who: Writer
+) -> Response:
+    """Put an adapter, a checkpoint or a base model under a name; a worker begins to load it."""
+    asked = fingerprint(body.model_dump_json())
+    if (stored := await once.begin(session, asked)) is not None:
+        return stored
+    row = await service.create(session, who, body)
+    _load(request, session, row)
+    return await once.finish(session, 201, await service.view(session, row))
+
+
+@router.get("/deployments/{id}", operation_id="getDeployment")
+async def get(id: str, session: Session, who: Reader) -> DeploymentInfo:
+    """By id or name."""
+    return await service.view(session, await service.get(session, who.project_id, id))
+
+
+@router.patch("/deployments/{id}", operation_id="changeDeployment")
+async def change(
+    id: str, body: DeploymentChange, request: Request, session: Session, who: Writer
+) -> DeploymentInfo:
+    """Point the name at other weights; requests under way end with the old ones."""
+    row = await service.change(session, who.project_id, id, body)
+    _load(request, session, row)
+    return await service.view(session, row)
+
+
+@router.post("/deployments/{id}/start", operation_id="startDeployment")
+async def start(id: str, request: Request, session: Session, who: Writer) -> DeploymentInfo:
+    """Take requests again; one that does already stays as it is."""
+    row = await service.start(session, who.project_id, id)
+    _load(request, session, row)
+    return await service.view(session, row)
+
+
+@router.post("/deployments/{id}/stop", operation_id="stopDeployment")
+async def stop(id: str, database: DatabaseDep, who: Writer) -> DeploymentInfo:
+    """Take no more requests: `draining` until those under way have ended, then `stopped`."""
+    async with database.transaction() as session:
+        row = await service.stop(session, who.project_id, id)
+    async with database.transaction() as session:
+        await service.settle(session, row.id)
+    async with database.transaction() as session:
+        return await service.view(session, await service.get(session, who.project_id, row.id))
+
+
+@router.delete("/deployments/{id}", status_code=204, operation_id="deleteDeployment")
+async def delete(id: str, session: Session, who: Writer) -> None:
+    """Give the name back; it has to be stopped. The adapter and its job stay."""
+    await service.remove(session, who.project_id, id)
+
+
+def _load(request: Request, session: Session, row: Deployment) -> None:
+    loader: Loader = request.app.state.loader
+    if row.state != "loading":
+        return
+
+    async def begin() -> None:
+        loader.start(row)
+
+    after_commit(session, begin)

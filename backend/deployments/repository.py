@@ -1,0 +1,88 @@
+"""Queries of deployments."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.cursors import cut, newest_first
+from backend.models import BaseModel, Call, Checkpoint, Deployment, Job, now
+from reinforge.schemas.deployments import State
+
+
+async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Deployment | None:
+    """By id or name."""
+    query = select(Deployment).where(Deployment.project_id == project_id)
+    query = (
+        query.where((Deployment.id == id) | (Deployment.name == id)).order_by(Deployment.id == id).limit(1)
+    )
+    found: Deployment | None = await session.scalar(query.with_for_update() if lock else query)
+    return found
+
+
+async def page(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[Deployment], bool]:
+    query = select(Deployment).where(Deployment.project_id == project_id)
+    query = newest_first(query, Deployment.created_at, Deployment.id, limit=limit, after=after)
+    return cut((await session.scalars(query)).all(), limit)
+
+
+async def checkpoint(session: AsyncSession, project_id: str, id: str) -> tuple[Checkpoint, Job] | None:
+    """One that is still kept, and its job."""
+    query = select(Checkpoint, Job).join(Job, Job.id == Checkpoint.job_id)
+    found = await session.execute(query.where(Checkpoint.id == id, Job.project_id == project_id))
+    row = found.one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
+async def models(session: AsyncSession, ids: Iterable[str]) -> Mapping[str, BaseModel]:
+    rows = await session.scalars(select(BaseModel).where(BaseModel.id.in_(set(ids))))
+    return {row.id: row for row in rows}
+
+
+async def under_way(session: AsyncSession, ids: Iterable[str]) -> Mapping[str, int]:
+    """Requests that somebody waits for now, by deployment. A call ends with whoever waits for it."""
+    key = Call.payload["deployment"].astext
+    query = select(key, func.count()).where(
+        Call.kind == "sample", Call.state != "answered", Call.deadline > now(), key.in_(list(ids))
+    )
+    return {str(id): int(count) for id, count in await session.execute(query.group_by(key))}
+
+
+async def move(
+    session: AsyncSession, id: str, *, since: Iterable[State], to: State, error: dict[str, Any] | None = None
+) -> bool:
+    """Whether it was in one of the states `since`."""
+    query = update(Deployment).where(Deployment.id == id, Deployment.state.in_(list(since)))
+    moved = await session.execute(
+        query.values(state=to, error=error, updated_at=now()).returning(Deployment.id)
+    )
+    return moved.first() is not None
+
+
+async def count(
+    session: AsyncSession, id: str, *, prompt_tokens: int, completion_tokens: int, failed: bool
+) -> None:
+    await session.execute(
+        update(Deployment)
+        .where(Deployment.id == id)
+        .values(
+            requests=Deployment.requests + 1,
+            failed_requests=Deployment.failed_requests + int(failed),
+            prompt_tokens=Deployment.prompt_tokens + prompt_tokens,
+            completion_tokens=Deployment.completion_tokens + completion_tokens,
+            last_used_at=now(),
+        )
+    )
+
+
+async def left_behind(session: AsyncSession, loading_before: timedelta) -> list[Deployment]:
+    """Those that drain, and those that have been loading for too long: whoever saw to them may be gone."""
+    limit: datetime = now() - loading_before
+    query = select(Deployment).where(
+        (Deployment.state == "draining") | ((Deployment.state == "loading") & (Deployment.updated_at < limit))
+    )
+    return list(await session.scalars(query))

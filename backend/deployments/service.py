@@ -1,0 +1,262 @@
+"""Deployments: made, re-pointed, stopped, started and removed; and what of their states requests may change.
+
+loading → ready | failed          a worker has loaded the weights once, or could not
+ready ↔ failed                    a request failed because of the weights or their worker; the next one tries again
+loading, ready, failed → draining → stopped      what is under way ends, nothing new begins
+stopped → loading                 started again
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.adapters import service as adapters
+from backend.auth import Principal
+from backend.base_models import service as base_models
+from backend.deployments import repository, vllm
+from backend.ids import new_id
+from backend.models import BaseModel, Deployment, now
+from reinforge.errors import InvalidInput, NotFound, StateConflict
+from reinforge.schemas.deployments import (
+    DeploymentCreate,
+    DeploymentError,
+    DeploymentInfo,
+    DeploymentTarget,
+    DeploymentUsage,
+    State,
+)
+
+OPEN: tuple[State, ...] = ("loading", "ready", "failed")
+"""States in which requests are taken."""
+
+
+async def create(session: AsyncSession, who: Principal, body: DeploymentCreate) -> Deployment:
+    """Raises InvalidInput, StateConflict `deployment_exists`."""
+    await _check_name(session, who.project_id, body.name)
+    row = Deployment(
+        id=new_id("dep_"),
+        project_id=who.project_id,
+        name=body.name,
+        state="loading",
+        created_by=who.name,
+        **await _weights(session, who.project_id, body),
+    )
+    session.add(row)
+    try:
+        await session.flush()
+    except IntegrityError as error:
+        raise StateConflict(
+            f"There is a deployment called {body.name!r} already.",
+            code="deployment_exists",
+            param="name",
+            hint="Point it at other weights with PATCH, or give the new one another name.",
+        ) from error
+    return row
+
+
+async def change(session: AsyncSession, project_id: str, id: str, body: DeploymentTarget) -> Deployment:
+    """Other weights behind the name. Raises NotFound, InvalidInput."""
+    row = await get(session, project_id, id, lock=True)
+    for name, value in (await _weights(session, project_id, body)).items():
+        setattr(row, name, value)
+    if row.state in OPEN:
+        row.state, row.error = "loading", None
+    row.updated_at = now()
+    await session.flush()
+    return row
+
+
+async def start(session: AsyncSession, project_id: str, id: str) -> Deployment:
+    """Take requests again. Raises NotFound."""
+    row = await get(session, project_id, id, lock=True)
+    if row.state in ("stopped", "draining", "failed"):
+        row.state, row.error, row.updated_at = "loading", None, now()
+        await session.flush()
+    return row
+
+
+async def stop(session: AsyncSession, project_id: str, id: str) -> Deployment:
+    """Take no more requests; what is under way ends by itself. `settle` it once this is stored. Raises NotFound."""
+    row = await get(session, project_id, id, lock=True)
+    if row.state in OPEN:
+        row.state, row.error, row.updated_at = "draining", None, now()
+        await session.flush()
+    return row
+
+
+async def settle(session: AsyncSession, id: str) -> None:
+    """A draining deployment is stopped once nothing is under way.
+
+    Requests look at the state again after their call is stored (`is_open`), and this looks at the calls after the
+    state is: whichever comes second sees the other.
+    """
+    if not (await repository.under_way(session, [id])).get(id):
+        await repository.move(session, id, since=["draining"], to="stopped")
+
+
+async def remove(session: AsyncSession, project_id: str, id: str) -> None:
+    """Raises NotFound, StateConflict while it takes requests or answers some."""
+    row = await get(session, project_id, id, lock=True)
+    if row.state != "stopped":
+        raise StateConflict(
+            f"The deployment {row.name} is {row.state}.",
+            code="deployment_not_stopped",
+            hint="Stop it first: POST /api/v1/deployments/{id}/stop.",
+        )
+    await session.delete(row)
+
+
+async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Deployment:
+    """By id or name. Raises NotFound `deployment_not_found`."""
+    row = await repository.find(session, project_id, id, lock=lock)
+    if row is None:
+        raise NotFound(
+            f"There is no deployment {id}.",
+            code="deployment_not_found",
+            hint="List them with GET /api/v1/deployments.",
+        )
+    return row
+
+
+async def page(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[Deployment], bool]:
+    return await repository.page(session, project_id, limit=limit, after=after)
+
+
+# ── As models of requests ──────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a request to a deployment samples from."""
+
+    id: str
+    model: BaseModel
+    adapter: dict[str, Any] | None
+    """As the call `sample` wants it; None for the base model."""
+
+
+async def serve(session: AsyncSession, project_id: str, name: str) -> Served | None:
+    """The deployment of that name; None where there is none. Raises StateConflict, InvalidInput."""
+    row = await repository.find(session, project_id, name)
+    if row is None:
+        return None
+    if row.state not in OPEN:
+        raise stopped(row.name)
+    model = await base_models.get_usable(session, project_id, row.model_id)
+    if row.model_sha256 is not None and row.model_sha256 != model.sha256:
+        raise InvalidInput(
+            f"The files of {model.id} have changed since the weights behind {row.name} were trained.",
+            code="model_changed",
+            param="model",
+            hint="An adapter fits only the weights it was trained on: add the old files as a model of their own.",
+        )
+    adapter = None if row.sha256 is None else {"sha256": row.sha256, "bytes": row.bytes, "step": row.step}
+    return Served(row.id, model, adapter)
+
+
+async def is_open(session: AsyncSession, id: str) -> bool:
+    """Whether it takes requests now."""
+    row = await session.get(Deployment, id)
+    return row is not None and row.state in OPEN
+
+
+def stopped(name: str) -> StateConflict:
+    return StateConflict(
+        f"The deployment {name} takes no requests.",
+        code="deployment_stopped",
+        param="model",
+        hint="Start it again with `reinforge deploy start`, or ask another model.",
+    )
+
+
+# ── Views ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def views(session: AsyncSession, rows: Sequence[Deployment]) -> list[DeploymentInfo]:
+    counts = await repository.under_way(session, [row.id for row in rows])
+    models = await repository.models(session, {row.model_id for row in rows})
+    return [_view(row, models[row.model_id], counts.get(row.id, 0)) for row in rows]
+
+
+async def view(session: AsyncSession, row: Deployment) -> DeploymentInfo:
+    return (await views(session, [row]))[0]
+
+
+def _view(row: Deployment, model: BaseModel, under_way: int) -> DeploymentInfo:
+    return DeploymentInfo(
+        id=row.id,
+        name=row.name,
+        model=row.model_id,
+        adapter=row.adapter_id,
+        checkpoint=row.checkpoint_id,
+        job=row.job_id,
+        step=row.step,
+        bytes=row.bytes,
+        state=row.state,
+        error=None if row.error is None else DeploymentError.model_validate(row.error),
+        under_way=under_way,
+        usage=DeploymentUsage.model_validate(row),
+        vllm=vllm.command(row.name, model, row.rank, adapter=row.sha256 is not None),
+        created_by=row.created_by,
+        last_used_at=row.last_used_at,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+# ── Weights ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _check_name(session: AsyncSession, project_id: str, name: str) -> None:
+    try:
+        await base_models.get(session, project_id, name)
+    except NotFound:
+        if name not in base_models.BUILTIN:
+            return
+    raise InvalidInput(
+        f"{name} is a base model's name.",
+        code="name_taken",
+        param="name",
+        hint="Requests name models: choose a name that is not one yet.",
+    )
+
+
+async def _weights(session: AsyncSession, project_id: str, body: DeploymentTarget) -> dict[str, Any]:
+    """The columns that say what is behind the name. Raises InvalidInput."""
+    if body.model is not None:
+        model = await base_models.get_usable(session, project_id, body.model)
+        found = dict.fromkeys(("job_id", "checkpoint_id", "adapter_id", "step", "rank", "sha256", "bytes"))
+        return {**found, "model_id": model.id, "model_sha256": model.sha256}
+    checkpoint_id, adapter_id = body.checkpoint, None
+    if body.adapter is not None:
+        try:
+            adapter = await adapters.get(session, project_id, body.adapter)
+        except NotFound as error:
+            raise InvalidInput(error.message, code=error.code, hint=error.hint, param="adapter") from error
+        checkpoint_id, adapter_id = adapter.checkpoint_id, adapter.id
+    assert checkpoint_id is not None
+    row = await repository.checkpoint(session, project_id, checkpoint_id)
+    if row is None:
+        raise InvalidInput(
+            f"There is no checkpoint {checkpoint_id}.",
+            code="checkpoint_not_found",
+            param="checkpoint",
+            hint="A job keeps its three best checkpoints and the last one: choose one of those.",
+        )
+    checkpoint, job = row
+    return {
+        "model_id": job.model_id,
+        "model_sha256": job.model_sha256,
+        "job_id": job.id,
+        "checkpoint_id": checkpoint.id,
+        "adapter_id": adapter_id,
+        "step": checkpoint.step,
+        "rank": (job.resolved_spec.get("adapter") or {}).get("rank"),
+        "sha256": checkpoint.sha256,
+        "bytes": checkpoint.bytes,
+    }

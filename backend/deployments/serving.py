@@ -1,0 +1,137 @@
+"""What happens to deployments while they are asked: loading ahead, counting, failing, draining."""
+
+import asyncio
+import logging
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.call_stream import open_stream
+from backend.calls import Calls
+from backend.database import Database
+from backend.deployments import repository, service
+from backend.models import Deployment
+from reinforge.errors import ReinforgeError
+from reinforge.schemas.deployments import State
+
+log = logging.getLogger(__name__)
+
+QUIET_SECONDS = 300.0
+"""Longest wait between two events: a large model takes a while to load."""
+LOADING_AT_MOST = timedelta(seconds=2 * QUIET_SECONDS)
+_OF_THE_HOST = {
+    "adapter_damaged", "call_timeout", "invalid_adapter", "model_changed", "model_load_failed", "out_of_memory",
+    "sampling_failed", "serving_lost", "worker_lost",
+}  # fmt: skip
+"""Errors that say something about the weights or the worker that had them, not about one request."""
+
+
+@dataclass
+class Answered:
+    """How a request to a deployment ended."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    error: ReinforgeError | None = None
+    broken_off: bool = False
+    """The client has left before the end."""
+
+
+async def note(session: AsyncSession, id: str, how: Answered) -> None:
+    """Count a request whose call has ended, and see what it means for the state."""
+    await repository.count(
+        session,
+        id,
+        prompt_tokens=how.prompt_tokens,
+        completion_tokens=how.completion_tokens,
+        failed=how.error is not None,
+    )
+    if how.error is not None and how.error.code in _OF_THE_HOST:
+        await repository.move(session, id, since=service.OPEN, to="failed", error=_reason(how.error))
+    elif how.error is None and not how.broken_off:
+        await repository.move(session, id, since=["loading", "failed"], to="ready")
+    await service.settle(session, id)
+
+
+async def sweep(session: AsyncSession) -> int:
+    """What a process that is gone has left undone; returns how many deployments were looked at."""
+    rows = await repository.left_behind(session, LOADING_AT_MOST)
+    for row in rows:
+        if row.state == "draining":
+            await service.settle(session, row.id)
+        else:
+            error = {
+                "code": "loading_interrupted",
+                "message": "Nobody waited for the loading to end.",
+                "hint": "The next request loads it.",
+            }
+            await repository.move(session, row.id, since=["loading"], to="failed", error=error)
+    return len(rows)
+
+
+class Loader:
+    """Has workers load deployments before the first request comes; one per process."""
+
+    def __init__(self, database: Database, calls: Calls) -> None:
+        self._database, self._calls = database, calls
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, row: Deployment) -> None:
+        """Load it in the background, once the row is stored."""
+        task = asyncio.create_task(self._load(row.project_id, row.id))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _load(self, project_id: str, id: str) -> None:
+        try:
+            async with self._database.transaction() as session:
+                row = await repository.find(session, project_id, id)
+                if row is None or row.state != "loading":
+                    return
+                served = await service.serve(session, project_id, id)
+                sha256 = row.sha256
+            assert served is not None
+            await self._run(served)
+            error = None
+        except ReinforgeError as failure:
+            log.info("deployment %s could not be loaded: %s", id, failure.message)
+            error = _reason(failure)
+        except SQLAlchemyError as failure:
+            log.warning("deployment %s: the database does not answer: %s", id, failure)
+            return
+        async with self._database.transaction() as session:
+            row = await repository.find(session, project_id, id)
+            if row is not None and row.sha256 == sha256:  # else it has been pointed elsewhere
+                to: State = "ready" if error is None else "failed"
+                await repository.move(session, id, since=["loading"], to=to, error=error)
+
+    async def _run(self, served: service.Served) -> None:
+        """An order without prompts: the worker loads what it names."""
+        payload = payload_of(served.model, served.adapter) | {"prompts": [], "max_tokens": 1}
+        stream = await open_stream(self._calls, "sample", payload, quiet_seconds=QUIET_SECONDS)
+        async with aclosing(stream.events()) as events:
+            async for _ in events:
+                pass
+
+
+def payload_of(model: Any, adapter: dict[str, Any] | None) -> dict[str, Any]:
+    """The part of a call `sample` that says which weights."""
+    return {
+        "model": model.id,
+        "model_source": model.source,
+        "model_sha256": model.sha256,
+        "adapter": adapter,
+    }
+
+
+def _reason(error: ReinforgeError) -> dict[str, Any]:
+    return {"code": error.code, "message": error.message, "hint": error.hint}

@@ -1,0 +1,42 @@
+"""The command that serves a deployment's weights with vLLM, on another machine."""
+
+import shlex
+
+from backend.models import BaseModel
+from reinforge.schemas.deployments import VllmCommand
+
+MAX_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""What vLLM takes for --max-lora-rank."""
+
+
+def command(name: str, model: BaseModel, rank: int | None, *, adapter: bool) -> VllmCommand:
+    """`adapter`: the deployment is one, not the base model itself. `rank`: of its matrices."""
+    path, revision, notes = _place(model)
+    words = ["vllm", "serve", path, *(["--revision", revision] if revision else [])]
+    if not adapter:
+        words += ["--served-model-name", name]
+        return VllmCommand(command=shlex.join(words), notes=notes)
+    largest = next((allowed for allowed in MAX_LORA_RANKS if rank is not None and rank <= allowed), None)
+    words += ["--enable-lora", "--lora-modules", f"{name}=./{name}"]
+    if largest is not None:
+        words += ["--max-lora-rank", str(largest)]
+    elif rank is not None:
+        notes.append(f"vLLM serves adapters of rank {MAX_LORA_RANKS[-1]} at most; this one has {rank}.")
+    notes.insert(0, f"Download the adapter and unpack it into ./{name} first.")
+    return VllmCommand(
+        command=shlex.join(words), folder=f"./{name}", rank=rank, max_lora_rank=largest, notes=notes
+    )
+
+
+def _place(model: BaseModel) -> tuple[str, str | None, list[str]]:
+    """What vLLM is to load, the revision, and what to know about it."""
+    kind, _, rest = model.source.partition(":")
+    if kind == "hub":
+        name, _, revision = rest.partition("@")
+        return name, revision or None, []
+    if kind == "builtin":
+        note = (
+            f"./{rest} stands for the folder of the model that comes with Reinforge: worker/starter/{rest}."
+        )
+        return f"./{rest}", None, [note]
+    return model.source, None, [f"{model.source} is a folder on the worker: copy it to where vLLM runs."]
