@@ -23,6 +23,7 @@ from backend.demo.endpoints import router as demo
 from backend.deployments.endpoints import router as deployments
 from backend.deployments.serving import Loader
 from backend.evaluations.endpoints import router as evaluations
+from backend.evaluations.runner import Evaluator
 from backend.events import Hub
 from backend.golden.endpoints import router as golden
 from backend.jobs.endpoints import router as jobs
@@ -96,7 +97,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await _await_migrated(database)
         await _seed(database, settings)
         await hub.start()
-        tasks = [asyncio.create_task(base_models_service.seed_builtin(database, app.state.calls))]
+        evaluator = Evaluator(database, app.state.calls, app.state.objects, settings)
+        app.state.evaluator = evaluator
+        tasks = [
+            asyncio.create_task(base_models_service.seed_builtin(database, app.state.calls)),
+            asyncio.create_task(evaluator.adopt()),
+        ]
         if (first_demo := await _first_demo(app)) is not None:
             tasks.append(first_demo)
         try:
@@ -108,6 +114,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         await app.state.loader.close()
         if (replayer := getattr(app.state, "replayer", None)) is not None:
+            await evaluator.close()
             await replayer.close()
         await hub.stop()
         app.state.wake_ups.close()

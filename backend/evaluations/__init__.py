@@ -1,1 +1,1 @@
-"""Evaluations of stored completions: replays of a reward's revisions, labels and calibration."""
+"""Evaluations: replays of a job's stored completions, stand-alone ones, labels and calibration."""

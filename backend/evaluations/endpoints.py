@@ -1,34 +1,58 @@
-"""POST, GET /evaluations · GET /evaluations/{id} · POST …/cancel · GET, POST /jobs/{id}/labels · GET …/calibration."""
+"""POST, GET /evaluations · GET /evaluations/{id}, …/rows, …/completions · POST …/cancel, …/resume
+· GET, POST /jobs/{id}/labels · GET …/calibration.
+"""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Body, Query, Request
 
 from backend.auth import Reader, Writer
+from backend.base_models import service as base_models
 from backend.calls import CallsDep
 from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session
-from backend.evaluations import repository, service
+from backend.evaluations import repository, service, stand_alone
 from backend.evaluations.replay import Replayer, look_up
 from backend.jobs import service as jobs
 from backend.jobs.object_cache import ObjectCacheDep
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
-from reinforge.schemas.evaluations import Calibration, Evaluation, LabelList, LabelsCreate, ReplayCreate
+from reinforge.schemas.evaluations import (
+    Calibration,
+    EvaluatedCompletions,
+    Evaluation,
+    EvaluationCreate,
+    EvaluationRows,
+    LabelList,
+    LabelsCreate,
+    StandAloneCreate,
+)
 
 router = APIRouter(prefix="/api/v1", tags=["evaluations"], route_class=StrictRoute)
 
 
-@router.post("/evaluations", status_code=201, operation_id="createReplay")
+@router.post("/evaluations", status_code=201, operation_id="createEvaluation")
 async def create(
-    body: ReplayCreate,
+    body: Annotated[EvaluationCreate, Body()],
     request: Request,
     database: DatabaseDep,
     calls: CallsDep,
     cache: ObjectCacheDep,
     who: Writer,
 ) -> Evaluation:
-    """Score a job's stored completions with another revision of one of its rewards, and compare."""
+    """Start one, by `kind`.
+
+    `replay` scores a job's stored completions with another revision of one of its rewards, and compares.
+    `stand_alone` samples a base model, an adapter or a checkpoint on a dataset and scores it with a reward; it goes
+    on after a restart of the server.
+    """
+    if isinstance(body, StandAloneCreate):
+        if body.model is not None:
+            await base_models.ensure_builtin(database, calls, body.model)
+        async with database.transaction() as session:
+            shown = service.view(await stand_alone.create(session, who.project_id, body, who.name))
+        await request.app.state.evaluator.start(shown.id)
+        return shown
     async with database.transaction() as session:
         job = await jobs.get(session, who.project_id, body.job)
         code = await look_up(session, job, body)
@@ -49,9 +73,13 @@ async def list_evaluations(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     after: str | None = None,
     job: str | None = None,
+    name: str | None = None,
+    status: Literal["running", "succeeded", "failed", "cancelled"] | None = None,
 ) -> Page[Evaluation]:
     """Newest first."""
-    found, more = await repository.page(session, who.project_id, job=job, limit=limit, after=after)
+    found, more = await repository.page(
+        session, who.project_id, job=job, name=name, status=status, limit=limit, after=after
+    )
     cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
     return Page(data=[service.view(each) for each in found], has_more=more, next_cursor=cursor)
 
@@ -65,9 +93,46 @@ async def get(id: str, session: Session, who: Reader) -> Evaluation:
 async def cancel(id: str, request: Request, session: Session, who: Writer) -> Evaluation:
     row = await service.find(session, who.project_id, id)
     service.cancel(row)
+    shown = service.view(row)
+    await session.commit()  # a task that is told to stop must find it so
     if hasattr(request.app.state, "replayer"):
         request.app.state.replayer.cancel(id)
-    return service.view(row)
+    request.app.state.evaluator.cancel(id)
+    return shown
+
+
+@router.post("/evaluations/{id}/resume", operation_id="resumeEvaluation")
+async def resume(id: str, request: Request, database: DatabaseDep, who: Writer) -> Evaluation:
+    """A stand-alone one that failed or was cancelled goes on behind its last completion."""
+    async with database.transaction() as session:
+        row = await service.find(session, who.project_id, id)
+        stand_alone.resume(row)
+        shown = service.view(row)
+    await request.app.state.evaluator.start(id)
+    return shown
+
+
+@router.get("/evaluations/{id}/rows", operation_id="listEvaluationRows")
+async def rows(id: str, session: Session, who: Reader) -> EvaluationRows:
+    """Rewards of a stand-alone one, by row."""
+    row = await service.find(session, who.project_id, id)
+    pass_above = float(row.params.get("settings", {}).get("pass_above", 0.5))
+    return EvaluationRows(data=await stand_alone.row_scores(session, id), pass_above=pass_above)
+
+
+@router.get("/evaluations/{id}/completions", operation_id="listEvaluationCompletions")
+async def completions(
+    id: str,
+    session: Session,
+    who: Reader,
+    row: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
+) -> EvaluatedCompletions:
+    """What a stand-alone one sampled and what the reward said, by row of the dataset."""
+    await service.find(session, who.project_id, id)
+    found = await stand_alone.completions(session, id, row=row, limit=limit, offset=offset)
+    return EvaluatedCompletions(data=found)
 
 
 @router.get("/jobs/{id}/labels", operation_id="listLabels")

@@ -1,13 +1,14 @@
 """Queries about evaluations, labels and what they are about."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import Double, case, delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import cut, newest_first
-from backend.models import Completion, EvaluationRow, Label, StepRollouts, now
+from backend.models import Completion, EvaluationCompletion, EvaluationRow, Label, StepRollouts, now
 from reinforge.schemas.evaluations import LabelCreate
 
 
@@ -20,13 +21,54 @@ async def find(
 
 
 async def page(
-    session: AsyncSession, project_id: str, *, job: str | None, limit: int, after: str | None
+    session: AsyncSession,
+    project_id: str,
+    *,
+    job: str | None,
+    name: str | None,
+    status: str | None,
+    limit: int,
+    after: str | None,
 ) -> tuple[list[EvaluationRow], bool]:
     query = select(EvaluationRow).where(EvaluationRow.project_id == project_id)
-    if job is not None:
-        query = query.where(EvaluationRow.job_id == job)
+    given = {"job_id": job, "name": name, "status": status}
+    query = query.filter_by(**{column: value for column, value in given.items() if value is not None})
     query = newest_first(query, EvaluationRow.created_at, EvaluationRow.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
+
+
+async def completions(
+    session: AsyncSession, evaluation_id: str, *, row: int | None, limit: int, offset: int
+) -> Sequence[EvaluationCompletion]:
+    """Of a stand-alone evaluation, by row."""
+    query = select(EvaluationCompletion).where(EvaluationCompletion.evaluation_id == evaluation_id)
+    if row is not None:
+        query = query.where(EvaluationCompletion.row_no == row)
+    query = query.order_by(EvaluationCompletion.row_no, EvaluationCompletion.sample_no)
+    return (await session.scalars(query.limit(limit).offset(offset))).all()
+
+
+async def scores(
+    session: AsyncSession, evaluation_id: str
+) -> list[tuple[int, float | None, int, str | None]]:
+    """(row, reward, tokens, finish reason) of every completion of a stand-alone evaluation, in order."""
+    each = EvaluationCompletion
+    value = case((each.result["status"].astext == "ok", each.result["value"].astext.cast(Double)))
+    query = select(each.row_no, value, each.tokens, each.finish_reason)
+    query = query.where(each.evaluation_id == evaluation_id).order_by(each.row_no, each.sample_no)
+    return [(row, reward, tokens, reason) for row, reward, tokens, reason in await session.execute(query)]
+
+
+async def abandoned(session: AsyncSession, before: datetime) -> EvaluationRow | None:
+    """A stand-alone evaluation that nobody has touched since; locked."""
+    query = select(EvaluationRow).where(
+        EvaluationRow.kind == "stand_alone",
+        EvaluationRow.status == "running",
+        EvaluationRow.touched_at < before,
+    )
+    query = query.order_by(EvaluationRow.touched_at).limit(1).with_for_update(skip_locked=True)
+    found: EvaluationRow | None = await session.scalar(query)
+    return found
 
 
 async def tables(session: AsyncSession, job_id: str) -> list[tuple[int, str, int]]:

@@ -35,7 +35,7 @@ async def find(session: AsyncSession, project_id: str, id: str) -> EvaluationRow
     row = await repository.find(session, project_id, id, lock=True)
     if row is None:
         raise NotFound(f"There is no evaluation {id}.", code="evaluation_not_found", param="id")
-    if row.status == "running" and row.touched_at < now() - SILENT:
+    if row.kind == "replay" and row.status == "running" and row.touched_at < now() - SILENT:
         row.status, row.finished_at = "failed", now()
         message = "The server that ran it was stopped."
         row.error = {"code": "interrupted", "message": message, "hint": "Start it again."}
@@ -80,12 +80,14 @@ def view(row: EvaluationRow) -> Evaluation:
         {
             "id": row.id,
             "kind": row.kind,
+            "name": row.name,
             "job": row.job_id,
             **row.params,
             "status": row.status,
             "done": row.done,
             "total": row.total,
-            "report": row.result,
+            "report": row.result if row.kind == "replay" else None,
+            "summary": row.result if row.kind == "stand_alone" else None,
             "error": {name: row.error.get(name) for name in ("code", "message", "hint")}
             if row.error
             else None,

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.base_models import service as base_models
 from backend.call_stream import CallStream, open_stream
 from backend.calls import Calls
-from backend.models import BaseModel
+from backend.models import BaseModel, Checkpoint, Job
 from backend.playground import repository
 from reinforge.dataset import DatasetError, render_messages
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge, Unavailable
@@ -41,6 +41,11 @@ async def payload(session: AsyncSession, project_id: str, body: SampleRequest) -
         **body.model_dump(exclude={"model", "checkpoint", "prompts"}),
         "prompts": prompts,
     }
+
+
+async def checkpoint_model(session: AsyncSession, project_id: str, checkpoint_id: str) -> str:
+    """The base model that a checkpoint adapts. Raises InvalidInput (param `checkpoint`)."""
+    return (await _found(session, project_id, checkpoint_id))[1].model_id
 
 
 async def start(calls: Calls, payload: dict[str, Any]) -> CallStream:
@@ -110,14 +115,7 @@ async def _adapter(
     """The adapter's archive and how to call it; None for the base. Raises InvalidInput (param `checkpoint`)."""
     if checkpoint_id is None:
         return None
-    found = await repository.find_checkpoint(session, project_id, checkpoint_id)
-    if found is None:
-        raise _refused(
-            f"There is no checkpoint {checkpoint_id}.",
-            "checkpoint_not_found",
-            "A job keeps its three best checkpoints and the last one: choose one of those.",
-        )
-    checkpoint, job = found
+    checkpoint, job = await _found(session, project_id, checkpoint_id)
     if job.model_id != model.id:
         raise _refused(
             f"The checkpoint was trained on {job.model_id}, not on {model.id}.",
@@ -131,6 +129,17 @@ async def _adapter(
             "An adapter fits only the weights it was trained on: add the old files as a model of their own.",
         )
     return {"sha256": checkpoint.sha256, "bytes": checkpoint.bytes, "step": checkpoint.step}
+
+
+async def _found(session: AsyncSession, project_id: str, checkpoint_id: str) -> tuple[Checkpoint, Job]:
+    found = await repository.find_checkpoint(session, project_id, checkpoint_id)
+    if found is None:
+        raise _refused(
+            f"There is no checkpoint {checkpoint_id}.",
+            "checkpoint_not_found",
+            "A job keeps its three best checkpoints and the last one: choose one of those.",
+        )
+    return found
 
 
 def _refused(message: str, code: str, hint: str) -> InvalidInput:

@@ -133,7 +133,7 @@ def download_adapter(
 ) -> None:
     """Download an adapter: a directory that `PeftModel.from_pretrained` loads."""
     with connect() as client:
-        adapter = _adapter_id(client, id)
+        adapter = adapter_id(client, id)
         if to.name.endswith(".tar.gz"):
             with Progress(
                 "{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=err
@@ -150,7 +150,7 @@ def download_adapter(
         out.print(str(path.resolve()), soft_wrap=True)
 
 
-def _adapter_id(client: Reinforge, id: str) -> str:
+def adapter_id(client: Reinforge, id: str) -> str:
     if not id.startswith("ftjob-"):
         return id
     job = client.jobs.get(id)

@@ -21,6 +21,8 @@ class Exit(IntEnum):
     """The job (or test) ended without success."""
     USAGE = 2
     """Bad arguments or input, or cancelled."""
+    GATE = 3
+    """The gate's conditions are not met."""
     AUTH = 4
     CONFLICT = 5
     """Not found, or its state does not allow this."""

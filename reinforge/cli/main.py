@@ -7,7 +7,20 @@ import httpx
 import typer
 
 from reinforge import __version__
-from reinforge.cli import chat, data, golden, jobs, judges, library, preflight, presets, rewards, serve
+from reinforge.cli import (
+    chat,
+    data,
+    evaluate,
+    gate,
+    golden,
+    jobs,
+    judges,
+    library,
+    preflight,
+    presets,
+    rewards,
+    serve,
+)
 from reinforge.cli.connection import store
 from reinforge.cli.exits import Exit, exit_code
 from reinforge.cli.output import err, out, print_error
@@ -25,6 +38,8 @@ app.command()(serve.doctor)
 app.command()(serve.train)
 app.command()(preflight.preflight)
 app.command()(chat.chat)
+app.command("eval")(evaluate.evaluate)
+app.command()(gate.gate)
 app.add_typer(data.datasets, name="dataset")
 rewards.app.add_typer(golden.app, name="golden")
 rewards.app.add_typer(library.app, name="library")

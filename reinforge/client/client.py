@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from reinforge.client.adapters import Adapters
 from reinforge.client.datasets import Datasets
+from reinforge.client.evaluations import Evaluations
 from reinforge.client.jobs import Jobs
 from reinforge.client.judges import Judges
 from reinforge.client.models import Models
@@ -48,6 +49,7 @@ class Reinforge:
         self.jobs = Jobs(self.transport)
         self.preflights = Preflights(self.transport)
         self.adapters = Adapters(self.transport)
+        self.evaluations = Evaluations(self.transport)
 
     @property
     def base_url(self) -> str:

@@ -1,20 +1,23 @@
-"""Replays, labels and calibrations."""
+"""Replays, stand-alone evaluations, labels and calibrations."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from reinforge.calibration import CalibrationReport
+from reinforge.evaluation import EvaluationSummary, RowScores
 from reinforge.replay import ReplayReport
 from reinforge.schemas.common import Request, Response, Timestamp
-from reinforge.schemas.jobs import JobError
+from reinforge.schemas.jobs import JobError, RewardResult
 
 MOST_COMPLETIONS = 20_000
+MOST_ROWS = 5000
 
 
 class ReplayCreate(Request):
     """Which of the job's rewards, and what takes its place: a stored revision, or code."""
 
+    kind: Literal["replay"] = "replay"
     job: str
     reward: str | None = None
     """Name of one of the job's rewards; needed when it has several."""
@@ -29,13 +32,87 @@ class ReplayCreate(Request):
     """At most about this many, in whole groups spread evenly over the steps."""
 
 
+class SamplingSettings(Request):
+    """Which rows are asked, how often and how."""
+
+    rows: int = Field(default=200, ge=1, le=MOST_ROWS)
+    """At most so many of the split, spread evenly over it."""
+    split: Literal["all", "train", "held_out"] = "all"
+    held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
+    """As in a job: with the job's number and seed, the split is the job's."""
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    """Of the split and of the sampling."""
+    samples_per_row: int = Field(default=4, ge=1, le=16)
+    max_tokens: int = Field(default=256, ge=1, le=4096)
+    temperature: float = Field(default=1.0, ge=0, le=10)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    stop: list[str] = Field(default_factory=list, max_length=16)
+    pass_above: float = Field(default=0.5, allow_inf_nan=False)
+    timeout_seconds: float = Field(default=2.0, gt=0, le=60)
+    """For the reward, per completion."""
+
+
+class StandAloneCreate(SamplingSettings):
+    """A base model, an adapter or a checkpoint, sampled on a dataset and scored with one reward."""
+
+    kind: Literal["stand_alone"]
+    name: str | None = Field(default=None, min_length=1, max_length=100)
+    """A word for it, such as `main`: a gate finds the newest of that name."""
+    model: str | None = Field(default=None, max_length=200)
+    """A base model; with `checkpoint` it may be left out."""
+    adapter: str | None = Field(default=None, max_length=100)
+    """`adp_…`"""
+    checkpoint: str | None = Field(default=None, max_length=100)
+    """`ftckpt_…`"""
+    dataset: str = Field(max_length=100)
+    reward: str | None = Field(default=None, max_length=100)
+    """A stored reward (`rew_…`); else `source`."""
+    revision: int | None = Field(default=None, ge=1)
+    """Of the stored reward; default its newest."""
+    source: str | None = Field(default=None, min_length=1, max_length=262_144)
+    """Code, or a grader's JSON as text."""
+    entry: str | None = Field(default=None, max_length=200)
+    granularity: Literal["sample", "group"] = "sample"
+    """Of `source`."""
+
+    @model_validator(mode="after")
+    def one_of_each(self) -> Self:
+        if sum(each is not None for each in (self.model, self.adapter, self.checkpoint)) != 1:
+            raise ValueError("give exactly one of `model`, `adapter` and `checkpoint`")
+        if (self.reward is None) == (self.source is None):
+            raise ValueError("give exactly one of `reward` (stored) and `source` (code)")
+        if self.rows * self.samples_per_row > MOST_COMPLETIONS:
+            raise ValueError(f"rows × samples_per_row may be {MOST_COMPLETIONS:,} at most")
+        return self
+
+
+def _kind(body: Any) -> str:
+    kind = body.get("kind", "replay") if isinstance(body, dict) else getattr(body, "kind", "replay")
+    return kind if isinstance(kind, str) else "replay"
+
+
+EvaluationCreate = Annotated[
+    Annotated[ReplayCreate, Tag("replay")] | Annotated[StandAloneCreate, Tag("stand_alone")],
+    Discriminator(_kind),
+]
+
+
 class Evaluation(Response):
+    """A replay has `job` and `report`; a stand-alone one what it samples, `settings` and `summary`."""
+
     object: Literal["evaluation"] = "evaluation"
     id: str
-    kind: Literal["replay"]
-    job: str
+    kind: Literal["replay", "stand_alone"]
+    name: str | None = None
+    job: str | None = None
+    model: str | None = None
+    adapter: str | None = None
+    checkpoint: str | None = None
+    dataset: str | None = None
+    settings: SamplingSettings | None = None
+    summary: EvaluationSummary | None = None
     reward: str
-    """Name in the job."""
+    """Its name: in the job, or of the stored reward."""
     stored: str | None = None
     revision: int | None = None
     """None for code that is not stored."""
@@ -47,6 +124,28 @@ class Evaluation(Response):
     created_by: str | None = None
     created_at: Timestamp
     finished_at: Timestamp | None = None
+
+
+class EvaluationRows(Response):
+    """Rewards by row, for comparisons; rows in ascending order."""
+
+    object: Literal["list"] = "list"
+    data: list[RowScores]
+    pass_above: float
+
+
+class EvaluatedCompletion(Response):
+    row: int
+    sample: int
+    text: str
+    tokens: int
+    finish_reason: str | None = None
+    result: RewardResult
+
+
+class EvaluatedCompletions(Response):
+    object: Literal["list"] = "list"
+    data: list[EvaluatedCompletion]
 
 
 class LabelPlace(Request):

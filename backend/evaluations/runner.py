@@ -1,0 +1,305 @@
+"""Runs stand-alone evaluations beside the requests of this process: sample some rows, score them, store them, go on.
+
+Every batch is stored before the next one, so that whoever takes an evaluation up again goes on behind the last one.
+A process that stops lets go of what it runs; one that dies is noticed by the time of its last touch. The `runner`
+in the row is the fence: a process that finds another's name there stops.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio.to_thread
+from sqlalchemy import select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import SQLAlchemyError
+
+from backend.calls import Calls
+from backend.database import Database
+from backend.datasets import service as datasets
+from backend.datasets.reading import read_apart
+from backend.evaluations import repository, stand_alone
+from backend.evaluations.stand_alone import Asked, Code
+from backend.ids import new_id
+from backend.models import EvaluationCompletion, EvaluationRow, now
+from backend.objects import Objects
+from backend.playground import service as playground
+from backend.rewards import service as rewards
+from backend.settings import Settings
+from reinforge.errors import InvalidInput, ReinforgeError, StateConflict, Unavailable
+from reinforge.schemas.evaluations import SamplingSettings
+from reinforge.schemas.jobs import RewardResult
+from reinforge.schemas.playground import SampleRequest
+from reinforge.schemas.resources import RewardTest, RewardTestRow
+
+log = logging.getLogger(__name__)
+
+COMPLETIONS_PER_CALL = 64
+ROWS_PER_CALL = 16
+TOUCH_SECONDS = 10.0
+ADOPT_SECONDS = 5.0
+SILENT = timedelta(seconds=60)
+"""A running one that nobody has touched for so long has no process any more."""
+TRIES = 5
+"""Of a call that fails for want of a worker, with growing pauses."""
+FIRST_PAUSE_SECONDS = 2.0
+_LET_GO = datetime(2000, 1, 1, tzinfo=UTC)
+
+T = TypeVar("T")
+Sampled = dict[tuple[int, int], dict[str, Any]]
+"""(place in the batch, sample) → the `done` event."""
+
+
+class Evaluator:
+    """One per process; `adopt` runs as a task as long as the process does."""
+
+    def __init__(self, database: Database, calls: Calls, objects: Objects, settings: Settings) -> None:
+        self._database, self._calls, self._objects = database, calls, objects
+        self._cache = datasets.cache_folder(settings.home_folder)
+        self._name = new_id("run_")
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def adopt(self) -> None:
+        """Take up what other processes have let go of, until cancelled."""
+        while True:
+            try:
+                async with self._database.transaction() as session:
+                    row = await repository.abandoned(session, now() - SILENT)
+                    if row is not None:
+                        row.runner, row.touched_at = self._name, now()
+                if row is not None:
+                    log.info("%s goes on here", row.id)
+                    self._spawn(row.id)
+                    continue
+            except SQLAlchemyError as error:
+                log.warning("no evaluation is taken up, the database does not answer: %s", error)
+            await asyncio.sleep(ADOPT_SECONDS)
+
+    async def start(self, id: str) -> None:
+        """Run it here; after its row is stored."""
+        async with self._database.transaction() as session:
+            query = update(EvaluationRow).where(EvaluationRow.id == id, EvaluationRow.status == "running")
+            await session.execute(query.values(runner=self._name, touched_at=now()))
+        self._spawn(id)
+
+    def cancel(self, id: str) -> None:
+        """At once when it runs here; elsewhere it stops behind its batch, because the row says so."""
+        if (task := self._tasks.get(id)) is not None:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Stop, and let go: another process, or this one's successor, takes them up at once."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(SQLAlchemyError):
+            async with self._database.transaction() as session:
+                mine = (EvaluationRow.runner == self._name, EvaluationRow.status == "running")
+                await session.execute(update(EvaluationRow).where(*mine).values(touched_at=_LET_GO))
+
+    def _spawn(self, id: str) -> None:
+        if id in self._tasks:
+            return
+        task = asyncio.create_task(self._run(id))
+        self._tasks[id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(id, None))
+
+    async def _run(self, id: str) -> None:
+        touching = asyncio.create_task(self._keep_touching(id))
+        try:
+            await self._evaluate(id)
+        except ReinforgeError as error:
+            await self._finish(id, "failed", error=error.envelope()["error"])
+        except Exception as error:
+            # The end of a task that nobody awaits: without a word it would be taken up and fail again for ever.
+            log.exception("evaluation %s failed", id)
+            fault = {
+                "code": "evaluation_failed",
+                "message": f"The evaluation failed: {type(error).__name__}: {error}"[:2000],
+                "hint": "The server's log has the details. POST …/resume goes on behind the last completion.",
+            }
+            await self._finish(id, "failed", error=fault)
+        finally:
+            touching.cancel()
+
+    async def _evaluate(self, id: str) -> None:
+        async with self._database.transaction() as session:
+            row = await session.get_one(EvaluationRow, id)
+            code = await stand_alone.code_of(session, row)
+            dataset = await datasets.get(session, row.project_id, row.params["dataset"])
+            done = set(
+                await session.scalars(
+                    select(EvaluationCompletion.row_no)
+                    .where(EvaluationCompletion.evaluation_id == id)
+                    .distinct()
+                )
+            )
+        settings = SamplingSettings.model_validate(row.params["settings"])
+        path = await datasets.local_file(self._objects, dataset, self._cache)
+        page = stand_alone.page_of(dataset, settings, path)
+        asked = await read_apart(dataset, stand_alone.read_rows, *page)
+        for batch in batches([each for each in asked if each.row not in done], settings.samples_per_row):
+            sampled = await self._patiently(partial(self._sample, row, settings, batch))
+            results = await self._score(row.project_id, code, settings, batch, sampled)
+            if not await self._store(id, settings.samples_per_row, batch, sampled, results):
+                return
+        async with self._database.transaction() as session:
+            found = await repository.scores(session, id)
+        report = await anyio.to_thread.run_sync(partial(stand_alone.summary, found, settings.pass_above))
+        await self._finish(id, "succeeded", result=report.model_dump(mode="json"))
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """What is asked of a worker; tried again while it is only that none is there. Raises ReinforgeError."""
+        for attempt in range(TRIES - 1):
+            try:
+                return await ask()
+            except Unavailable as error:
+                log.info("tried again: %s", error.message)
+                await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
+        return await ask()
+
+    async def _sample(
+        self, row: EvaluationRow, settings: SamplingSettings, batch: Sequence[Asked]
+    ) -> Sampled:
+        body = SampleRequest(
+            model=row.params["model"],
+            checkpoint=row.params["checkpoint"],
+            prompts=[list(each.messages) for each in batch],
+            seed=seed_of(settings.seed, batch[0].row),
+            samples_per_prompt=settings.samples_per_row,
+            **settings.model_dump(include={"max_tokens", "temperature", "top_p", "stop"}),
+        )
+        async with self._database.transaction() as session:
+            payload = await playground.payload(session, row.project_id, body)
+        if payload["model_sha256"] != row.params["model_sha256"]:
+            raise StateConflict(
+                f"The files of {row.params['model']} have changed since the evaluation began.",
+                code="model_changed",
+                hint="Start a new one.",
+            )
+        stream = await playground.start(self._calls, payload)
+        found: Sampled = {}
+        async with aclosing(stream.events()) as events:
+            async for event in events:
+                if event is not None and event["type"] == "done":
+                    found[event["prompt"], event["sample"]] = event
+        if len(found) != len(batch) * settings.samples_per_row:
+            raise Unavailable(
+                "The worker sent fewer completions than it was asked for.", code="sampling_incomplete"
+            )
+        return found
+
+    async def _score(
+        self,
+        project_id: str,
+        code: Code,
+        settings: SamplingSettings,
+        batch: Sequence[Asked],
+        sampled: Sampled,
+    ) -> dict[tuple[int, int], RewardResult]:
+        places = sorted(sampled)
+        calls = [places]
+        if code.granularity == "group":
+            calls = [[place for place in places if place[0] == each] for each in range(len(batch))]
+        results: dict[tuple[int, int], RewardResult] = {}
+        for asked in calls:
+            rows = [
+                RewardTestRow(
+                    completion=sampled[place]["text"],
+                    item=batch[place[0]].item,
+                    prompt=list(batch[place[0]].messages),
+                )
+                for place in asked
+            ]
+            body = RewardTest(rows=rows, timeout_seconds=settings.timeout_seconds)
+            ask = partial(
+                rewards.test,
+                self._calls,
+                code.source,
+                code.entry,
+                code.granularity,
+                code.name,
+                body,
+                project_id=project_id,
+            )
+            answer = await self._patiently(ask)
+            if answer.load_error is not None:
+                raise InvalidInput(f"The reward does not load: {answer.load_error}", code="invalid_reward")
+            results |= dict(zip(asked, answer.results, strict=True))
+        return results
+
+    async def _store(
+        self,
+        id: str,
+        samples: int,
+        batch: Sequence[Asked],
+        sampled: Sampled,
+        results: dict[tuple[int, int], RewardResult],
+    ) -> bool:
+        """Keep a batch; whether the evaluation is still wanted, and ours."""
+        values = [
+            {
+                "evaluation_id": id,
+                "row_no": batch[place[0]].row,
+                "sample_no": place[1],
+                "text": sampled[place]["text"].replace("\0", "\ufffd"),
+                "tokens": sampled[place].get("tokens") or 0,
+                "finish_reason": sampled[place].get("finish_reason"),
+                "result": result.model_dump(mode="json", exclude_defaults=True) | {"value": result.value},
+            }
+            for place, result in results.items()
+        ]
+        async with self._database.transaction() as session:
+            row = await self._mine(session, id)
+            if row is None:
+                return False
+            await session.execute(insert(EvaluationCompletion).values(values).on_conflict_do_nothing())
+            row.done, row.touched_at = row.done + len(batch) * samples, now()
+        return True
+
+    async def _mine(self, session: Any, id: str) -> EvaluationRow | None:
+        row: EvaluationRow | None = await session.get(EvaluationRow, id, with_for_update=True)
+        wanted = row is not None and row.status == "running" and row.runner == self._name
+        return row if wanted else None
+
+    async def _keep_touching(self, id: str) -> None:
+        while True:
+            await asyncio.sleep(TOUCH_SECONDS)
+            with suppress(SQLAlchemyError):
+                async with self._database.transaction() as session:
+                    mine = (EvaluationRow.id == id, EvaluationRow.runner == self._name)
+                    await session.execute(update(EvaluationRow).where(*mine).values(touched_at=now()))
+
+    async def _finish(self, id: str, status: str, **values: Any) -> None:
+        async with self._database.transaction() as session:
+            row = await self._mine(session, id)
+            if row is not None:
+                row.status, row.finished_at, row.touched_at = status, now(), now()
+                row.result, row.error = values.get("result"), values.get("error")
+
+
+def batches(rows: Sequence[Asked], samples: int) -> Iterator[list[Asked]]:
+    """Rows whose completions fit one call, and whose prompts one request."""
+    batch: list[Asked] = []
+    characters = 0
+    for each in rows:
+        size = sum(len(str(message)) for message in each.messages)
+        full = len(batch) == ROWS_PER_CALL or (len(batch) + 1) * samples > COMPLETIONS_PER_CALL
+        if batch and (full or characters + size > playground.MOST_CHARACTERS):
+            yield batch
+            batch, characters = [], 0
+        batch.append(each)
+        characters += size
+    if batch:
+        yield batch
+
+
+def seed_of(seed: int, row: int) -> int:
+    """A batch's own seed: noise counts prompts from 0 in every call."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{row}".encode()).digest()[:4], "big") >> 1

@@ -1,0 +1,230 @@
+"""A stand-alone evaluation: what it is asked, the rows it takes, and what its completions come to."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.adapters import service as adapters
+from backend.base_models import service as base_models
+from backend.datasets import prompts
+from backend.datasets import service as datasets
+from backend.evaluations import repository
+from backend.ids import new_id
+from backend.models import Dataset, EvaluationRow, now
+from backend.playground import service as playground
+from backend.rewards import service as rewards
+from reinforge.dataset import Format, Message, iter_prompts, split
+from reinforge.errors import InvalidInput, NotFound, StateConflict, TooLarge
+from reinforge.evaluation import EvaluationSummary, RowScores, summarise
+from reinforge.schemas.datasets import PromptView
+from reinforge.schemas.evaluations import (
+    EvaluatedCompletion,
+    SamplingSettings,
+    StandAloneCreate,
+)
+
+MOST_CHARACTERS = 50_000_000
+"""Of all rows together: they are held while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One row with its prompt."""
+
+    row: int
+    item: dict[str, Any]
+    messages: list[Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The reward that scores."""
+
+    name: str
+    source: str
+    entry: str | None
+    granularity: str
+
+
+async def create(
+    session: AsyncSession, project_id: str, body: StandAloneCreate, created_by: str
+) -> EvaluationRow:
+    """Raises InvalidInput with the field at fault."""
+    model_id, checkpoint = await _policy(session, project_id, body)
+    model = await base_models.get_usable(session, project_id, model_id)
+    dataset = await _named(datasets.get(session, project_id, body.dataset), "dataset")
+    prompts.check_view(dataset, PromptView.model_validate(dataset.prompt_view))
+    reward: dict[str, Any] = {"reward": "reward", "source": body.source, "entry": body.entry}
+    if body.reward is not None:
+        found, revision = await _named(
+            rewards.get_revision(session, project_id, body.reward, body.revision), "reward"
+        )
+        reward = {
+            "reward": found.name,
+            "stored": found.id,
+            "revision": revision.revision,
+            "entry": body.entry,
+        }
+    settings = SamplingSettings.model_validate(body.model_dump(include=set(SamplingSettings.model_fields)))
+    row = EvaluationRow(
+        id=new_id("eval_"),
+        project_id=project_id,
+        kind="stand_alone",
+        name=body.name,
+        params={
+            "model": model.id,
+            "model_sha256": model.sha256,
+            "adapter": body.adapter,
+            "checkpoint": checkpoint,
+            "dataset": dataset.id,
+            "granularity": body.granularity,
+            "settings": settings.model_dump(),
+            **reward,
+        },
+        status="running",
+        done=0,
+        total=len(chosen_rows(dataset.rows, settings)) * settings.samples_per_row,
+        created_by=created_by,
+        touched_at=now(),
+    )
+    session.add(row)
+    await session.flush()
+    return row
+
+
+async def _policy(session: AsyncSession, project_id: str, body: StandAloneCreate) -> tuple[str, str | None]:
+    """Base model and checkpoint. Raises InvalidInput."""
+    if body.adapter is not None:
+        adapter = await _named(adapters.get(session, project_id, body.adapter), "adapter")
+        return adapter.model_id, adapter.checkpoint_id
+    if body.checkpoint is not None:
+        return await playground.checkpoint_model(session, project_id, body.checkpoint), body.checkpoint
+    return body.model or "", None
+
+
+async def _named(found: Any, param: str) -> Any:
+    """What a field of the body names. Raises InvalidInput instead of NotFound."""
+    try:
+        return await found
+    except NotFound as error:
+        raise InvalidInput(error.message, code=error.code, hint=error.hint, param=param) from error
+
+
+def resume(row: EvaluationRow) -> None:
+    """Go on behind the last completion. Raises StateConflict `evaluation_not_resumable`."""
+    if row.kind != "stand_alone" or row.status not in ("failed", "cancelled"):
+        raise StateConflict(
+            f"The evaluation is {row.status}; only a stand-alone one that failed or was cancelled can go on.",
+            code="evaluation_not_resumable",
+            hint="Start a new one." if row.status != "running" else "It goes on by itself.",
+        )
+    row.status, row.error, row.finished_at, row.touched_at, row.runner = "running", None, None, now(), None
+
+
+async def code_of(session: AsyncSession, row: EvaluationRow) -> Code:
+    """Raises NotFound."""
+    params = row.params
+    if params.get("stored") is None:
+        return Code(
+            "reward",
+            params["source"],
+            params["entry"],
+            rewards.granularity_of(params["source"], params["granularity"]),
+        )
+    found, revision = await rewards.get_revision(
+        session, row.project_id, params["stored"], params["revision"]
+    )
+    granularity = rewards.granularity_of(revision.source, found.granularity)
+    return Code(found.name, revision.source, params["entry"] or revision.entry, granularity)
+
+
+def chosen_rows(count: int, settings: SamplingSettings) -> list[int]:
+    """Row numbers, ascending: at most `settings.rows` of the split, evenly spread. Raises InvalidInput."""
+    pool: Sequence[int] = range(count)
+    if settings.split != "all":
+        train, held_out = split(count, settings.held_out_rows, settings.seed)
+        pool = train if settings.split == "train" else held_out
+    if not pool:
+        raise InvalidInput(
+            "No row of the dataset is held out.",
+            code="nothing_held_out",
+            param="split",
+            hint="Take split `all`, or another held_out_rows.",
+        )
+    wanted = min(settings.rows, len(pool))
+    return [pool[place * len(pool) // wanted] for place in range(wanted)]
+
+
+def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[Asked]:
+    """Those rows with their prompts. Raises DatasetError, TooLarge. Runs outside the event loop."""
+    how = PromptView.model_validate_json(view)
+    wanted, found, characters = iter(indexes), [], 0
+    following = next(wanted, None)
+    rows = iter_prompts(
+        Path(path), format, roles=how.columns, template=how.prompt_template, system_prompt=how.system_prompt
+    )
+    for each in rows:
+        if each.index == following:
+            characters += len(str(each.row))
+            if characters > MOST_CHARACTERS:
+                raise TooLarge(
+                    f"The rows have more than {MOST_CHARACTERS:,} characters.",
+                    code="evaluation_too_large",
+                    param="rows",
+                    hint="Ask for fewer rows.",
+                )
+            found.append(Asked(each.index, each.row, each.messages))
+            following = next(wanted, None)
+        if following is None:
+            break
+    return found
+
+
+def page_of(dataset: Dataset, settings: SamplingSettings, path: Path) -> tuple[Any, ...]:
+    """Arguments of `read_rows`."""
+    view = PromptView.model_validate(dataset.prompt_view).model_dump_json()
+    return (str(path), dataset.format, view, chosen_rows(dataset.rows, settings))
+
+
+async def row_scores(session: AsyncSession, evaluation_id: str) -> list[RowScores]:
+    return _by_row(await repository.scores(session, evaluation_id))
+
+
+def _by_row(found: Iterable[tuple[int, float | None, int, str | None]]) -> list[RowScores]:
+    return [
+        RowScores(row=row, rewards=[each[1] for each in group])
+        for row, group in groupby(found, key=lambda each: each[0])
+    ]
+
+
+def summary(
+    found: Sequence[tuple[int, float | None, int, str | None]], pass_above: float
+) -> EvaluationSummary:
+    """Of `repository.scores`."""
+    return summarise(
+        _by_row(found),
+        pass_above=pass_above,
+        truncated=sum(reason == "length" for *_, reason in found),
+        tokens=sum(tokens for _, _, tokens, _ in found),
+    )
+
+
+async def completions(
+    session: AsyncSession, evaluation_id: str, *, row: int | None, limit: int, offset: int
+) -> list[EvaluatedCompletion]:
+    rows = await repository.completions(session, evaluation_id, row=row, limit=limit, offset=offset)
+    return [
+        EvaluatedCompletion(
+            row=each.row_no,
+            sample=each.sample_no,
+            text=each.text,
+            tokens=each.tokens,
+            finish_reason=each.finish_reason,
+            result=each.result,
+        )
+        for each in rows
+    ]

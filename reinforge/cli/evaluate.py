@@ -1,0 +1,98 @@
+"""`reinforge eval`: a model, an adapter or a checkpoint on a dataset, scored with a reward."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.exits import Exit
+from reinforge.cli.output import Json, Quiet, err, number, out
+from reinforge.client import Reinforge
+from reinforge.errors import InvalidInput
+from reinforge.evaluation import METRICS
+from reinforge.schemas.evaluations import Evaluation
+
+
+def evaluate(
+    dataset: Annotated[str, typer.Option(help="A dataset's id, or a file, which is pushed.")],
+    reward: Annotated[str, typer.Option(help="A stored reward (rew_…), or a file with code or a grader.")],
+    model: Annotated[str | None, typer.Option(help="A base model.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="adp_…, or the job that made it (ftjob-…).")] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="ftckpt_…")] = None,
+    name: Annotated[str | None, typer.Option(help="A word for it, which --baseline finds it by.")] = None,
+    rows: Annotated[int, typer.Option("--rows", "--first", help="At most so many rows.", min=1)] = 200,
+    samples: Annotated[int, typer.Option(help="Completions of each row.", min=1, max=16)] = 4,
+    split: Annotated[str, typer.Option(help="all, train or held_out.")] = "all",
+    held_out_rows: Annotated[int | None, typer.Option(help="As in the job.", min=0)] = None,
+    seed: Annotated[int, typer.Option(help="Of the split and the sampling.", min=0)] = 0,
+    max_tokens: Annotated[int, typer.Option(min=1, max=4096)] = 256,
+    temperature: Annotated[float, typer.Option(min=0, max=10)] = 1.0,
+    pass_above: Annotated[float, typer.Option(help="A completion passes above this reward.")] = 0.5,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds until this stops waiting (exit 124).")
+    ] = None,
+    wait: Annotated[bool, typer.Option(help="Wait for the result.")] = True,
+    file: Annotated[Path | None, typer.Option("--out", help="Write the result with its rows here.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Sample and score rows of a dataset; mean reward and pass rate with their 95 % intervals. Exit 1 if it fails."""
+    with connect() as client:
+        started = client.evaluations.create(
+            **_policy(client, model, adapter, checkpoint),
+            **_reward(reward),
+            dataset=client.datasets.push(dataset).id if Path(dataset).is_file() else dataset,
+            name=name, rows=rows, samples_per_row=samples, split=split, held_out_rows=held_out_rows, seed=seed,
+            max_tokens=max_tokens, temperature=temperature, pass_above=pass_above,
+        )  # fmt: skip
+        if not quiet:
+            err.print(f"{started.id}: {started.total:,} completions on {client.base_url}")
+        ended = client.evaluations.wait(started.id, timeout=timeout) if wait else started
+        if file is not None and ended.status == "succeeded":
+            document = ended.model_dump_json(indent=2, exclude={"settings"})
+            scores = client.evaluations.rows(ended.id).model_dump_json(exclude={"object"})
+            file.write_text(f'{{"evaluation": {document},\n"scores": {scores}}}\n', encoding="utf-8")
+    if json:
+        output.print_json(ended)
+    else:
+        show(ended)
+    if ended.status in ("failed", "cancelled"):
+        raise typer.Exit(Exit.FAILED)
+
+
+def show(evaluation: Evaluation) -> None:
+    """For people; the id on stdout."""
+    if evaluation.error is not None:
+        err.print(f"[red]{evaluation.status}[/red] {evaluation.error.message}", markup=True)
+    if (summary := evaluation.summary) is not None:
+        for metric, found in summary.metrics.items():
+            err.print(
+                f"{metric:>14}  {number(found.value)}  ({number(found.low)} to {number(found.high)})  "
+                f"[dim]{METRICS.get(metric, '')}[/dim]"
+            )
+        err.print(
+            f"{'rows':>14}  {summary.rows:,}, {summary.completions:,} completions, {summary.error_share:.1%} not "
+            f"scored, {summary.truncated_share:.1%} cut off, {summary.tokens_mean:.0f} tokens on average"
+        )
+    out.print(evaluation.id)
+
+
+def _policy(
+    client: Reinforge, model: str | None, adapter: str | None, checkpoint: str | None
+) -> dict[str, Any]:
+    if sum(each is not None for each in (model, adapter, checkpoint)) != 1:
+        raise InvalidInput("Give exactly one of --model, --adapter and --checkpoint.", code="usage")
+    if adapter is not None and adapter.startswith("ftjob-"):
+        from reinforge.cli.data import adapter_id
+
+        adapter = adapter_id(client, adapter)
+    return {"model": model, "adapter": adapter, "checkpoint": checkpoint}
+
+
+def _reward(given: str) -> dict[str, Any]:
+    if Path(given).is_file():
+        return {"source": Path(given).read_text(encoding="utf-8")}
+    stored, _, revision = given.partition("@")
+    return {"reward": stored, "revision": int(revision) if revision else None}

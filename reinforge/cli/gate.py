@@ -1,0 +1,174 @@
+"""`reinforge gate`: does an evaluation meet what is asked of it? Exit 3 when it does not."""
+
+import json as jsonlib
+import os
+from pathlib import Path
+from typing import Annotated
+from xml.etree import ElementTree
+
+import typer
+from pydantic import ValidationError
+
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.exits import Exit
+from reinforge.cli.output import Json, err
+from reinforge.errors import InvalidInput, JobFailure, NotFound
+from reinforge.evaluation import Condition, GateReport, RowScores
+from reinforge.evaluation import gate as judge
+from reinforge.schemas.evaluations import Evaluation, EvaluationRows
+
+
+def gate(
+    evaluation: Annotated[
+        str, typer.Argument(help="An evaluation (eval_…), or a file of `reinforge eval --out`.")
+    ],
+    metric: Annotated[
+        str, typer.Option(help="eval/reward, eval/pass_rate or eval/pass_any.")
+    ] = "eval/reward",
+    least: Annotated[float | None, typer.Option("--min", help="What the metric has to be at least.")] = None,
+    max_regression: Annotated[
+        float | None, typer.Option(help="How far below the baseline it may be.", min=0)
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="An evaluation (eval_…), a file, or a name: the newest of that name.")
+    ] = None,
+    baseline_optional: Annotated[
+        bool, typer.Option("--baseline-optional", help="Without that baseline, do not compare.")
+    ] = False,
+    confidence: Annotated[
+        float, typer.Option(help="One-sided; 0.5 compares the estimates themselves.", min=0.5, max=0.999)
+    ] = 0.95,
+    max_errors: Annotated[
+        float, typer.Option(help="Share of completions that may have no score.", min=0, max=1)
+    ] = 0.05,
+    junit: Annotated[Path | None, typer.Option(help="Write a JUnit report here.")] = None,
+    summary: Annotated[Path | None, typer.Option(help="Append the result as Markdown here.")] = None,
+    json: Json = False,
+) -> None:
+    """Hold an evaluation to a minimum, to a baseline, or to both. Exit 3 if it does not meet them."""
+    if least is None and max_regression is None:
+        raise InvalidInput("Give --min, or --max-regression with --baseline.", code="usage")
+    if max_regression is not None and baseline is None:
+        raise InvalidInput("--max-regression needs a --baseline.", code="usage")
+    if baseline is not None and max_regression is None:
+        raise InvalidInput("--baseline needs --max-regression: 0 allows none.", code="usage")
+    id, scores, pass_above = _scores(evaluation)
+    old = None if baseline is None else _baseline(baseline, besides=id, optional=baseline_optional)
+    report = judge(
+        scores, metric=metric, pass_above=pass_above, confidence=confidence, least=least, baseline=old,
+        max_regression=max_regression, max_errors=max_errors,
+    )  # fmt: skip
+    if baseline is not None and old is None:
+        report.notes.append(f"There is no baseline {baseline!r} yet, so nothing was compared.")
+    if junit is not None:
+        junit.write_text(as_junit(report), encoding="utf-8")
+    if summary is not None:
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(as_markdown(report))
+    if json:
+        output.print_json(report)
+    _show(report)
+    if not report.met:
+        raise typer.Exit(Exit.GATE)
+
+
+def _scores(given: str) -> tuple[str, list[RowScores], float]:
+    """Id, rewards by row and `pass_above`, of a file or from the server. Raises InvalidInput, NotFound, JobFailure."""
+    if Path(given).is_file():
+        return _read(Path(given))
+    with connect() as client:
+        _require_success(client.evaluations.get(given))
+        found = client.evaluations.rows(given)
+    return given, found.data, found.pass_above
+
+
+def _baseline(given: str, *, besides: str, optional: bool) -> list[RowScores] | None:
+    """besides: id of what is judged, which may have the name of its own baseline."""
+    if Path(given).is_file() or given.startswith("eval_"):
+        return _scores(given)[1]
+    with connect() as client:
+        named = client.evaluations.list(name=given, status="succeeded")
+        newest = next((each for each in named if each.id != besides), None)
+        if newest is not None:
+            return client.evaluations.rows(newest.id).data
+    if optional:
+        return None
+    raise NotFound(
+        f"No evaluation called {given!r} has succeeded.",
+        code="baseline_not_found",
+        hint=f"Make one with `reinforge eval --name {given} …`, or pass --baseline-optional.",
+        param="--baseline",
+    )
+
+
+def _read(path: Path) -> tuple[str, list[RowScores], float]:
+    try:
+        document = jsonlib.loads(path.read_text(encoding="utf-8"))
+        id, found = str(document["evaluation"]["id"]), EvaluationRows.model_validate(document["scores"])
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise InvalidInput(
+            f"{path} is no result of `reinforge eval --out`.", code="invalid_evaluation_file"
+        ) from error
+    return id, found.data, found.pass_above
+
+
+def _require_success(evaluation: Evaluation) -> None:
+    if evaluation.kind != "stand_alone":
+        raise InvalidInput(
+            f"{evaluation.id} is a replay; a gate wants a stand-alone evaluation.",
+            code="not_stand_alone",
+            hint="Make one with `reinforge eval`.",
+        )
+    if evaluation.status != "succeeded":
+        error = evaluation.error
+        raise JobFailure(
+            error.message if error else f"The evaluation {evaluation.id} is {evaluation.status}.",
+            code=error.code if error else "evaluation_not_succeeded",
+            hint=error.hint if error else None,
+        )
+
+
+def _show(report: GateReport) -> None:
+    for each in report.conditions:
+        word = "[green]met[/green]" if each.met else "[red]not met[/red]"
+        err.print(f"{word}  {each.message}", soft_wrap=True)
+        if not each.met and os.environ.get("GITHUB_ACTIONS") == "true":
+            err.print(f"::error title=reinforge gate::{each.message}", markup=False, soft_wrap=True)
+    for note in report.notes:
+        err.print(f"[yellow]note[/yellow]  {note}", soft_wrap=True)
+
+
+def as_junit(report: GateReport) -> str:
+    """One test case per condition."""
+    failures = sum(not each.met for each in report.conditions)
+    root = ElementTree.Element(
+        "testsuite",
+        name=f"reinforge gate {report.metric}",
+        tests=str(len(report.conditions)),
+        failures=str(failures),
+        errors="0",
+    )
+    for each in report.conditions:
+        case = ElementTree.SubElement(root, "testcase", classname=report.metric, name=each.name)
+        if not each.met:
+            ElementTree.SubElement(case, "failure", message=each.message).text = each.message
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def as_markdown(report: GateReport) -> str:
+    lines = [
+        f"### {'✅' if report.met else '❌'} reinforge gate: {report.metric}",
+        "",
+        "| condition | measured | bound | required | |",
+        "|---|---|---|---|---|",
+        *(_row(each) for each in report.conditions),
+        "",
+        *(f"> {note}" for note in report.notes),
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
+def _row(each: Condition) -> str:
+    word = "met" if each.met else "**not met**"
+    return f"| {each.name} | {each.value:.4f} | {each.bound:.4f} | {each.required:g} | {word} |"

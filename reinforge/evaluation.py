@@ -1,0 +1,220 @@
+"""What an evaluation comes to: means over rows with bootstrap intervals, and whether a gate lets it through.
+
+Completions of one row are no independent evidence, so rows are what is drawn: a resample takes whole rows with
+replacement (a cluster bootstrap). A row's value is the mean over its scored completions; a completion that could not
+be scored counts in `error_share` and nowhere else. Two evaluations of the same rows are compared row by row, which
+takes the difficulty of the rows out of the difference.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from statistics import fmean
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reinforge.errors import InvalidInput, StateConflict
+
+RESAMPLES = 2000
+FEW_ROWS = 20
+"""Rows below which a bootstrap's interval is too narrow to be relied on."""
+
+Metric = Literal["eval/reward", "eval/pass_rate", "eval/pass_any"]
+METRICS: dict[str, str] = {
+    "eval/reward": "mean reward",
+    "eval/pass_rate": "share of completions above `pass_above`",
+    "eval/pass_any": "share of rows with at least one completion above `pass_above`",
+}
+
+
+class _Report(BaseModel):
+    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
+
+
+class RowScores(_Report):
+    """One row's completions, in order; null for one that could not be scored."""
+
+    row: int
+    rewards: list[float | None]
+
+
+class Estimate(_Report):
+    value: float
+    low: float
+    high: float
+    """The middle 95 % of the bootstrap's resamples."""
+
+
+class EvaluationSummary(_Report):
+    rows: int
+    """With at least one scored completion; the estimates are about them."""
+    completions: int
+    error_share: float
+    truncated_share: float
+    """Cut off at the token limit."""
+    tokens_mean: float
+    metrics: dict[str, Estimate]
+
+
+class Condition(_Report):
+    """One thing a gate asks for."""
+
+    name: str
+    """`min`, `max_regression` or `max_errors`."""
+    met: bool
+    value: float
+    """What was measured."""
+    bound: float
+    """What the value is with the wanted confidence at least (of `max_errors`: the value itself)."""
+    required: float
+    message: str
+
+
+class GateReport(_Report):
+    metric: str
+    confidence: float
+    rows: int
+    baseline_rows: int | None = None
+    met: bool
+    conditions: list[Condition]
+    notes: list[str] = Field(default_factory=list)
+
+
+def row_values(scores: Sequence[RowScores], metric: str, pass_above: float) -> dict[int, float]:
+    """Row → its value; rows without a scored completion are left out. Raises InvalidInput `unknown_metric`."""
+    reduce = _reducer(metric, pass_above)
+    values = {each.row: [value for value in each.rewards if value is not None] for each in scores}
+    return {row: reduce(found) for row, found in values.items() if found}
+
+
+def _reducer(metric: str, pass_above: float) -> Callable[[list[float]], float]:
+    match metric:
+        case "eval/reward":
+            return fmean
+        case "eval/pass_rate":
+            return lambda found: fmean(value > pass_above for value in found)
+        case "eval/pass_any":
+            return lambda found: float(any(value > pass_above for value in found))
+    raise InvalidInput(
+        f"There is no metric {metric!r}.",
+        code="unknown_metric",
+        param="metric",
+        hint=f"Metrics: {', '.join(METRICS)}.",
+    )
+
+
+def resampled(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
+    """Means of resamples of the values, ascending; the same for the same arguments."""
+    generator = random.Random(seed)
+    count = len(values)
+    return sorted(fmean(generator.choices(values, k=count)) for _ in range(resamples))
+
+
+def lower_bound(means: Sequence[float], confidence: float) -> float:
+    """What a mean is at least with this (one-sided) confidence, from ascending resampled means."""
+    return means[min(len(means) - 1, int(len(means) * (1 - confidence)))]
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    means = resampled(values)
+    return Estimate(value=fmean(values), low=lower_bound(means, 0.975), high=lower_bound(means, 0.025))
+
+
+def summarise(
+    scores: Sequence[RowScores], *, pass_above: float, truncated: int, tokens: int
+) -> EvaluationSummary:
+    """truncated: completions that were cut off. tokens: of all completions together."""
+    completions = sum(len(each.rewards) for each in scores)
+    errors = sum(value is None for each in scores for value in each.rewards)
+    values = {metric: list(row_values(scores, metric, pass_above).values()) for metric in METRICS}
+    most = max(1, completions)
+    return EvaluationSummary(
+        rows=len(values["eval/reward"]),
+        completions=completions,
+        error_share=errors / most,
+        truncated_share=truncated / most,
+        tokens_mean=tokens / most,
+        metrics={metric: estimate(found) for metric, found in values.items() if found},
+    )
+
+
+def gate(
+    scores: Sequence[RowScores],
+    *,
+    metric: str,
+    pass_above: float,
+    confidence: float,
+    least: float | None = None,
+    baseline: Sequence[RowScores] | None = None,
+    max_regression: float | None = None,
+    max_errors: float = 0.05,
+) -> GateReport:
+    """Whether the metric is at least `least`, and at most `max_regression` below the baseline's, with confidence.
+
+    confidence: one-sided; 0.5 compares the estimates themselves. Raises InvalidInput `unknown_metric`,
+    StateConflict `nothing_scored`, `baseline_not_comparable`.
+    """
+    values = row_values(scores, metric, pass_above)
+    if not values:
+        raise StateConflict("No completion of the evaluation could be scored.", code="nothing_scored")
+    given = [value for each in scores for value in each.rewards]
+    conditions = [_errors(given.count(None) / len(given), max_errors)]
+    if least is not None:
+        conditions.append(_least(metric, list(values.values()), least, confidence))
+    if baseline is not None and max_regression is not None:
+        old = row_values(baseline, metric, pass_above)
+        conditions.append(_regression(metric, values, old, max_regression, confidence))
+    return GateReport(
+        metric=metric,
+        confidence=confidence,
+        rows=len(values),
+        baseline_rows=None if baseline is None else len(baseline),
+        met=all(each.met for each in conditions),
+        conditions=conditions,
+        notes=_notes(len(values)),
+    )
+
+
+def _errors(share: float, most: float) -> Condition:
+    message = f"{share:.1%} of the completions could not be scored, at most {most:.1%} may fail"
+    return Condition(
+        name="max_errors", met=share <= most, value=share, bound=share, required=most, message=message
+    )
+
+
+def _least(metric: str, values: list[float], least: float, confidence: float) -> Condition:
+    value, bound = fmean(values), lower_bound(resampled(values), confidence)
+    message = (
+        f"{metric} is {value:.4f}, at least {bound:.4f} with {confidence:.0%} confidence; "
+        f"{least:g} is required"
+    )
+    return Condition(
+        name="min", met=bound >= least, value=value, bound=bound, required=least, message=message
+    )
+
+
+def _regression(
+    metric: str, new: dict[int, float], old: dict[int, float], most: float, confidence: float
+) -> Condition:
+    common = sorted(new.keys() & old.keys())
+    if not common:
+        raise StateConflict(
+            "The baseline has no row in common with the evaluation.",
+            code="baseline_not_comparable",
+            hint="Evaluate both on the same dataset with the same split, seed and number of rows.",
+        )
+    differences = [new[row] - old[row] for row in common]
+    value, bound = fmean(differences), lower_bound(resampled(differences), confidence)
+    message = (
+        f"{metric} changed by {value:+.4f} on {len(common)} common rows, by {bound:+.4f} at worst with "
+        f"{confidence:.0%} confidence; {-most:+g} is allowed"
+    )
+    return Condition(
+        name="max_regression", met=bound >= -most, value=value, bound=bound, required=-most, message=message
+    )
+
+
+def _notes(rows: int) -> list[str]:
+    if rows >= FEW_ROWS:
+        return []
+    return [f"Only {rows} rows were scored: a bootstrap over fewer than {FEW_ROWS} is too sure of itself."]

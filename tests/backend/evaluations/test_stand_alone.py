@@ -1,0 +1,134 @@
+"""Stand-alone evaluations over HTTP: sampled and scored by a worker in batches, stopped, taken up again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.evaluations import runner
+from tests.backend.evaluations.sampler import sampler
+from tests.backend.server import REWARD, Backend, refused, wait_until
+
+
+def ask(backend: Backend, rows: int = 20, **fields: Any) -> dict[str, Any]:
+    made = [{"prompt": f"{n}+1=", "answer": str(n + 1)} for n in range(rows)]
+    body = {"kind": "stand_alone", "model": backend.add_model(), "dataset": backend.add_dataset(made),
+            "source": REWARD}  # fmt: skip
+    response = backend.api.post("/evaluations", json=body | fields)
+    assert response.status_code == 201, response.text
+    shown: dict[str, Any] = response.json()
+    return shown
+
+
+def shown(backend: Backend, id: str) -> dict[str, Any]:
+    found: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
+    return found
+
+
+def ended(backend: Backend, id: str) -> dict[str, Any]:
+    wait_until(lambda: shown(backend, id)["status"] != "running", "the evaluation")
+    return shown(backend, id)
+
+
+def right_at_first(prompt: str, sample: int) -> str:
+    """Sample 0 is right, the others are not."""
+    return str(int(prompt.split("+")[0]) + 1) if sample == 0 else "no"
+
+
+def test_every_row_is_sampled_and_scored_in_bounded_calls(backend: Backend) -> None:
+    with sampler(backend, right_at_first, failing=frozenset({"3"})) as lane:
+        started = ask(backend, rows=40, name="main", samples_per_row=2)
+        assert (started["status"], started["total"], started["name"]) == ("running", 80, "main")
+        done = ended(backend, started["id"])
+        assert done["status"] == "succeeded", done["error"]
+    assert max(len(each["prompts"]) for each in lane.sampled) <= 16
+    assert len({each["seed"] for each in lane.sampled}) == len(
+        lane.sampled
+    )  # no batch repeats another's noise
+    summary = done["summary"]
+    assert (done["done"], summary["rows"], summary["completions"]) == (80, 39, 80)
+    assert summary["error_share"] == pytest.approx(2 / 80)
+    metrics = {name: each["value"] for name, each in summary["metrics"].items()}
+    assert metrics == {"eval/reward": 0.5, "eval/pass_rate": 0.5, "eval/pass_any": 1.0}
+    rows = backend.api.get(f"/evaluations/{started['id']}/rows").json()
+    assert (rows["pass_above"], rows["data"][0], rows["data"][2]) == (
+        0.5,
+        {"row": 0, "rewards": [1.0, 0.0]},
+        {"row": 2, "rewards": [None, None]},
+    )
+    [first, second] = backend.api.get(f"/evaluations/{started['id']}/completions", params={"row": 2}).json()[
+        "data"
+    ]
+    assert (first["text"], first["result"]["status"], second["sample"]) == ("3", "error", 1)
+    listed = backend.api.get("/evaluations", params={"name": "main", "status": "succeeded"}).json()["data"]
+    assert [each["id"] for each in listed] == [started["id"]]
+
+
+def test_one_that_is_let_go_in_the_middle_goes_on_behind_its_last_batch(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "ADOPT_SECONDS", 0.05)
+    with Backend(database_url, tmp_path / "home") as first, sampler(first, right_at_first) as lane:
+        lane.gate = type(lane.gate)(2)
+        id = ask(first, rows=40, samples_per_row=2)["id"]
+        wait_until(lambda: shown(first, id)["done"] == 64, "two batches")
+    with Backend(database_url, tmp_path / "home") as second, sampler(second, right_at_first) as lane:
+        done = ended(second, id)
+    assert (done["status"], done["done"], done["summary"]["completions"]) == ("succeeded", 80, 80)
+    assert [len(each["prompts"]) for each in lane.sampled] == [8]
+
+
+def test_cancelled_and_resumed(backend: Backend) -> None:
+    with sampler(backend, right_at_first) as lane:
+        lane.gate = type(lane.gate)(1)
+        id = ask(backend, rows=20, samples_per_row=4)["id"]
+        wait_until(lambda: shown(backend, id)["done"] == 64, "a batch")
+        assert backend.api.post(f"/evaluations/{id}/cancel").json()["status"] == "cancelled"
+        lane.gate.release(100)
+        wait_until(
+            lambda: not backend.sql("SELECT 1 FROM call WHERE kind = 'sample'"), "the call to be dropped"
+        )
+        assert shown(backend, id)["done"] == 64
+        assert backend.api.post(f"/evaluations/{id}/resume").json()["status"] == "running"
+        assert ended(backend, id)["done"] == 80
+    again = backend.api.post(f"/evaluations/{id}/resume")
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "evaluation_not_resumable")
+
+
+def test_without_a_worker_it_fails_and_can_go_on(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "FIRST_PAUSE_SECONDS", 0.001)
+    id = ask(backend, rows=2)["id"]
+    failed = ended(backend, id)
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "no_worker")
+    with sampler(backend, right_at_first):
+        backend.api.post(f"/evaluations/{id}/resume")
+        assert ended(backend, id)["status"] == "succeeded"
+
+
+def test_the_held_out_rows_are_those_of_a_job(backend: Backend) -> None:
+    with sampler(backend, right_at_first):
+        shown_split = ask(backend, rows=40, split="held_out", held_out_rows=5, seed=7, samples_per_row=1)
+        ended(backend, shown_split["id"])
+    dataset = shown_split["dataset"]
+    split = backend.api.get(f"/datasets/{dataset}/split", params={"held_out_rows": 5, "seed": 7}).json()
+    rows = backend.api.get(f"/evaluations/{shown_split['id']}/rows").json()["data"]
+    assert [each["row"] for each in rows] == split["held_out_rows"]
+
+
+def test_what_is_wrong_is_said_before_it_starts(backend: Backend) -> None:
+    model, dataset = backend.add_model(), backend.add_dataset()
+    body = {"kind": "stand_alone", "model": model, "dataset": dataset, "source": REWARD}
+    post = backend.api.post
+    refused(post("/evaluations", json=body | {"dataset": "file-none"}), "dataset", "dataset_not_found")
+    refused(post("/evaluations", json=body | {"model": "none"}), "model", "model_not_found")
+    missing = {"model": None, "checkpoint": "ftckpt_none"}
+    refused(post("/evaluations", json=body | missing), "checkpoint", "checkpoint_not_found")
+    missing = {"model": None, "adapter": "adp_none"}
+    refused(post("/evaluations", json=body | missing), "adapter", "adapter_not_found")
+    refused(
+        post("/evaluations", json=body | {"source": None, "reward": "rew_none"}), "reward", "reward_not_found"
+    )
+    columns = backend.add_dataset([{"question": "q"}])
+    assert post("/evaluations", json=body | {"dataset": columns}).json()["error"]["code"] == "missing_prompt"
+    for wrong in ({"model": None}, {"source": None}, {"rows": 5000, "samples_per_row": 16}, {"kind": "new"}):
+        assert post("/evaluations", json=body | wrong).status_code == 422, wrong

@@ -1,0 +1,107 @@
+"""`reinforge gate` over files and a server: what it prints, writes and exits with."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support.stub_server import Answer, StubServer
+
+NOW = "2026-01-02T03:04:05Z"
+
+
+def result(path: Path, rewards: list[float | None], id: str = "eval_new") -> str:
+    """A file as `reinforge eval --out` writes it."""
+    rows = [{"row": number, "rewards": [reward]} for number, reward in enumerate(rewards)]
+    path.write_text(json.dumps({"evaluation": {"id": id}, "scores": {"data": rows, "pass_above": 0.5}}))
+    return str(path)
+
+
+def gate(*args: str, url: str = "http://127.0.0.1:9") -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {
+        "REINFORGE_URL": url,
+        "REINFORGE_API_KEY": "rf-x",
+        "NO_COLOR": "1",
+        "COLUMNS": "200",
+    }
+    command = [sys.executable, "-m", "reinforge.cli.main", "gate", *args]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+
+
+@pytest.fixture
+def stub() -> Iterator[StubServer]:
+    server = StubServer()
+    yield server
+    server.close()
+
+
+def test_files_need_no_server(tmp_path: Path) -> None:
+    new = result(tmp_path / "new.json", [1.0] * 27 + [0.0] * 3)
+    met = gate(new, "--min", "0.7", "--json")
+    assert met.returncode == 0, met.stderr
+    assert json.loads(met.stdout)["met"] is True
+    # The estimate is 0.9, but it could well be less.
+    junit = tmp_path / "gate.xml"
+    unsure = gate(new, "--min", "0.89", "--junit", str(junit))
+    assert (unsure.returncode, unsure.stdout) == (3, "")
+    assert "not met" in unsure.stderr
+    assert ElementTree.parse(junit).getroot().get("failures") == "1"
+    assert gate(new, "--min", "0.89", "--confidence", "0.5").returncode == 0
+
+
+def test_against_a_baseline_by_metric(tmp_path: Path) -> None:
+    old = result(tmp_path / "old.json", [0.9] * 30)
+    new = result(tmp_path / "new.json", [0.8] * 30)
+    assert gate(new, "--baseline", old, "--max-regression", "0.05").returncode == 3
+    passes = gate(new, "--baseline", old, "--max-regression", "0.05", "--metric", "eval/pass_rate")
+    assert passes.returncode == 0, passes.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "--min"),
+        (["--max-regression", "0.1"], "--baseline"),
+        (["--min", "0.5", "--baseline", "main"], "--max-regression"),
+        (["--min", "0.5", "--metric", "loss"], "eval/reward"),
+    ],
+    ids=["nothing", "no baseline", "no regression", "unknown metric"],
+)
+def test_wrong_usage(tmp_path: Path, arguments: list[str], says: str) -> None:
+    done = gate(result(tmp_path / "new.json", [1.0]), *arguments)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+def test_a_broken_file_and_an_absent_server(tmp_path: Path) -> None:
+    (tmp_path / "half.json").write_text('{"scores": ')
+    assert gate(str(tmp_path / "half.json"), "--min", "0.5").returncode == 2
+
+
+def test_the_newest_of_a_name_is_the_baseline_but_not_itself(stub: StubServer, tmp_path: Path) -> None:
+    def evaluation(id: str, **more: Any) -> dict[str, Any]:
+        shown = {"id": id, "kind": "stand_alone", "reward": "r", "status": "succeeded", "done": 1, "total": 1,
+                 "created_at": NOW}  # fmt: skip
+        return shown | more
+
+    stub.on("GET", "/evaluations", Answer(body={"data": [evaluation("eval_new"), evaluation("eval_old")]}))
+    rows = [{"row": number, "rewards": [1.0]} for number in range(30)]
+    stub.on("GET", "/evaluations/eval_old/rows", Answer(body={"data": rows, "pass_above": 0.5}))
+    new = result(tmp_path / "new.json", [0.5] * 30)
+    compared = gate(new, "--baseline", "main", "--max-regression", "0.1", url=stub.url)
+    assert compared.returncode == 3, compared.stderr
+    assert {seen.query for seen in stub.seen if seen.path.endswith("/evaluations")} == {
+        "limit=100&name=main&status=succeeded"
+    }
+    stub.on("GET", "/evaluations", Answer(body={"data": []}))
+    missing = gate(new, "--baseline", "main", "--max-regression", "0.1", url=stub.url)
+    assert (missing.returncode, "--baseline-optional" in missing.stderr) == (5, True)
+    stub.on("GET", "/evaluations/eval_bad", Answer(body=evaluation("eval_bad", status="failed", error={
+        "code": "no_worker", "message": "No worker is there."})))  # fmt: skip
+    assert gate("eval_bad", "--min", "0.1", url=stub.url).returncode == 1
