@@ -782,6 +782,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Job
+         * @description At once when no worker has begun with it; else it is `pausing` until its worker, after the step under way, has
+         *     made a checkpoint and stopped. A worker that does not stop in time is ended, and the job has paused.
+         */
+        post: operations["pauseJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/resume": {
         parameters: {
             query?: never;
@@ -814,11 +835,53 @@ export interface paths {
         put?: never;
         /**
          * Change Job
-         * @description Score with another revision from the next step on. Its golden cases have to pass.
+         * @description From the next step on score with another revision, whose golden cases have to pass, or train with another number.
          *
          *     Until the trainer has applied it `step` is null; a resumed job applies it at the same step again.
          */
         post: operations["changeJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Settings
+         * @description The numbers that can be changed while the job runs, with what they are now.
+         */
+        get: operations["listJobSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Checkpoint Job
+         * @description Ask a running job for a checkpoint and a resume state after the step under way; `step` is null until it is there.
+         *
+         *     Asked for again before it is there, it is the same one.
+         */
+        post: operations["checkpointJob"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1183,9 +1246,13 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Score a job's stored completions with another revision of one of its rewards, and compare.
+         * @description Start one, by `kind`.
+         *
+         *     `replay` scores a job's stored completions with another revision of one of its rewards, and compares.
+         *     `stand_alone` samples a base model, an adapter or a checkpoint on a dataset and scores it with a reward; it goes
+         *     on after a restart of the server.
          */
-        post: operations["createReplay"];
+        post: operations["createEvaluation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1220,6 +1287,66 @@ export interface paths {
         put?: never;
         /** Cancel */
         post: operations["cancelEvaluation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/evaluations/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume
+         * @description A stand-alone one that failed or was cancelled goes on behind its last completion.
+         */
+        post: operations["resumeEvaluation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/evaluations/{id}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Rows
+         * @description Rewards of a stand-alone one, by row.
+         */
+        get: operations["listEvaluationRows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/evaluations/{id}/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Completions
+         * @description What a stand-alone one sampled and what the reward said, by row of the dataset.
+         */
+        get: operations["listEvaluationCompletions"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1543,6 +1670,260 @@ export interface paths {
          * @description The grader, with a name if it had none; 400 with what to change otherwise.
          */
         post: operations["validateGrader"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Files
+         * @description By creation. Only files for fine-tuning are kept here.
+         */
+        get: operations["listFiles"];
+        put?: never;
+        /**
+         * Create
+         * @description Upload a dataset: accepted whole, or refused with the line of the first fault in the message.
+         */
+        post: operations["createFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files/{file_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get */
+        get: operations["getFile"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete
+         * @description Refused while an unfinished job needs it. Finished jobs go on naming it, and its bytes stay for them.
+         */
+        delete: operations["deleteFile"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files/{file_id}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Content
+         * @description The file, byte for byte as it was uploaded.
+         */
+        get: operations["downloadFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create */
+        post: operations["createUpload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/uploads/{upload_id}/parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add Part
+         * @description At most 64 MiB. Parts may be sent side by side and again.
+         */
+        post: operations["createUploadPart"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/uploads/{upload_id}/complete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Complete
+         * @description The parts become one file, which is checked like any other. A refused one leaves the upload as it was.
+         */
+        post: operations["completeUpload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/uploads/{upload_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel */
+        post: operations["cancelUpload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deployments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Deployments
+         * @description Newest first.
+         */
+        get: operations["listDeployments"];
+        put?: never;
+        /**
+         * Create
+         * @description Put an adapter, a checkpoint or a base model under a name; a worker begins to load it.
+         */
+        post: operations["createDeployment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deployments/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get
+         * @description By id or name.
+         */
+        get: operations["getDeployment"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete
+         * @description Give the name back; it has to be stopped. The adapter and its job stay.
+         */
+        delete: operations["deleteDeployment"];
+        options?: never;
+        head?: never;
+        /**
+         * Change
+         * @description Point the name at other weights; requests under way end with the old ones.
+         */
+        patch: operations["changeDeployment"];
+        trace?: never;
+    };
+    "/api/v1/deployments/{id}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start
+         * @description Take requests again; one that does already stays as it is.
+         */
+        post: operations["startDeployment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deployments/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop
+         * @description Take no more requests: `draining` until those under way have ended, then `stopped`.
+         */
+        post: operations["stopDeployment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/chat/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create
+         * @description Ask a base model, a job's adapter or checkpoint, or a deployment.
+         *
+         *     With `stream` the chunks come as server-sent events; what fails after the first is an event with `error`, and the
+         *     stream ends without `[DONE]`. Hanging up stops the worker.
+         */
+        post: operations["createChatCompletion"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2178,6 +2559,132 @@ export interface components {
             /** Step */
             step: number;
         };
+        /** ChatCompletion */
+        ChatCompletion: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default chat.completion
+             * @constant
+             */
+            object?: "chat.completion";
+            /** Created */
+            created: number;
+            /** Model */
+            model: string;
+            /** Choices */
+            choices: components["schemas"]["Choice"][];
+            usage: components["schemas"]["Usage"];
+            /** System Fingerprint */
+            system_fingerprint?: string | null;
+        };
+        /** ChatMessage */
+        ChatMessage: {
+            /**
+             * Role
+             * @default assistant
+             * @constant
+             */
+            role?: "assistant";
+            /** Content */
+            content: string | null;
+            /** Refusal */
+            refusal?: null;
+            /** Tool Calls */
+            tool_calls?: components["schemas"]["ToolCall"][] | null;
+        };
+        /** ChatRequest */
+        ChatRequest: {
+            /** Model */
+            model: string;
+            /** Messages */
+            messages: {
+                [key: string]: unknown;
+            }[];
+            /** N */
+            n?: number | null;
+            /** Max Tokens */
+            max_tokens?: number | null;
+            /** Max Completion Tokens */
+            max_completion_tokens?: number | null;
+            /** Temperature */
+            temperature?: number | null;
+            /** Top P */
+            top_p?: number | null;
+            /** Stop */
+            stop?: string | string[] | null;
+            /** Seed */
+            seed?: number | null;
+            /** Stream */
+            stream?: boolean | null;
+            stream_options?: components["schemas"]["StreamOptions"] | null;
+            /** Logprobs */
+            logprobs?: boolean | null;
+            /** Top Logprobs */
+            top_logprobs?: number | null;
+            /** Tools */
+            tools?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** Tool Choice */
+            tool_choice?: string | {
+                [key: string]: unknown;
+            } | null;
+            response_format?: components["schemas"]["ResponseFormat"] | null;
+            /** User */
+            user?: string | null;
+            /** Metadata */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /** Store */
+            store?: boolean | null;
+            /** Reasoning Effort */
+            reasoning_effort?: string | null;
+            /** Verbosity */
+            verbosity?: string | null;
+            /** Service Tier */
+            service_tier?: string | null;
+            /** Safety Identifier */
+            safety_identifier?: string | null;
+            /** Prompt Cache Key */
+            prompt_cache_key?: string | null;
+            /** Prompt Cache Retention */
+            prompt_cache_retention?: string | null;
+            /** Parallel Tool Calls */
+            parallel_tool_calls?: boolean | null;
+            /** Frequency Penalty */
+            frequency_penalty?: number | null;
+            /** Presence Penalty */
+            presence_penalty?: number | null;
+            /** Logit Bias */
+            logit_bias?: {
+                [key: string]: number;
+            } | null;
+            /** Modalities */
+            modalities?: string[] | null;
+            /** Functions */
+            functions?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** Function Call */
+            function_call?: string | {
+                [key: string]: unknown;
+            } | null;
+            /** Audio */
+            audio?: {
+                [key: string]: unknown;
+            } | null;
+            /** Prediction */
+            prediction?: {
+                [key: string]: unknown;
+            } | null;
+            /** Web Search Options */
+            web_search_options?: {
+                [key: string]: unknown;
+            } | null;
+        };
         /** Checkpoint */
         Checkpoint: {
             /**
@@ -2232,6 +2739,25 @@ export interface components {
              * @default false
              */
             final?: boolean;
+        };
+        /** Choice */
+        Choice: {
+            /** Index */
+            index: number;
+            message: components["schemas"]["ChatMessage"];
+            logprobs?: components["schemas"]["ChoiceLogprobs"] | null;
+            /**
+             * Finish Reason
+             * @enum {string}
+             */
+            finish_reason: "stop" | "length" | "tool_calls";
+        };
+        /** ChoiceLogprobs */
+        ChoiceLogprobs: {
+            /** Content */
+            content: components["schemas"]["TokenLogprob"][] | null;
+            /** Refusal */
+            refusal?: null;
         };
         /**
          * Cispo
@@ -2519,7 +3045,27 @@ export interface components {
              * @enum {string}
              */
             kind: "cancel" | "pause" | "checkpoint" | "change";
-            change?: components["schemas"]["RewardChange"] | null;
+            /** Change */
+            change?: (components["schemas"]["RewardChange"] | components["schemas"]["SettingChange"]) | null;
+        };
+        /**
+         * CommandApplied
+         * @description What a command asked for is done, after `step` completed steps.
+         */
+        CommandApplied: {
+            /** Sequence */
+            sequence: number;
+            /** Ts */
+            ts: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "command_applied";
+            /** Command */
+            command: string;
+            /** Step */
+            step: number;
         };
         /** Completion */
         Completion: {
@@ -2922,6 +3468,126 @@ export interface components {
             name?: string | null;
             prompt_view?: components["schemas"]["PromptView"] | null;
         };
+        /** Deleted */
+        Deleted: {
+            /** Id */
+            id: string;
+            /** Object */
+            object: string;
+            /**
+             * Deleted
+             * @default true
+             * @constant
+             */
+            deleted?: true;
+        };
+        /**
+         * DeploymentChange
+         * @description Other weights behind the same name; what is under way ends with the old ones.
+         */
+        DeploymentChange: {
+            /** Adapter */
+            adapter?: string | null;
+            /** Checkpoint */
+            checkpoint?: string | null;
+            /** Model */
+            model?: string | null;
+        };
+        /** DeploymentCreate */
+        DeploymentCreate: {
+            /** Adapter */
+            adapter?: string | null;
+            /** Checkpoint */
+            checkpoint?: string | null;
+            /** Model */
+            model?: string | null;
+            /** Name */
+            name: string;
+        };
+        /** DeploymentError */
+        DeploymentError: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /** Hint */
+            hint?: string | null;
+        };
+        /** DeploymentInfo */
+        DeploymentInfo: {
+            /**
+             * Object
+             * @default deployment
+             * @constant
+             */
+            object?: "deployment";
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Model */
+            model: string;
+            /** Adapter */
+            adapter?: string | null;
+            /** Checkpoint */
+            checkpoint?: string | null;
+            /** Job */
+            job?: string | null;
+            /** Step */
+            step?: number | null;
+            /** Bytes */
+            bytes?: number | null;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "loading" | "ready" | "draining" | "stopped" | "failed";
+            error?: components["schemas"]["DeploymentError"] | null;
+            /**
+             * Under Way
+             * @default 0
+             */
+            under_way?: number;
+            usage: components["schemas"]["DeploymentUsage"];
+            vllm: components["schemas"]["VllmCommand"];
+            /** Created By */
+            created_by?: string | null;
+            /** Last Used At */
+            last_used_at?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /** DeploymentUsage */
+        DeploymentUsage: {
+            /**
+             * Requests
+             * @default 0
+             */
+            requests?: number;
+            /**
+             * Failed Requests
+             * @default 0
+             */
+            failed_requests?: number;
+            /**
+             * Prompt Tokens
+             * @default 0
+             */
+            prompt_tokens?: number;
+            /**
+             * Completion Tokens
+             * @default 0
+             */
+            completion_tokens?: number;
+        };
         /**
          * DpoPair
          * @description + weight · DPO loss between the best and the worst completion of each prompt whose rewards differ.
@@ -3213,6 +3879,18 @@ export interface components {
              */
             secret_env?: string | null;
         };
+        /** Estimate */
+        Estimate: {
+            /** Value */
+            value: number;
+            /** Low */
+            low: number;
+            /**
+             * High
+             * @description The middle 95 % of the bootstrap's resamples.
+             */
+            high: number;
+        };
         /**
          * Evaluated
          * @description Held-out evaluation of the policy after `step` steps (0: the base model).
@@ -3237,6 +3915,70 @@ export interface components {
             rows: number;
             /** Samples Per Row */
             samples_per_row: number;
+        };
+        /** EvaluatedCompletion */
+        EvaluatedCompletion: {
+            /** Row */
+            row: number;
+            /** Sample */
+            sample: number;
+            /** Text */
+            text: string;
+            /** Tokens */
+            tokens: number;
+            /** Finish Reason */
+            finish_reason?: string | null;
+            result: components["schemas"]["RewardResult"];
+        };
+        /** EvaluatedCompletions */
+        EvaluatedCompletions: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["EvaluatedCompletion"][];
+        };
+        /**
+         * EvaluationRows
+         * @description Rewards by row, for comparisons; rows in ascending order.
+         */
+        EvaluationRows: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["RowScores"][];
+            /** Pass Above */
+            pass_above: number;
+        };
+        /** EvaluationSummary */
+        EvaluationSummary: {
+            /**
+             * Rows
+             * @description With at least one scored completion; the estimates are about them.
+             */
+            rows: number;
+            /** Completions */
+            completions: number;
+            /** Error Share */
+            error_share: number;
+            /**
+             * Truncated Share
+             * @description Cut off at the token limit.
+             */
+            truncated_share: number;
+            /** Tokens Mean */
+            tokens_mean: number;
+            /** Metrics */
+            metrics: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
         };
         /**
          * Expectation
@@ -3265,6 +4007,49 @@ export interface components {
              * @default false
              */
             not_applicable?: boolean;
+        };
+        /** ExpiresAfter */
+        ExpiresAfter: {
+            /**
+             * Anchor
+             * @constant
+             */
+            anchor: "created_at";
+            /** Seconds */
+            seconds: number;
+        };
+        /** File */
+        File: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default file
+             * @constant
+             */
+            object?: "file";
+            /** Bytes */
+            bytes: number;
+            /** Created At */
+            created_at: number;
+            /** Expires At */
+            expires_at: number | null;
+            /** Filename */
+            filename: string;
+            /**
+             * Purpose
+             * @default fine-tune
+             * @constant
+             */
+            purpose?: "fine-tune";
+            /**
+             * Status
+             * @default processed
+             * @constant
+             */
+            status?: "processed";
+            /** Status Details */
+            status_details?: string | null;
         };
         /**
          * Finding
@@ -3335,6 +4120,13 @@ export interface components {
             new: number;
             /** Text */
             text: string;
+        };
+        /** FunctionCall */
+        FunctionCall: {
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: string;
         };
         /**
          * GaeAdvantage
@@ -4254,7 +5046,10 @@ export interface components {
             /** Data */
             data: components["schemas"]["JobChangeView"][];
         };
-        /** JobChangeView */
+        /**
+         * JobChangeView
+         * @description `reward` and `revision` of a reward's change, `setting`, `value` and `before` of a setting's.
+         */
         JobChangeView: {
             /**
              * Object
@@ -4266,10 +5061,24 @@ export interface components {
             id: string;
             /** Job */
             job: string;
+            /**
+             * Type
+             * @default reward
+             * @enum {string}
+             */
+            type?: "reward" | "setting";
             /** Reward */
-            reward: string;
+            reward?: string | null;
             /** Revision */
-            revision: string;
+            revision?: string | null;
+            /** Setting */
+            setting?: string | null;
+            /** Title */
+            title?: string | null;
+            /** Value */
+            value?: number | null;
+            /** Before */
+            before?: number | null;
             /** Step */
             step?: number | null;
             /** Created By */
@@ -4313,6 +5122,30 @@ export interface components {
             facts?: {
                 [key: string]: unknown;
             };
+        };
+        /** JobCommandView */
+        JobCommandView: {
+            /**
+             * Object
+             * @default job.command
+             * @constant
+             */
+            object?: "job.command";
+            /** Id */
+            id: string;
+            /** Job */
+            job: string;
+            /** Kind */
+            kind: string;
+            /** Step */
+            step?: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Applied At */
+            applied_at?: string | null;
         };
         /** JobDetail */
         JobDetail: {
@@ -4441,6 +5274,31 @@ export interface components {
             code?: string | null;
             /** Hint */
             hint?: string | null;
+        };
+        /**
+         * JobSetting
+         * @description A number that can be changed while the job runs.
+         */
+        JobSetting: {
+            /** Setting */
+            setting: string;
+            /** Title */
+            title: string;
+            /** Value */
+            value: number;
+            /** Created With */
+            created_with: number;
+        };
+        /** JobSettingList */
+        JobSettingList: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["JobSetting"][];
         };
         /**
          * JobSpec
@@ -5838,6 +6696,24 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
+        /** Page[DeploymentInfo] */
+        Page_DeploymentInfo_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["DeploymentInfo"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
         /** Page[Evaluation] */
         Page_Evaluation_: {
             /**
@@ -6889,7 +7765,7 @@ export interface components {
             /** Attempt */
             attempt: number;
             /** Records */
-            records: (components["schemas"]["Phase"] | components["schemas"]["Started"] | components["schemas"]["StepMetrics"] | components["schemas"]["Rollouts"] | components["schemas"]["Evaluated"] | components["schemas"]["CheckpointSaved"] | components["schemas"]["ResumeStateSaved"] | components["schemas"]["LogLine"] | components["schemas"]["Finding"] | components["schemas"]["ChangeApplied"] | components["schemas"]["Ended"])[];
+            records: (components["schemas"]["Phase"] | components["schemas"]["Started"] | components["schemas"]["StepMetrics"] | components["schemas"]["Rollouts"] | components["schemas"]["Evaluated"] | components["schemas"]["CheckpointSaved"] | components["schemas"]["ResumeStateSaved"] | components["schemas"]["LogLine"] | components["schemas"]["Finding"] | components["schemas"]["ChangeApplied"] | components["schemas"]["CommandApplied"] | components["schemas"]["Ended"])[];
         };
         /** RecordReply */
         RecordReply: {
@@ -7243,6 +8119,12 @@ export interface components {
          * @description Which of the job's rewards, and what takes its place: a stored revision, or code.
          */
         ReplayCreate: {
+            /**
+             * Kind
+             * @default replay
+             * @constant
+             */
+            kind?: "replay";
             /** Job */
             job: string;
             /** Reward */
@@ -7324,6 +8206,13 @@ export interface components {
              */
             cost?: number | null;
         };
+        /** ResponseFormat */
+        ResponseFormat: {
+            /** Type */
+            type: string;
+        } & {
+            [key: string]: unknown;
+        };
         /**
          * ResumeStateSaved
          * @description All that the next attempt needs to continue after `step`.
@@ -7359,11 +8248,10 @@ export interface components {
          */
         RewardChange: {
             /**
-             * Type
-             * @default reward
-             * @constant
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
              */
-            type?: "reward";
+            type: "reward";
             /** Name */
             name: string;
             /**
@@ -8024,6 +8912,16 @@ export interface components {
             };
         };
         /**
+         * RowScores
+         * @description One row's completions, in order; null for one that could not be scored.
+         */
+        RowScores: {
+            /** Row */
+            row: number;
+            /** Rewards */
+            rewards: (number | null)[];
+        };
+        /**
          * RowStatus
          * @description The narrow row of one completion; its text and tensors are in the step's Parquet blob.
          */
@@ -8060,8 +8958,9 @@ export interface components {
          * @description One server-sent event of `POST /api/v1/sample`, by `type`:
          *
          *     `status`  message: what is happening before the first token ("Loading starter-arith")
-         *     `delta`   prompt, sample, text: the next piece of a completion
-         *     `done`    prompt, sample, text (the whole completion), tokens, finish_reason
+         *     `prompt`  prompt, tokens: how long the rendered prompt is
+         *     `delta`   prompt, sample, text: the next piece of a completion; tokens sampled so far
+         *     `done`    prompt, sample, text (the whole completion), tokens (the end token included), finish_reason
          *     `error`   error: the envelope's inner object; the stream ends
          *     `end`     everything is done; the stream ends
          */
@@ -8070,7 +8969,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "status" | "delta" | "done" | "error" | "end";
+            type: "status" | "prompt" | "delta" | "done" | "error" | "end";
             /** Message */
             message?: string | null;
             /** Prompt */
@@ -8158,6 +9057,62 @@ export interface components {
             reasoning_effort?: ("none" | "minimal" | "low" | "medium" | "high" | "xhigh") | null;
         };
         /**
+         * SamplingSettings
+         * @description Which rows are asked, how often and how.
+         */
+        SamplingSettings: {
+            /**
+             * Rows
+             * @default 200
+             */
+            rows?: number;
+            /**
+             * Split
+             * @default all
+             * @enum {string}
+             */
+            split?: "all" | "train" | "held_out";
+            /** Held Out Rows */
+            held_out_rows?: number | null;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /**
+             * Samples Per Row
+             * @default 4
+             */
+            samples_per_row?: number;
+            /**
+             * Max Tokens
+             * @default 256
+             */
+            max_tokens?: number;
+            /**
+             * Temperature
+             * @default 1
+             */
+            temperature?: number;
+            /**
+             * Top P
+             * @default 1
+             */
+            top_p?: number;
+            /** Stop */
+            stop?: string[];
+            /**
+             * Pass Above
+             * @default 0.5
+             */
+            pass_above?: number;
+            /**
+             * Timeout Seconds
+             * @default 2
+             */
+            timeout_seconds?: number;
+        };
+        /**
          * Sapo
          * @description -A·sigmoid(τ·(w - 1))·4/τ: a soft gate in place of the clip (SAPO).
          */
@@ -8189,7 +9144,8 @@ export interface components {
             id: string;
             /** Step */
             step: number;
-            change: components["schemas"]["RewardChange"];
+            /** Change */
+            change: components["schemas"]["RewardChange"] | components["schemas"]["SettingChange"];
         };
         /**
          * ScoreModel
@@ -8345,6 +9301,39 @@ export interface components {
             /** Maxima */
             maxima?: (number | null)[] | null;
         };
+        /**
+         * SettingChange
+         * @description From some step on a number of the specification is another one (`reinforge.live_settings`).
+         */
+        SettingChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "setting";
+            /** Setting */
+            setting: string;
+            /** Value */
+            value: number;
+            /** Before */
+            before: number;
+        };
+        /**
+         * SettingChangeCreate
+         * @description Train with another number from the next step on.
+         */
+        SettingChangeCreate: {
+            /**
+             * Type
+             * @default setting
+             * @constant
+             */
+            type?: "setting";
+            /** Setting */
+            setting: string;
+            /** Value */
+            value: number;
+        };
         /** SignIn */
         SignIn: {
             /** Token */
@@ -8416,6 +9405,91 @@ export interface components {
             held_out_rows: number[];
             /** Note */
             note?: string | null;
+        };
+        /**
+         * StandAloneCreate
+         * @description A base model, an adapter or a checkpoint, sampled on a dataset and scored with one reward.
+         */
+        StandAloneCreate: {
+            /**
+             * Rows
+             * @default 200
+             */
+            rows?: number;
+            /**
+             * Split
+             * @default all
+             * @enum {string}
+             */
+            split?: "all" | "train" | "held_out";
+            /** Held Out Rows */
+            held_out_rows?: number | null;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /**
+             * Samples Per Row
+             * @default 4
+             */
+            samples_per_row?: number;
+            /**
+             * Max Tokens
+             * @default 256
+             */
+            max_tokens?: number;
+            /**
+             * Temperature
+             * @default 1
+             */
+            temperature?: number;
+            /**
+             * Top P
+             * @default 1
+             */
+            top_p?: number;
+            /** Stop */
+            stop?: string[];
+            /**
+             * Pass Above
+             * @default 0.5
+             */
+            pass_above?: number;
+            /**
+             * Timeout Seconds
+             * @default 2
+             */
+            timeout_seconds?: number;
+            /**
+             * Kind
+             * @constant
+             */
+            kind: "stand_alone";
+            /** Name */
+            name?: string | null;
+            /** Model */
+            model?: string | null;
+            /** Adapter */
+            adapter?: string | null;
+            /** Checkpoint */
+            checkpoint?: string | null;
+            /** Dataset */
+            dataset: string;
+            /** Reward */
+            reward?: string | null;
+            /** Revision */
+            revision?: number | null;
+            /** Source */
+            source?: string | null;
+            /** Entry */
+            entry?: string | null;
+            /**
+             * Granularity
+             * @default sample
+             * @enum {string}
+             */
+            granularity?: "sample" | "group";
         };
         /**
          * Started
@@ -8562,6 +9636,14 @@ export interface components {
              * @description A `.json` file, relative to the job file; only for `reinforge train` and the command line.
              */
             path?: string | null;
+        };
+        /** StreamOptions */
+        StreamOptions: {
+            /**
+             * Include Usage
+             * @default false
+             */
+            include_usage?: boolean;
         };
         /**
          * StringCheck
@@ -8754,6 +9836,15 @@ export interface components {
              */
             pass_threshold?: number | null;
         };
+        /** TokenAlternative */
+        TokenAlternative: {
+            /** Token */
+            token: string;
+            /** Logprob */
+            logprob: number;
+            /** Bytes */
+            bytes: number[] | null;
+        };
         /**
          * TokenLengths
          * @description Lengths of rendered prompts in tokens.
@@ -8789,6 +9880,17 @@ export interface components {
             /** Context Length */
             context_length?: number | null;
         };
+        /** TokenLogprob */
+        TokenLogprob: {
+            /** Token */
+            token: string;
+            /** Logprob */
+            logprob: number;
+            /** Bytes */
+            bytes: number[] | null;
+            /** Top Logprobs */
+            top_logprobs: components["schemas"]["TokenAlternative"][];
+        };
         /**
          * TokenMean
          * @description Mean over all tokens of the optimizer batch, so that a long completion weighs more (DAPO).
@@ -8818,6 +9920,18 @@ export interface components {
             /** Cached Tokens */
             cached_tokens: number;
         };
+        /** ToolCall */
+        ToolCall: {
+            /** Id */
+            id: string;
+            /**
+             * Type
+             * @default function
+             * @constant
+             */
+            type?: "function";
+            function: components["schemas"]["FunctionCall"];
+        };
         /**
          * TopEntropy
          * @description Only the tokens where the policy is least certain, over the whole optimizer batch (the 80/20 rule).
@@ -8835,6 +9949,71 @@ export interface components {
              */
             share?: number;
         };
+        /** Upload */
+        Upload: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default upload
+             * @constant
+             */
+            object?: "upload";
+            /** Bytes */
+            bytes: number;
+            /** Created At */
+            created_at: number;
+            /** Expires At */
+            expires_at: number;
+            /** Filename */
+            filename: string;
+            /**
+             * Purpose
+             * @default fine-tune
+             * @constant
+             */
+            purpose?: "fine-tune";
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "pending" | "completed" | "cancelled" | "expired";
+            file?: components["schemas"]["File"] | null;
+        };
+        /** UploadComplete */
+        UploadComplete: {
+            /** Part Ids */
+            part_ids: string[];
+            /** Md5 */
+            md5?: string | null;
+        };
+        /** UploadCreate */
+        UploadCreate: {
+            /** Bytes */
+            bytes: number;
+            /** Filename */
+            filename: string;
+            /** Mime Type */
+            mime_type: string;
+            /** Purpose */
+            purpose: string;
+            expires_after?: components["schemas"]["ExpiresAfter"] | null;
+        };
+        /** UploadPart */
+        UploadPart: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default upload.part
+             * @constant
+             */
+            object?: "upload.part";
+            /** Created At */
+            created_at: number;
+            /** Upload Id */
+            upload_id: string;
+        };
         /**
          * UpperOnly
          * @description -min(w·A, min(w, ratio_cap)·A): good completions are bounded, bad ones never (TIC-GRPO). Add a KL penalty.
@@ -8851,6 +10030,24 @@ export interface components {
              * @default 1.28
              */
             ratio_cap?: number;
+        };
+        /** Usage */
+        Usage: {
+            /**
+             * Prompt Tokens
+             * @default 0
+             */
+            prompt_tokens?: number;
+            /**
+             * Completion Tokens
+             * @default 0
+             */
+            completion_tokens?: number;
+            /**
+             * Total Tokens
+             * @default 0
+             */
+            total_tokens?: number;
         };
         /** ValidationError */
         ValidationError: {
@@ -8932,6 +10129,25 @@ export interface components {
              * @default 2
              */
             lambda_neg?: number;
+        };
+        /**
+         * VllmCommand
+         * @description How to serve the same weights with vLLM, elsewhere.
+         */
+        VllmCommand: {
+            /** Command */
+            command: string;
+            /** Folder */
+            folder?: string | null;
+            /** Rank */
+            rank?: number | null;
+            /** Max Lora Rank */
+            max_lora_rank?: number | null;
+            /**
+             * Notes
+             * @default []
+             */
+            notes?: string[];
         };
         /**
          * Vpo
@@ -9060,6 +10276,23 @@ export interface components {
              */
             type: "weighted_sum";
         };
+        /** WireList[File] */
+        WireList_File_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["File"][];
+            /** Has More */
+            has_more: boolean;
+            /** First Id */
+            first_id?: string | null;
+            /** Last Id */
+            last_id?: string | null;
+        };
         /** WorkerInfo */
         WorkerInfo: {
             /**
@@ -9097,8 +10330,16 @@ export interface components {
             last_seen_at: string;
             /** Job */
             job?: string | null;
+            /**
+             * Busy
+             * @default false
+             */
+            busy?: boolean;
         };
-        /** Evaluation */
+        /**
+         * Evaluation
+         * @description A replay has `job` and `report`; a stand-alone one what it samples, `settings` and `summary`.
+         */
         reinforge__schemas__evaluations__Evaluation: {
             /**
              * Object
@@ -9110,11 +10351,23 @@ export interface components {
             id: string;
             /**
              * Kind
-             * @constant
+             * @enum {string}
              */
-            kind: "replay";
+            kind: "replay" | "stand_alone";
+            /** Name */
+            name?: string | null;
             /** Job */
-            job: string;
+            job?: string | null;
+            /** Model */
+            model?: string | null;
+            /** Adapter */
+            adapter?: string | null;
+            /** Checkpoint */
+            checkpoint?: string | null;
+            /** Dataset */
+            dataset?: string | null;
+            settings?: components["schemas"]["SamplingSettings"] | null;
+            summary?: components["schemas"]["EvaluationSummary"] | null;
             /** Reward */
             reward: string;
             /** Stored */
@@ -10712,6 +11965,37 @@ export interface operations {
             };
         };
     };
+    pauseJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     resumeJob: {
         parameters: {
             query?: never;
@@ -10785,7 +12069,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RewardChangeCreate"];
+                "application/json": components["schemas"]["RewardChangeCreate"] | components["schemas"]["SettingChangeCreate"];
             };
         };
         responses: {
@@ -10796,6 +12080,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobChangeView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listJobSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobSettingList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    checkpointJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobCommandView"];
                 };
             };
             /** @description Validation Error */
@@ -11393,6 +12739,8 @@ export interface operations {
                 limit?: number;
                 after?: string | null;
                 job?: string | null;
+                name?: string | null;
+                status?: ("running" | "succeeded" | "failed" | "cancelled") | null;
             };
             header?: never;
             path?: never;
@@ -11420,7 +12768,7 @@ export interface operations {
             };
         };
     };
-    createReplay: {
+    createEvaluation: {
         parameters: {
             query?: never;
             header?: never;
@@ -11429,7 +12777,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ReplayCreate"];
+                "application/json": components["schemas"]["ReplayCreate"] | components["schemas"]["StandAloneCreate"];
             };
         };
         responses: {
@@ -11502,6 +12850,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["reinforge__schemas__evaluations__Evaluation"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    resumeEvaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["reinforge__schemas__evaluations__Evaluation"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listEvaluationRows: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationRows"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listEvaluationCompletions: {
+        parameters: {
+            query?: {
+                row?: number | null;
+                limit?: number;
+                offset?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluatedCompletions"];
                 };
             };
             /** @description Validation Error */
@@ -12122,6 +13567,569 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GraderValidated"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listFiles: {
+        parameters: {
+            query?: {
+                purpose?: string | null;
+                limit?: number;
+                order?: "asc" | "desc";
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireList_File_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Format: binary */
+                    file: string;
+                    /** @enum {string} */
+                    purpose: "fine-tune";
+                    /** @enum {string} */
+                    "expires_after[anchor]"?: "created_at";
+                    "expires_after[seconds]"?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["File"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["File"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    downloadFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UploadCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createUploadPart: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Format: binary */
+                    data: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadPart"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    completeUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UploadComplete"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    cancelUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listDeployments: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_DeploymentInfo_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createDeployment: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeploymentCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeploymentInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getDeployment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeploymentInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteDeployment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    changeDeployment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeploymentChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeploymentInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    startDeployment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeploymentInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    stopDeployment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeploymentInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createChatCompletion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatCompletion"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Validation Error */
