@@ -6,6 +6,7 @@ export type RewardDetail = Schemas["RewardDetail"];
 export type RewardRevision = Schemas["RewardRevision"];
 export type RewardTemplate = Schemas["RewardTemplate"];
 export type RewardProblem = Schemas["RewardProblem"];
+export type RewardEntry = Schemas["RewardEntry"];
 export type RewardTestRow = Schemas["RewardTestRow"];
 export type RewardTestResult = Awaited<ReturnType<typeof testSource>>;
 export type Granularity = NonNullable<Schemas["RewardTest"]["granularity"]>;

@@ -44,7 +44,8 @@ export function label(path: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-type Place = {
+/** Where a field stands, and what is said there. */
+export type FieldPlace = {
   path: string;
   value: Json | undefined;
   fallback: Json | undefined;
@@ -64,7 +65,7 @@ export function fieldsOf(root: JsonSchema, spec: JsonObject, base: JsonObject): 
 const at = (value: Json | undefined, key: string) => (isObject(value) ? value[key] : undefined);
 
 /** The fields of an object, but not the tag that says which variant it is. */
-function inside(node: Node, place: Place, root: JsonSchema, tag?: string): Field[] {
+function inside(node: Node, place: FieldPlace, root: JsonSchema, tag?: string): Field[] {
   return Object.entries(node.properties ?? {}).flatMap(([key, schema]) =>
     key === tag
       ? []
@@ -82,7 +83,7 @@ function inside(node: Node, place: Place, root: JsonSchema, tag?: string): Field
   );
 }
 
-function walk(schema: JsonSchema, place: Place, root: JsonSchema): Field[] {
+function walk(schema: JsonSchema, place: FieldPlace, root: JsonSchema): Field[] {
   const node = resolve(schema, root);
   if (node.discriminator) return variant(node, place, root);
   if (node.properties) return inside(node, place, root);
@@ -96,7 +97,7 @@ function walk(schema: JsonSchema, place: Place, root: JsonSchema): Field[] {
   return [leaf(node, place)];
 }
 
-function variant(node: Node, place: Place, root: JsonSchema): Field[] {
+function variant(node: Node, place: FieldPlace, root: JsonSchema): Field[] {
   const { tag, of } = variants(node, root) as NonNullable<ReturnType<typeof variants>>;
   const names = Object.keys(of);
   const own = at(place.fallback, tag);
@@ -115,7 +116,7 @@ function variant(node: Node, place: Place, root: JsonSchema): Field[] {
   return [head, ...inside(chosen, { ...place, fallback, tags }, root, tag)];
 }
 
-function blank(node: Node, place: Place, kind: FieldKind): Field {
+function blank(node: Node, place: FieldPlace, kind: FieldKind): Field {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = node;
   return {
     path: place.path,
@@ -136,7 +137,8 @@ function blank(node: Node, place: Place, kind: FieldKind): Field {
 
 const words = (values: readonly Json[]) => values.map((value) => ({ value: String(value), description: "" }));
 
-function leaf(node: Node, place: Place): Field {
+/** The field of a node that has no fields inside. */
+export function leaf(node: Node, place: FieldPlace): Field {
   const field = (kind: FieldKind, more: Partial<Field> = {}) => ({ ...blank(node, place, kind), ...more });
   if (node.const !== undefined) return field("fixed", { options: words([node.const]) });
   if (node.enum) return field(node.enum.length > 1 ? "choice" : "fixed", { options: words(node.enum) });

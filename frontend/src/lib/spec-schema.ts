@@ -25,6 +25,7 @@ export type JsonSchema = {
   minLength?: number;
   maxLength?: number;
   maxItems?: number;
+  maxProperties?: number;
   pattern?: string;
 };
 

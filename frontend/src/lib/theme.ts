@@ -18,7 +18,7 @@ const ACCENT: MantineColorsTuple = [
 ];
 
 /** Buttons inside rows and fields, in px; all others are as tall as the fields beside them. */
-const HEIGHTS: Record<string, number> = { "compact-sm": 28, "compact-md": 30 };
+const HEIGHTS: Record<string, number> = { "compact-xs": 24, "compact-sm": 28, "compact-md": 30 };
 
 export const theme = createTheme({
   primaryColor: "accent",

@@ -9,9 +9,9 @@ export function NewRewardRoute() {
   const place = fresh.useSearch();
   const opened = useLocation({ select: ({ state }) => state.openedReward });
   const navigate = useNavigate({ from: "/rewards/new" });
-  const onPlace = ({ dataset, rows }: Partial<RewardPlace>) =>
+  const onPlace = (change: Partial<RewardPlace>) =>
     void navigate({
-      search: (old) => ({ dataset: dataset ?? old.dataset, rows: rows ?? old.rows }),
+      search: ({ dataset, rows, grader }) => ({ dataset, rows, grader, ...change }),
       state: (old) => old,
       replace: true,
       resetScroll: false,
@@ -20,7 +20,7 @@ export function NewRewardRoute() {
     void navigate({
       to: "/rewards/$id",
       params: { id },
-      search: { dataset: place.dataset, rows: place.rows },
+      search: place,
       ignoreBlocker: true,
     });
   return <NewReward opened={opened} place={place} onPlace={onPlace} onCreated={onCreated} />;

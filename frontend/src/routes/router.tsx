@@ -136,12 +136,15 @@ const rewards = createRoute({
   component: screen(() => import("./rewards"), "RewardsRoute"),
 });
 
+const GRADER_VIEWS = ["form", "json"] as const;
+
 const newReward = createRoute({
   getParentRoute: () => signedIn,
   path: "/rewards/new",
-  validateSearch: (search: Record<string, unknown>): Pick<RewardPlace, "dataset" | "rows"> => ({
+  validateSearch: (search: Record<string, unknown>): Pick<RewardPlace, "dataset" | "rows" | "grader"> => ({
     dataset: text(search.dataset),
     rows: text(search.rows),
+    grader: GRADER_VIEWS.find((view) => view === search.grader),
   }),
   component: screen(() => import("./reward"), "NewRewardRoute"),
 });
@@ -159,6 +162,7 @@ const reward = createRoute({
     rows: text(search.rows),
     job: text(search.job),
     replay: text(search.replay),
+    grader: GRADER_VIEWS.find((view) => view === search.grader),
   }),
   component: screen(() => import("./reward"), "RewardRoute"),
 });

@@ -59,16 +59,13 @@ function Choice(props: Props) {
   const { field, onChange } = props;
   const fallback = shown(field.fallback);
   const [first, ...rest] = field.fallback == null ? [] : [fallback];
+  const unset = field.required ? "Choose" : "default";
   const others = field.options.filter((option) => option.value !== first).map((option) => option.value);
   return (
     <NativeSelect
       {...aria(props)}
       value={field.value === undefined || field.value === field.fallback ? "" : String(field.value)}
-      data={[
-        { value: "", label: first === undefined ? "default" : `${first} (default)` },
-        ...rest,
-        ...others,
-      ]}
+      data={[{ value: "", label: first === undefined ? unset : `${first} (default)` }, ...rest, ...others]}
       onChange={(event) => onChange(event.currentTarget.value || undefined)}
     />
   );

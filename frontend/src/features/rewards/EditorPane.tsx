@@ -1,16 +1,16 @@
 import { Button, FileButton, Select } from "@mantine/core";
-import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
-import { type DragEvent, useId, useMemo, useState } from "react";
-import type { ApiError } from "@/api/client";
-import { type RewardTemplate, rewardCheckQuery } from "@/api/rewards";
+import { useDisclosure } from "@mantine/hooks";
+import { type DragEvent, type ReactNode, useId, useMemo, useState } from "react";
+import type { RewardTemplate } from "@/api/rewards";
 import { CodeEditor } from "@/components/code/CodeEditor";
 import type { CodeColumn } from "@/components/code/completion";
-import { count } from "@/lib/format";
 import styles from "./EditorPane.module.css";
 import { Templates } from "./Templates";
+import { checkWords, useCheck } from "./use-check";
 
 type Props = {
+  /** The choice between Python and a grader. */
+  kinds: ReactNode;
   source: string;
   entry: string | null;
   columns: readonly CodeColumn[];
@@ -22,40 +22,9 @@ type Props = {
   onFile: (file: File) => void;
 };
 
-const CHECK_AFTER_MS = 500;
-const NO_PROBLEMS: [] = [];
-
-/** What a worker's sandbox says about the source as it stands. */
-function useCheck(source: string, entry: string | null, off: boolean) {
-  const [settled] = useDebouncedValue(source, CHECK_AFTER_MS);
-  const options = rewardCheckQuery(settled, entry);
-  const check = useQuery({ ...options, enabled: !off && settled.trim() !== "" });
-  const current = settled === source && !check.isPlaceholderData;
-  return {
-    check,
-    problems: check.data?.problems ?? NO_PROBLEMS,
-    entries: check.data?.entries ?? [],
-    current,
-  };
-}
-
-function checkWords({ check, problems, entries, current }: ReturnType<typeof useCheck>): string {
-  const error = check.error as ApiError | null;
-  if (error) return `Not checked. ${error.message} ${error.hint ?? ""}`;
-  if (!current || !check.data) return "Checking…";
-  const [first] = problems;
-  if (first) {
-    const place = first.line == null ? "" : `Line ${first.line}: `;
-    const more = problems.length > 1 ? ` (and ${count(problems.length - 1, "more problem")})` : "";
-    return `${place}${first.message}${more}`;
-  }
-  const names = entries.map(({ name, line }) => (line ? `${name}() on line ${line}` : `${name}()`));
-  return `It loads. Found ${names.join(", ")}.`;
-}
-
 /** The source with what the sandbox says about it, beside its file and templates. */
 export function EditorPane(props: Props) {
-  const { source, entry, columns, readOnly, onSource, onEntry, onTemplate, onFile } = props;
+  const { kinds, source, entry, columns, readOnly, onSource, onEntry, onTemplate, onFile } = props;
   const help = useId();
   const [templates, { open, close }] = useDisclosure(false);
   const [over, setOver] = useState(false);
@@ -88,6 +57,7 @@ export function EditorPane(props: Props) {
       onDropCapture={drop}
     >
       <div className={styles.bar}>
+        {kinds}
         {checked.entries.length > 1 ? (
           <Select
             aria-label="Function that scores"

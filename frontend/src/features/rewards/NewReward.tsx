@@ -6,16 +6,12 @@ import { type Granularity, useCreateReward } from "@/api/rewards";
 import { GatedButton } from "@/components/GatedButton";
 import { LeaveGuard } from "@/components/LeaveGuard";
 import { Page } from "@/components/Page";
+import { isGrader } from "@/lib/grader";
+import { FIRST_PYTHON } from "@/lib/grader-start";
 import { useSingleFlight } from "@/lib/single-flight";
 import type { OnPlace, RewardPlace } from "./place";
 import { Workbench } from "./Workbench";
 import styles from "./Workbench.module.css";
-
-const FIRST = `def grade(sample, item):
-    """1 when the reference answer is in the completion, else 0."""
-    right = str(item["answer"]) in sample["output_text"]
-    return {"score": float(right), "reason": "right" if right else "answer not found"}
-`;
 
 /** What each granularity hands to the function. */
 const GRANULARITIES: { value: Granularity; label: string }[] = [
@@ -34,9 +30,9 @@ type Props = {
   onCreated: (id: string) => void;
 };
 
-/** Write a reward, drop one or start from a template; stored when a worker's sandbox has loaded it. */
+/** Write a reward, build a grader, drop one or start from a template; stored when a worker's sandbox has loaded it. */
 export function NewReward({ opened, place, onPlace, onCreated }: Props) {
-  const start = opened ?? { name: "", source: FIRST };
+  const start = opened ?? { name: "", source: FIRST_PYTHON };
   const [draft, setDraft] = useState({ source: start.source, entry: null as string | null });
   const [name, setName] = useState(start.name);
   const [description, setDescription] = useState("");
@@ -46,7 +42,7 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
   const { refusal } = useAccess();
   const missing =
     name.trim() === "" ? "Give it a name first." : draft.source.trim() === "" ? "Write it first." : null;
-  const unsaved = !create.isPending && !create.isSuccess && (draft.source !== FIRST || name !== "");
+  const unsaved = !create.isPending && !create.isSuccess && (draft.source !== FIRST_PYTHON || name !== "");
   const save = () => {
     if (refusal ?? missing) return;
     const reward = { ...draft, name: name.trim(), granularity, description: description.trim() || null };
@@ -107,13 +103,15 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
               value={description}
               onChange={(event) => setDescription(event.currentTarget.value)}
             />
-            <Select
-              label="Scores at once"
-              data={GRANULARITIES}
-              value={granularity}
-              allowDeselect={false}
-              onChange={(value) => setGranularity(value as Granularity)}
-            />
+            {!isGrader(draft.source) && (
+              <Select
+                label="Scores at once"
+                data={GRANULARITIES}
+                value={granularity}
+                allowDeselect={false}
+                onChange={(value) => setGranularity(value as Granularity)}
+              />
+            )}
           </div>
         </Workbench>
       </div>

@@ -1,17 +1,22 @@
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { columnsOf } from "@/api/datasets";
 import type { Granularity, RewardTemplate } from "@/api/rewards";
 import type { CodeColumn } from "@/components/code/completion";
+import { SkeletonCard } from "@/components/Skeleton";
 import { UploadProblems } from "@/components/UploadProblems";
+import { columnOfRole } from "@/lib/prompt";
 import { useShortcuts } from "@/lib/shortcuts";
 import { toastFailed } from "@/lib/toast";
 import { Bench, NO_EXAMPLE, useBenchDataset } from "./Bench";
 import { readChoice } from "./bench";
 import { EditorPane } from "./EditorPane";
+import { KindSwitch, useKind } from "./KindSwitch";
 import type { OnPlace, RewardPlace } from "./place";
 import { BY_HAND, STORED, useCases } from "./use-cases";
 import { useStored } from "./use-stored";
 import styles from "./Workbench.module.css";
+
+const GraderPane = lazy(() => import("./grader/GraderPane"));
 
 /** The server's limit of a source. */
 const MOST_BYTES = 262_144;
@@ -61,6 +66,11 @@ export function Workbench(props: Props) {
       ? byHand.map(([name, value]) => ({ name, type: typeOf(value) }))
       : columnsOf(bench.dataset);
 
+  const names = columns.map((column) => column.name);
+  const answer = columnOfRole("answer", bench.dataset?.prompt_view ?? {}, names) ?? undefined;
+  const { kind, turn } = useKind(draft, onChange, answer);
+  const kinds = <KindSwitch kind={kind} onKind={turn} readOnly={refusal !== null} />;
+
   const open = async (file: File) => {
     if (file.size > MOST_BYTES) {
       const hint = "A reward's source has at most 256 kB. Data belongs into the dataset's columns.";
@@ -68,12 +78,11 @@ export function Workbench(props: Props) {
       return;
     }
     onChange({ source: await file.text(), entry: null });
-    onName?.(file.name.replace(/\.py$/, ""));
+    onName?.(file.name.replace(/\.(py|json)$/, ""));
   };
   const take = (template: RewardTemplate) => {
     onChange({ source: template.source, entry: null });
     onTemplate?.(template);
-    const names = columns.map((column) => column.name);
     if (dataset !== undefined && (template.columns ?? []).every((name) => names.includes(name))) return;
     bench.show({
       item: JSON.stringify(template.example_item ?? {}, null, 2),
@@ -85,17 +94,37 @@ export function Workbench(props: Props) {
     <>
       {error && <UploadProblems title="Not saved" error={error} />}
       {children}
-      <div className={styles.bench}>
-        <EditorPane
-          source={draft.source}
-          entry={draft.entry}
-          columns={columns}
-          readOnly={refusal !== null}
-          onSource={(source) => onChange({ source })}
-          onEntry={(entry) => onChange({ entry })}
-          onTemplate={take}
-          onFile={(file) => void open(file)}
-        />
+      <div
+        className={styles.bench}
+        data-wide={(kind === "grader" && place.grader === undefined) || undefined}
+      >
+        {kind === "grader" ? (
+          <Suspense fallback={<SkeletonCard height={320} label="Loading the form" />}>
+            <GraderPane
+              kinds={kinds}
+              source={draft.source}
+              columns={columns}
+              answer={answer}
+              view={place.grader}
+              readOnly={refusal !== null}
+              onSource={(source) => onChange({ source })}
+              onView={(view) => onPlace({ grader: view })}
+              onFile={(file) => void open(file)}
+            />
+          </Suspense>
+        ) : (
+          <EditorPane
+            kinds={kinds}
+            source={draft.source}
+            entry={draft.entry}
+            columns={columns}
+            readOnly={refusal !== null}
+            onSource={(source) => onChange({ source })}
+            onEntry={(entry) => onChange({ entry })}
+            onTemplate={take}
+            onFile={(file) => void open(file)}
+          />
+        )}
         <section className={styles.side} aria-label="Try it" tabIndex={0}>
           <Bench
             reward={props.reward}

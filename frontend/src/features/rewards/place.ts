@@ -1,3 +1,6 @@
+/** A grader as its form or its JSON alone; by default both stand beside each other. */
+export type GraderView = "form" | "json";
+
 /** Where on a reward's page somebody is: everything that a link to it keeps. */
 export type RewardPlace = {
   tab?: "golden" | "replay" | "revisions" | "jobs";
@@ -7,6 +10,7 @@ export type RewardPlace = {
   /** What it is tried on: a dataset, and rows as in `rowsOf`. "none" is a row written by hand. */
   dataset?: string;
   rows?: string;
+  grader?: GraderView;
   /** The job whose completions are scored again, and the replay that is read. */
   job?: string;
   replay?: string;

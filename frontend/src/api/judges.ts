@@ -1,0 +1,34 @@
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { http, type Schemas, unwrap } from "./client";
+
+export type Judge = Schemas["JudgeInfo"];
+export type NewJudge = Schemas["JudgeCreate"];
+export type JudgeChange = Schemas["JudgeChange"];
+
+/** All judges of the project, by name; their keys are never answered. */
+export const judgesQuery = queryOptions({
+  queryKey: ["judges"],
+  queryFn: () => unwrap(http.GET("/api/v1/judges")),
+});
+
+/** Changes the judges and asks for their list again. A key that was sent is not kept in the browser. */
+function useJudgeChange<In, Out>(change: (input: In) => Promise<Out>) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: change,
+    onSuccess: () => client.invalidateQueries({ queryKey: judgesQuery.queryKey }),
+    gcTime: 0,
+  });
+}
+
+export const useCreateJudge = () =>
+  useJudgeChange((body: NewJudge) => unwrap(http.POST("/api/v1/judges", { body })));
+
+/** What is not given stays; `api_key: null` takes the key away. */
+export const useChangeJudge = () =>
+  useJudgeChange(({ id, ...body }: JudgeChange & { id: string }) =>
+    unwrap(http.PATCH("/api/v1/judges/{id}", { params: { path: { id } }, body })),
+  );
+
+export const useDeleteJudge = () =>
+  useJudgeChange((id: string) => unwrap(http.DELETE("/api/v1/judges/{id}", { params: { path: { id } } })));

@@ -1,0 +1,59 @@
+import { SegmentedControl } from "@mantine/core";
+import { useRef, useState } from "react";
+import { isGrader, readGrader, writeGrader } from "@/lib/grader";
+import { FIRST_PYTHON, firstGrader } from "@/lib/grader-start";
+import pane from "./EditorPane.module.css";
+
+export type RewardKind = "python" | "grader";
+
+type Draft = { source: string; entry: string | null };
+
+const PYTHON = /^\s*(?:(?:async )?def |import |from |class |@|#|""")/;
+
+/** A whole grader, as it is pasted or opened; a first brace that somebody types is none yet. */
+function isWhole(source: string): boolean {
+  const read = isGrader(source) ? readGrader(source) : null;
+  return read !== null && "grader" in read && typeof read.grader.type === "string";
+}
+
+/**
+ * Whether the source is edited as Python or as a grader. A grader's text stays one while it is no JSON for a moment.
+ * `turn` goes to the other kind, and back to what stood there.
+ */
+export function useKind(
+  draft: Draft,
+  onChange: (change: Draft) => void,
+  answer: string | undefined,
+): { kind: RewardKind; turn: (kind: RewardKind) => void } {
+  const [kind, setKind] = useState<RewardKind>(isGrader(draft.source) ? "grader" : "python");
+  const left = useRef<Partial<Record<RewardKind, Draft>>>({});
+  if (kind === "python" && isWhole(draft.source)) setKind("grader");
+  if (kind === "grader" && PYTHON.test(draft.source)) setKind("python");
+  const turn = (next: RewardKind) => {
+    if (next === kind) return;
+    left.current[kind] = draft;
+    const fresh = next === "grader" ? writeGrader(firstGrader(answer)) : FIRST_PYTHON;
+    setKind(next);
+    onChange(left.current[next] ?? { source: fresh, entry: null });
+  };
+  return { kind, turn };
+}
+
+type Props = { kind: RewardKind; onKind: (kind: RewardKind) => void; readOnly: boolean };
+
+export function KindSwitch({ kind, onKind, readOnly }: Props) {
+  return (
+    <SegmentedControl
+      className={pane.kinds}
+      aria-label="What the reward is"
+      size="xs"
+      disabled={readOnly}
+      data={[
+        { value: "python", label: "Python" },
+        { value: "grader", label: "Grader" },
+      ]}
+      value={kind}
+      onChange={(value) => onKind(value as RewardKind)}
+    />
+  );
+}
