@@ -23,6 +23,9 @@ const ROOM = ["jobs"] as const;
 /** Nothing changes such a job any more. The same set as `reinforge.states.FINAL`. */
 const FINAL: ReadonlySet<JobStatus> = new Set(["succeeded", "failed", "cancelled"]);
 export const isFinal = (status: JobStatus) => FINAL.has(status);
+const PAUSABLE: ReadonlySet<JobStatus> = new Set(["queued", "starting", "running"]);
+/** Pausing changes such a job. The same set as `reinforge.states.PAUSABLE`. */
+export const isPausable = (status: JobStatus) => PAUSABLE.has(status);
 export const isCancellable = (status: JobStatus) => !FINAL.has(status) && status !== "cancelling";
 
 export const jobKeys = {
@@ -155,6 +158,15 @@ export function useCancelJob(id: string) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: () => unwrap(http.POST("/api/v1/jobs/{id}/cancel", { params: { path: { id } } })),
+    onSuccess: (job) => keepJob(client, job),
+  });
+}
+
+/** Stop it with a checkpoint: at once, or after the step under way. */
+export function usePauseJob(id: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () => unwrap(http.POST("/api/v1/jobs/{id}/pause", { params: { path: { id } } })),
     onSuccess: (job) => keepJob(client, job),
   });
 }

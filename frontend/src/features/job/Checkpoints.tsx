@@ -14,6 +14,7 @@ import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { ago, bytes, reward, signed } from "@/lib/format";
 import { getAt, type JsonObject } from "@/lib/paths";
+import { CheckpointNow } from "./CheckpointNow";
 import styles from "./Checkpoints.module.css";
 import { baseName, guides } from "./use-adapter";
 
@@ -194,9 +195,19 @@ export function Checkpoints(props: Props) {
     const retry = () => void checkpoints.refetch();
     return <Failure title="Checkpoints could not be loaded" error={checkpoints.error} retry={retry} />;
   }
-  if (rows?.length === 0) return <NoneYet job={job} />;
+  const newest = (rows ?? []).reduce((most, one) => Math.max(most, one.step), 0);
+  const now = rows && <CheckpointNow job={job} newest={newest} refusal={refusal} />;
+  if (rows?.length === 0) {
+    return (
+      <div className={styles.page}>
+        {now}
+        <NoneYet job={job} />
+      </div>
+    );
+  }
   return (
     <div className={styles.page}>
+      {now}
       <DataTable
         label="Checkpoints"
         columns={columns(job, rows ?? [], props, refusal)}

@@ -6,14 +6,17 @@ import {
   checkpointsQuery,
   isCancellable,
   isFinal,
+  isPausable,
   type JobDetail,
   useCancelJob,
+  usePauseJob,
   useResumeJob,
 } from "@/api/jobs";
 import { Confirm } from "@/components/Confirm";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { count } from "@/lib/format";
+import { ChangeSettings } from "./ChangeSettings";
 
 type Props = { job: JobDetail; step: number; mayWrite: boolean };
 
@@ -45,11 +48,35 @@ const NO_RIGHT = "Your key may only read this project.";
 export function JobActions({ job, step, mayWrite }: Props) {
   const [asking, { open, close }] = useDisclosure(false);
   const cancel = useCancelJob(job.id);
+  const [changing, settings] = useDisclosure(false);
+  const pause = usePauseJob(job.id);
   const resume = useResumeJob(job.id);
   const refusal = mayWrite ? null : NO_RIGHT;
   return (
     <>
       {resume.error && <Failure title="Not resumed" error={resume.error} />}
+      {pause.error && <Failure title="Not paused" error={pause.error} />}
+      {!isFinal(job.status) && (
+        <GatedButton
+          variant="default"
+          refusal={refusal}
+          onClick={settings.open}
+          title="Learning rate, temperature, KL and clip range, from the next step on."
+        >
+          Change…
+        </GatedButton>
+      )}
+      {isPausable(job.status) && (
+        <GatedButton
+          variant="default"
+          refusal={refusal}
+          loading={pause.isPending}
+          onClick={() => pause.mutate()}
+          title="Stops after the step under way with a checkpoint and frees the worker; Resume goes on from there."
+        >
+          Pause
+        </GatedButton>
+      )}
       {job.status === "paused" && (
         <GatedButton
           variant="default"
@@ -77,6 +104,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
           </GatedButton>
         )
       )}
+      <ChangeSettings job={job.id} opened={changing} onClose={settings.close} />
       <Confirm
         opened={asking}
         onClose={close}

@@ -1,10 +1,11 @@
 import { expect, it } from "vitest";
 import type { JobChange } from "@/api/evaluations";
-import { marksOf, revisionOf, sinceWords } from "./change-words";
+import { marksOf, revisionOf, sinceWords, valueWords } from "./change-words";
 
 const change = (step: number | null): JobChange => ({
   id: `chg_${step}`,
   job: "ftjob-1",
+  type: "reward",
   reward: "correct",
   revision: "rew_1@3",
   step,
@@ -24,4 +25,9 @@ it("reads which revision of which reward", () => {
 it("says when it takes effect", () => {
   expect(sinceWords(change(12))).toBe("from step 12 on");
   expect(sinceWords(change(null))).toBe("from the next step on");
+});
+
+it("says a changed number as it would be typed", () => {
+  expect(valueWords({ value: 5e-6, before: 1e-5 })).toBe("5e-6, before 1e-5");
+  expect(valueWords({ value: 0, before: 0.04 })).toBe("0, before 0.04");
 });

@@ -4,6 +4,8 @@ import { count } from "@/lib/format";
 /** Codes of `reason` and of errors: a title, and a sentence where no error brings its own. */
 export const REASONS: Record<string, readonly [title: string, text?: string]> = {
   reward_errors: ["the reward fails too often"],
+  pause_requested: ["on request"],
+  pause_overdue: ["the trainer had to be ended"],
   out_of_memory: ["out of memory"],
   worker_lost: ["its workers were lost", "The worker stopped answering, more than once."],
   lease_lost: [

@@ -1,0 +1,37 @@
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { http, type Schemas, unwrap } from "./client";
+import { jobKeys } from "./jobs";
+
+export type JobSetting = Schemas["JobSetting"];
+
+/** The numbers that can be changed while the job runs, with what they are now. Under the key of the job's changes, so
+ * that a change makes them stale. */
+export const settingsQuery = (job: string) =>
+  queryOptions({
+    queryKey: [...jobKeys.changes(job), "settings"],
+    queryFn: () => unwrap(http.GET("/api/v1/jobs/{id}/settings", { params: { path: { id: job } } })),
+  });
+
+export type NewValue = { setting: string; value: number };
+
+/** Train with other numbers from the next step on. They are asked for one after the other; the first refusal ends it. */
+export function useChangeSettings(job: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async (changes: NewValue[]) => {
+      for (const change of changes) {
+        const body = { type: "setting" as const, ...change };
+        await unwrap(http.POST("/api/v1/jobs/{id}/changes", { params: { path: { id: job } }, body }));
+      }
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: jobKeys.changes(job) }),
+  });
+}
+
+/** A checkpoint after the step under way, which is a newer one than `newest`; the stream says when it is there. */
+export function useCheckpointNow(job: string) {
+  return useMutation({
+    mutationFn: (_newest: number) =>
+      unwrap(http.POST("/api/v1/jobs/{id}/checkpoint", { params: { path: { id: job } } })),
+  });
+}
