@@ -3,10 +3,10 @@
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from . import wire
 from .connection import Connection, Request
@@ -33,6 +33,8 @@ _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
 _RUNS_PER_CALL = 16
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
 _PACES_KEPT = 256
+
+_Answer = TypeVar("_Answer")
 
 
 class SandboxClient:
@@ -110,10 +112,9 @@ class SandboxClient:
         outcome, results = ProgramsOutcome("ok"), dict[int, list[ProgramResult]]()
         for _ in (1, 2):
             wanted = [k for k in range(len(parts)) if k not in results]
-            answers = self._ask([(head, wire.pack_runs(parts[k])) for k in wanted])
-            if isinstance(answers, str):
-                return ProgramsOutcome("sandbox_unavailable", message=answers)
-            outcomes = [wire.unpack_programs(answer) for answer in answers]
+            outcomes = self._ask([(head, wire.pack_runs(parts[k])) for k in wanted], wire.unpack_programs)
+            if isinstance(outcomes, str):
+                return ProgramsOutcome("sandbox_unavailable", message=outcomes)
             results.update((k, o.results) for k, o in zip(wanted, outcomes, strict=True) if o.status == "ok")
             outcome = next((o for o in outcomes if o.status != "ok"), outcomes[-1] if outcomes else outcome)
             if outcome.status != "sandbox_error":
@@ -125,18 +126,18 @@ class SandboxClient:
         """Load a module without scoring and list the functions that can score."""
         request = {"op": "validate", "source": source, "entry": entry}
         for _ in (1, 2):
-            answer = self._ask([(request, b"")])
+            answer = self._ask([(request, b"")], wire.unpack_validation)
             if isinstance(answer, str):
                 return Validation("sandbox_unavailable", message=answer)
-            validation = wire.unpack_validation(answer[0])
+            (validation,) = answer
             if validation.status != "sandbox_error":
                 break
         return validation
 
     def status(self) -> SandboxStatus:
         """Whether code rewards can run, in which jail, or why not; also when no daemon answers."""
-        answer = self._ask([({"op": "status"}, b"")])
-        return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else SandboxStatus(**answer[0])
+        answer = self._ask([({"op": "status"}, b"")], lambda fields: SandboxStatus(**fields))
+        return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else answer[0]
 
     def hold_to(self, jail: str) -> None:
         """From now on score in this jail or not at all: a run does not move to a weaker one without being told."""
@@ -164,16 +165,15 @@ class SandboxClient:
         results: dict[int, RowResult],
     ) -> CallOutcome:
         """Score batches of ``rows``, one call each, into ``results``; the first outcome that is not ok ends it."""
-        requests = [_request(options, [rows[i] for i in batch]) for batch in batches]
         wanted = list(range(len(batches)))
         outcome = CallOutcome("ok")
         for attempt in (1, 2):
-            answers = self._ask([requests[k] for k in wanted])
-            if isinstance(answers, str):
-                return CallOutcome("sandbox_unavailable", message=answers)
+            requests = (_request(options, [rows[i] for i in batches[k]]) for k in wanted)
+            outcomes = self._ask(requests, wire.unpack_outcome)
+            if isinstance(outcomes, str):
+                return CallOutcome("sandbox_unavailable", message=outcomes)
             failed = []
-            for k, answer in zip(wanted, answers, strict=True):
-                outcome = wire.unpack_outcome(answer)
+            for k, outcome in zip(wanted, outcomes, strict=True):
                 if outcome.status == "sandbox_error" and attempt == 1:
                     failed.append(k)
                 elif outcome.status != "ok":
@@ -185,8 +185,10 @@ class SandboxClient:
                 break
         return replace(outcome, status="ok", message=None, rows=[])
 
-    def _ask(self, requests: Sequence[Request]) -> list[dict[str, Any]] | str:
-        """The answers in order, or why there is none."""
+    def _ask(
+        self, requests: Iterable[Request], unpack: Callable[[dict[str, Any]], _Answer]
+    ) -> list[_Answer] | str:
+        """The answers in order, unpacked, or why there is none."""
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         try:
@@ -194,7 +196,7 @@ class SandboxClient:
                 connection.close()
                 connection = None
             connection = connection or Connection(self._address, self._token)
-            answers = connection.ask(requests)
+            answers = {number: unpack(answer) for number, answer in connection.ask(requests)}
         except (OSError, EOFError) as error:
             if connection is not None:
                 connection.close()
@@ -205,7 +207,7 @@ class SandboxClient:
             raise
         with self._lock:
             self._idle.append(connection)
-        return answers
+        return [answers[number] for number in range(len(answers))]
 
 
 class _Paces:
@@ -272,5 +274,8 @@ def _request(options: dict[str, Any], rows: list[RewardRow]) -> Request:
 
 def _size(row: RewardRow) -> int:
     """Roughly a row's bytes on the wire; exact enough to keep a call far below the limit."""
-    others = (row.prompt, row.item, row.sample, row.judges)
-    return len(row.completion) + sum(len(str(value)) for value in others if value)
+    size = len(row.completion)
+    for value in (row.prompt, row.item, row.sample, row.judges):
+        if value:
+            size += len(value if type(value) is str else str(value))
+    return size

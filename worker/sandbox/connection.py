@@ -2,7 +2,7 @@
 
 import hmac
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -52,23 +52,28 @@ class Connection:
             self._socket.setblocking(True)
         return True
 
-    def ask(self, requests: Sequence[Request]) -> list[dict[str, Any]]:
-        """Send requests, a few ahead of their answers, and return the answers in order.
+    def ask(self, requests: Iterable[Request]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Send requests, a few ahead of their answers, and yield (position, answer) as they come: a request that takes
+        long to make is made while earlier ones run, an answer is read while later ones do. Exhaust it.
 
         Raises OSError and EOFError when the connection breaks, ``ValueError`` for a refused request.
         """
-        answers: dict[int, dict[str, Any]] = {}
         waiting = iter(enumerate(requests))
-        for number, request in islice(waiting, _IN_FLIGHT):
-            self._send(number, request)
-        while len(answers) < len(requests):
+        in_flight = self._send_some(waiting, _IN_FLIGHT)
+        while in_flight:
             answer = self._receive()
             if "error" in answer:
                 raise ValueError(answer["error"])
-            answers[answer["id"]] = answer["result"]
-            for number, request in islice(waiting, 1):
-                self._send(number, request)
-        return [answers[i] for i in range(len(requests))]
+            in_flight += self._send_some(waiting, 1) - 1
+            yield answer["id"], answer["result"]
+
+    def _send_some(self, waiting: Iterator[tuple[int, Request]], most: int) -> int:
+        """How many were sent: fewer at the end."""
+        sent = 0
+        for number, request in islice(waiting, most):
+            self._send(number, request)
+            sent += 1
+        return sent
 
     def close(self) -> None:
         self._socket.close()

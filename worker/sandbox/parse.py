@@ -4,6 +4,7 @@ Whatever the bytes, the outcome is a status of the closed set or :class:`Protoco
 replacement and stripped of control characters; numbers are finite and bounded.
 """
 
+import functools
 import math
 import os
 import signal
@@ -47,11 +48,11 @@ def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BY
 
     output: bytes of raw output it may hold.
     """
-    fixed = region.DONE.size + region.HEADER.size + rows * region.SLOT.size
-    if not fixed <= len(payload) <= region.reply_cap(rows, output):
+    space_at = region.DONE.size + region.space_offset(rows)
+    if not space_at <= len(payload) <= region.reply_cap(rows, output):
         raise ProtocolError(f"a reply of {len(payload)} bytes for {rows} rows")
     done = region.DONE.unpack_from(payload)
-    first, count, status, cause, progress, cpu, _, unit_wall, log_size = done
+    first, count, status, cause, progress, cpu, _, unit_wall, used, log_size = done
     if (
         (first, count) != (start, rows)
         or cause > region.OUTPUT_FLOOD
@@ -59,27 +60,29 @@ def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BY
         or status > 0xFFFF
     ):
         raise ProtocolError("the reply belongs to another run")
-    header = region.Header._make(region.HEADER.unpack_from(payload, region.DONE.size))
-    at = region.DONE.size + region.HEADER.size
-    slots = [region.Slot._make(fields) for fields in region.SLOT.iter_unpack(payload[at:fixed])]
-    windows = [slot.used() for slot in slots]
-    if log_size > output or len(payload) != fixed + sum(map(sum, filter(None, windows))) + log_size:
+    log_at = space_at + used
+    if log_size > output or len(payload) != log_at + log_size:
         raise ProtocolError("the reply's length does not fit its contents")
+    header = region.Header._make(region.HEADER.unpack_from(payload, region.DONE.size))
+    space = payload[space_at:log_at]
     results: list[RowResult | None] = []
     prints: list[str] = []
-    at = fixed
-    for slot, window in zip(slots, windows, strict=True):
-        if window is None:
+    slots_at = region.DONE.size + region.slot_offset(0)
+    for fields in region.SLOT.iter_unpack(payload[slots_at:space_at]):
+        slot = region.Slot._make(fields)
+        window = slot.used()
+        if window is None or slot.at + sum(window) > used:
             prints.append("")
             results.append(_DAMAGED if slot.status else None)
             continue
-        tail_at, numbers_at = at + window[0], at + window[0] + window[1]
-        prints.append(clean_text(payload[at:tail_at]))
-        at = numbers_at + window[2]
-        numbers = struct.unpack_from(f"<{window[2] // 8}d", payload, numbers_at)
-        results.append(_row(slot, prints[-1], payload[tail_at:numbers_at], numbers))
+        tail_at = slot.at + window[0]
+        numbers_at = tail_at + window[1]
+        printed = clean_text(space[slot.at : tail_at])
+        numbers = _doubles(window[2] // 8).unpack_from(space, numbers_at)
+        prints.append(printed)
+        results.append(_row(slot, printed, space[tail_at:numbers_at], numbers))
     return Run(
-        status, cause, progress, header, results, prints, _seconds(cpu), _seconds(unit_wall), payload[at:]
+        status, cause, progress, header, results, prints, _seconds(cpu), _seconds(unit_wall), payload[log_at:]
     )
 
 
@@ -113,35 +116,47 @@ def clean_text(raw: bytes) -> str:
 
 
 def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]) -> RowResult | None:
+    """One row; None when it has no outcome. Most have neither steps nor criteria nor candidates: those cost nothing."""
     if slot.status == 0:
         return None
-    if slot.status > len(_STATUSES) or not all(map(math.isfinite, (slot.score, *numbers))):
+    if slot.status > len(_STATUSES) or not _bounded((slot.score, *numbers)):
         return _DAMAGED
     status = _STATUSES[slot.status - 1]
     reason_at = slot.part_names + slot.criteria_names
     part_names = _names(tail[: slot.part_names], slot.parts)
     criteria_names = _names(tail[slot.part_names : reason_at], slot.criteria)
     steps_at = slot.parts + slot.criteria
-    steps = _steps(numbers[steps_at : steps_at + 2 * slot.steps])
+    steps = _steps(numbers[steps_at : steps_at + 2 * slot.steps]) if slot.steps else []
     if part_names is None or criteria_names is None or steps is None:
         return _DAMAGED
     vectors = numbers[steps_at + 2 * slot.steps :]
-    scores = (slot.score, *numbers[:steps_at], *(number for number, _ in steps), *vectors)
-    if max(map(abs, scores)) > region.MAX_MAGNITUDE:
-        return _DAMAGED
     return RowResult(
-        status=status,
-        value=slot.score if status == "ok" else None,
-        parts=dict(zip(part_names, numbers, strict=False)),
-        criteria=dict(zip(criteria_names, numbers[slot.parts : steps_at], strict=True)),
-        steps=steps,
-        candidates=[list(vectors[i * slot.width : (i + 1) * slot.width]) for i in range(slot.candidates)],
-        reason=clean_text(tail[reason_at : reason_at + slot.reason]) or None,
-        prints=prints,
-        message=clean_text(tail[reason_at + slot.reason :]) or None,
-        wall_ms=1000 * _seconds(slot.wall),
-        cpu_ms=1000 * _seconds(slot.cpu),
+        status,
+        slot.score if status == "ok" else None,
+        dict(zip(part_names, numbers, strict=False)),
+        steps,
+        dict(zip(criteria_names, numbers[slot.parts : steps_at], strict=True)) if criteria_names else {},
+        [list(vectors[i * slot.width : (i + 1) * slot.width]) for i in range(slot.candidates)]
+        if vectors
+        else [],
+        clean_text(tail[reason_at : reason_at + slot.reason]) or None,
+        prints,
+        clean_text(tail[reason_at + slot.reason :]) or None,
+        1000 * _seconds(slot.wall),
+        1000 * _seconds(slot.cpu),
     )
+
+
+@functools.cache
+def _doubles(count: int) -> struct.Struct:
+    """``count`` is bounded by what a row may hold."""
+    return struct.Struct(f"<{count}d")
+
+
+def _bounded(numbers: tuple[float, ...]) -> bool:
+    """Whether all are numbers within what a score may be; one that is none makes their sum none."""
+    most = region.MAX_MAGNITUDE
+    return max(numbers) <= most and min(numbers) >= -most and math.isfinite(sum(numbers))
 
 
 _STATUSES: tuple[RowStatus, ...] = ("ok", "not_applicable", "exception", "bad_value", "memory")
@@ -152,10 +167,11 @@ def _names(raw: bytes, count: int) -> list[str] | None:
     """Exactly ``count`` different printable names, each ended by NUL; else None."""
     if not raw and not count:
         return []
-    names = raw.decode("utf-8", "replace").split("\0")
-    if names.pop() or len(names) != count or len(set(names)) != count:
+    text = raw.decode("utf-8", "replace")
+    names = text.split("\0")
+    if names.pop() or len(names) != count or len(set(names)) != count or not all(names):
         return None
-    return names if all(names) and all(map(str.isprintable, names)) else None
+    return names if "".join(names).isprintable() else None
 
 
 def _steps(numbers: tuple[float, ...]) -> list[tuple[float, int]] | None:

@@ -20,7 +20,7 @@ import struct
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-GREETING = b"reinforge-sandboxd-1\n"
+GREETING = b"reinforge-sandboxd-2\n"
 NONCE, PROCESS, TAG = 32, 8, 32
 HANDSHAKE_SECONDS = 10.0
 FRAME_SECONDS = 60.0

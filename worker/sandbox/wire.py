@@ -29,7 +29,6 @@ SIZES = struct.Struct("<II")
 MAX_PATH_BYTES = 107
 """A Unix socket's path has to fit into 108 bytes with its end."""
 
-_ALWAYS = ("status", "value", "wall_ms", "cpu_ms")
 _SELDOM = ("parts", "steps", "criteria", "candidates", "reason", "prints", "message")
 
 
@@ -86,11 +85,8 @@ def pack(answer: CallOutcome | ProgramsOutcome | Validation | SandboxStatus) -> 
         return asdict(answer)
     rows = []
     for row in answer.rows:
-        fields = {name: getattr(row, name) for name in _ALWAYS}
-        for name in _SELDOM:
-            if value := getattr(row, name):
-                fields[name] = value
-        rows.append(fields)
+        seldom = {name: value for name in _SELDOM if (value := getattr(row, name))}
+        rows.append((row.status, row.value, row.wall_ms, row.cpu_ms, seldom))
     return {
         "status": answer.status, "rows": rows, "message": answer.message, "line": answer.line, "log": answer.log,
         "jail": answer.jail,
@@ -99,10 +95,10 @@ def pack(answer: CallOutcome | ProgramsOutcome | Validation | SandboxStatus) -> 
 
 def unpack_outcome(fields: dict[str, Any]) -> CallOutcome:
     rows = []
-    for row in fields["rows"]:
-        if "steps" in row:
-            row["steps"] = [(x, end) for x, end in row["steps"]]
-        rows.append(RowResult(**row))
+    for status, value, wall, cpu, seldom in fields["rows"]:
+        if "steps" in seldom:
+            seldom["steps"] = [(x, end) for x, end in seldom["steps"]]
+        rows.append(RowResult(status, value, wall_ms=wall, cpu_ms=cpu, **seldom))
     return CallOutcome(**{**fields, "rows": rows})
 
 

@@ -152,7 +152,7 @@ def test_too_many_casualties_end_a_call_and_the_rest_is_skipped(daemon: RunningD
     source = "import os\ndef grade(sample, item): os._exit(1)\n"
     rows = [asdict(RewardRow("p", "c"))] * 20
     answer = ask(daemon.socket, {"op": "score", "source": source, "rows": rows})["result"]
-    assert [row["status"] for row in answer["rows"]] == ["exited"] * 8 + ["skipped"] * 12
+    assert [row[0] for row in answer["rows"]] == ["exited"] * 8 + ["skipped"] * 12
 
 
 def test_skipped_rows_are_scored_in_a_fresh_call(client: SandboxClient) -> None:

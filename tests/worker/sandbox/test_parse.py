@@ -29,12 +29,14 @@ counts = st.one_of(small, u32)
 def payloads(draw: st.DrawFn, start: int = 0, rows: int = ROWS) -> bytes:
     """Replies of the right shape with hostile contents, sometimes cut, extended or flipped."""
     header = region.HEADER.pack(
-        draw(counts), draw(counts), draw(counts), draw(counts), draw(st.integers(0, 2)), draw(f64), draw(f64)
-    )
+        draw(counts), draw(counts), draw(counts), draw(counts), draw(st.integers(0, 2)), draw(f64), draw(f64),
+        draw(counts),
+    )  # fmt: skip
     slots, contents = [], []
     for _ in range(rows):
         fields = [draw(st.one_of(st.integers(0, 6), u32)), *(draw(counts) for _ in range(10))]
-        slot = region.Slot(*fields, draw(f64), draw(f64), draw(f64))
+        at = draw(st.one_of(st.just(sum(map(len, contents))), counts))
+        slot = region.Slot(*fields, at, draw(f64), draw(f64), draw(f64))
         slots.append(region.SLOT.pack(*slot))
         prints, tail, numbers = slot.used() or (0, 0, 0)
         contents.append(draw(st.binary(min_size=prints + tail, max_size=prints + tail)))
@@ -42,7 +44,7 @@ def payloads(draw: st.DrawFn, start: int = 0, rows: int = ROWS) -> bytes:
     log = draw(st.binary(max_size=50))
     done = region.DONE.pack(
         start, rows, draw(st.one_of(st.just(0), u32)), draw(st.integers(0, 6)), draw(st.integers(0, 3)),
-        draw(f64), draw(f64), draw(f64), len(log),
+        draw(f64), draw(f64), draw(f64), sum(map(len, contents)), len(log),
     )  # fmt: skip
     payload = bytearray(b"".join([done, header, *slots, *contents, log]))
     for _ in range(draw(st.integers(0, 2))):
@@ -132,14 +134,16 @@ def test_a_call_ends_with_known_statuses_whatever_the_jail_answers(
 
 
 def reply(*slots: region.Slot, contents: bytes = b"", finished: int = 1) -> bytes:
-    header = region.HEADER.pack(region.LOADED, 0, 0, 0, finished, 0.0, 0.0)
-    done = region.DONE.pack(0, len(slots), 0, region.ENDED_ITSELF, region.RUNNING, 0.0, 0.0, 0.0, 0)
+    header = region.HEADER.pack(region.LOADED, 0, 0, 0, finished, 0.0, 0.0, 0)
+    done = region.DONE.pack(
+        0, len(slots), 0, region.ENDED_ITSELF, region.RUNNING, 0.0, 0.0, 0.0, len(contents), 0
+    )
     return b"".join([done, header, *(region.SLOT.pack(*slot) for slot in slots), contents])
 
 
 def slot(status: int = 1, score: float = 0.5, **fields: int) -> region.Slot:
     return region.Slot(
-        status, **{**dict.fromkeys(region.Slot._fields[1:11], 0), **fields}, score=score, wall=0.0, cpu=0.0
+        status, **{**dict.fromkeys(region.Slot._fields[1:12], 0), **fields}, score=score, wall=0.0, cpu=0.0
     )
 
 
@@ -159,6 +163,9 @@ def test_an_honest_reply_is_read() -> None:
         (slot(parts=17), b""),
         (slot(candidates=2**31, width=2**31), b""),
         (slot(reason=5000), b""),
+        (slot(reason=3, at=1), b"why"),
+        (slot(reason=3, at=2**32 - 1), b"why"),
+        (slot(prints=1), b""),
         (slot(parts=1), struct.pack("<d", 1.0)),
         (slot(parts=2, part_names=4), b"a\0a\0" + struct.pack("<2d", 1.0, 2.0)),
         (slot(parts=1, part_names=3), b"\x1bx\0" + struct.pack("<d", 1.0)),

@@ -21,7 +21,7 @@ from mmap import mmap
 from typing import Any, NoReturn
 
 from . import imports, kernel, region
-from .modules import execute, new_module
+from .modules import execute, forget, new_module
 from .programs import CALL_NAME, TEST_NAME, Ended, run_program
 from .programs import FILE_NAME as PROGRAM_NAME
 from .report import Prints, Report
@@ -33,6 +33,16 @@ _SHOWN_FILES = (FILE_NAME, PROGRAM_NAME, TEST_NAME, CALL_NAME)
 _PROGRESS = 3
 _FRAMES_SHOWN = 8
 _RUNNER_FAILED = 97
+_REHEARSALS = 16
+_REHEARSED = {"prompt": "p", "completion": "<answer> 1.5 </answer>", "item": {"answer": 1.5}}
+_REHEARSAL = r"""
+import re
+ANSWER = re.compile(r"<answer>\s*(-?[0-9]+(?:[.][0-9]+)?)\s*</answer>", re.DOTALL)
+def grade(sample, item):
+    found = ANSWER.search(sample["output_text"])
+    right = float(found is not None and float(found[1]) == item["answer"])
+    return {"score": right, "parts": {"right": right}, "reason": f"{found and found[1]}, not {item['answer']}"}
+"""
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 
@@ -66,7 +76,7 @@ def run(task: Task, *, log: int, progress: int, stdin: int) -> NoReturn:
         hole = struct.pack("<I", task.pid_hole)
         kernel.install_filter(task.filter.replace(hole, struct.pack("<I", os.getpid())))
         report = Report(task.shared, task.rows)
-        request = json.loads(bytes(task.body))
+        request = json.loads(str(task.body, "utf-8"))  # from bytes it would be copied once more
         os.write(_PROGRESS, b"i")
         if request["op"] == "program":
             _program(task, request, report)
@@ -79,6 +89,26 @@ def run(task: Task, *, log: int, progress: int, stdin: int) -> NoReturn:
         os.write(2, traceback.format_exc(limit=4).encode("utf-8", "replace")[:2000])
     finally:
         os._exit(_RUNNER_FAILED)
+
+
+def rehearse() -> None:
+    """Go once, in the zygote, through what every child does, on a source of our own.
+
+    The first pass through code is slow (it is specialised, caches fill, symbols are bound): a child that inherits
+    all that scores its first row sooner. Nothing of the rehearsal stays but those caches.
+    """
+    request = json.loads(
+        json.dumps({"rows": [_REHEARSED] * _REHEARSALS, "isolate": "batch", "granularity": "sample"})
+    )
+    request["units"] = [[i] for i in range(_REHEARSALS)]
+    with mmap(-1, region.region_size(_REHEARSALS)) as shared:
+        entry = choose_entry(_load(_REHEARSAL), None)
+        budgets = [60.0] * _REHEARSALS
+        task = Task(memoryview(b""), shared, _REHEARSALS, 0, budgets, b"", 0, {}, 0, {}, ())
+        report = Report(shared, _REHEARSALS)
+        _score(task, request, entry, report)
+        report.finish()
+    forget(FILE_NAME, MODULE_NAME)
 
 
 def describe(error: BaseException) -> tuple[str, int | None, int | None]:

@@ -18,3 +18,9 @@ def execute(source: str, file_name: str, module: types.ModuleType) -> None:
     """Run ``source`` in ``module``; raises whatever it raises."""
     linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
     exec(compile(source, file_name, "exec", dont_inherit=True), module.__dict__)  # what the jail is for
+
+
+def forget(file_name: str, name: str) -> None:
+    """Leave nothing of a module that was run here."""
+    linecache.cache.pop(file_name, None)
+    sys.modules.pop(name, None)

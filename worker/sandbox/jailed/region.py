@@ -4,10 +4,11 @@ Three things cross it:
 
 * **request** (host → zygote): a :data:`CALL` header, one f64 time budget per unit, a JSON body that only the
   forked child parses;
-* **region** (child → zygote): shared memory with a header and, per row, a slot of fixed size and fixed windows
-  for its texts and numbers. Lengths are stored, offsets are not: a row cannot point into its neighbour;
+* **region** (child → zygote): shared memory with a header, a slot of fixed size per row, and a space for the rows'
+  texts and numbers, filled from its beginning, so that a call of many small rows touches few pages. A slot says
+  where its row's contents begin and how long they are; nobody follows that before the child is dead;
 * **reply** (zygote → host): a :data:`FRAME` header, then :data:`DONE`, the region's header and slots, the used
-  part of each row's windows, and the call's raw output.
+  part of the space, and the call's raw output.
 
 A *unit* is what one call of the reward function scores: one row, one group, or all rows of a call. Times are
 seconds; clocks are CLOCK_MONOTONIC, which all processes of a machine share.
@@ -36,7 +37,8 @@ STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "m
 
 
 class Header(NamedTuple):
-    """state, current unit, line and column of a load error (0: none), finished flag, clocks at the unit's start."""
+    """state, current unit, line and column of a load error (0: none), finished flag, clocks at the unit's start, bytes
+    of the space in use."""
 
     state: int
     unit: int
@@ -45,10 +47,11 @@ class Header(NamedTuple):
     finished: int
     started: float
     cpu_started: float
+    used: int
 
 
 class Slot(NamedTuple):
-    """One row's outcome: code, counts of numbers, byte lengths of texts, score, seconds."""
+    """One row's outcome: code, counts of numbers, byte lengths of texts, place of its contents, score, seconds."""
 
     status: int
     parts: int
@@ -61,13 +64,14 @@ class Slot(NamedTuple):
     reason: int
     message: int
     prints: int
+    at: int
     score: float
     wall: float
     cpu: float
 
     def used(self) -> tuple[int, int, int] | None:
-        """Bytes of (prints, tail, numbers) that travel; None, and the slot travels alone, when a count or a length
-        exceeds what a row may hold."""
+        """Bytes of (prints, tail, numbers), in this order from ``at`` on; None when a count or a length exceeds what a
+        row may hold."""
         if (
             self.parts > MAX_PARTS
             or self.criteria > MAX_CRITERIA
@@ -85,28 +89,28 @@ class Slot(NamedTuple):
         return self.prints, tail, 8 * numbers
 
 
-HEADER = struct.Struct("<IIIIIdd")
-SLOT = struct.Struct("<11I4xddd")
-PRINTS_FIELD = struct.Struct("<I")
+HEADER = struct.Struct("<IIIIIddI")
+USED_OFFSET = 36
+"""Where ``Header.used`` lies."""
+SLOT = struct.Struct("<12Iddd")
 PRINTS_OFFSET = 40
-"""Where ``Slot.prints`` lies inside a slot: it grows while the row runs."""
+"""Where ``Slot.prints`` and ``Slot.at`` lie inside a slot: they are known while the row runs."""
 
-_ROW_BYTES = PRINTS_BYTES + _TAIL_BYTES + 8 * MAX_NUMBERS
-REPLY_ROW_BYTES = SLOT.size + _ROW_BYTES
+ROW_BYTES = PRINTS_BYTES + _TAIL_BYTES + 8 * MAX_NUMBERS
+"""The most that one row's contents may take of the space."""
 
 
 def region_size(rows: int) -> int:
-    return HEADER.size + rows * REPLY_ROW_BYTES
+    return space_offset(rows) + rows * ROW_BYTES
 
 
 def slot_offset(row: int) -> int:
     return HEADER.size + row * SLOT.size
 
 
-def windows(rows: int, row: int) -> tuple[int, int, int]:
-    """Offsets of a row's (prints, tail, numbers) windows in the region of a call of ``rows`` rows."""
-    start = HEADER.size + rows * SLOT.size + row * _ROW_BYTES
-    return start, start + PRINTS_BYTES, start + PRINTS_BYTES + _TAIL_BYTES
+def space_offset(rows: int) -> int:
+    """Where the contents of the rows begin in the region of a call of ``rows`` rows."""
+    return slot_offset(rows)
 
 
 FRAME = struct.Struct("<4sBI")
@@ -127,8 +131,9 @@ and one unit, with a :data:`PROGRAM` between its header and its budget."""
 PROGRAM = struct.Struct("<IIQ")
 """bytes of standard input at the end of the body, bytes of output kept (one more is a flood), bytes of memory."""
 
-DONE = struct.Struct("<IIIIIdddI")
-"""first unit, rows, wait status, cause, progress, CPU s, wall s, wall s of the last unit, log bytes."""
+DONE = struct.Struct("<IIIIIdddII")
+"""first unit, rows, wait status, cause, progress, CPU s, wall s, wall s of the last unit, bytes of the rows' contents
+and of the log."""
 
 ENDED_ITSELF, UNIT_TIMEOUT, LOAD_TIMEOUT, CALL_DEADLINE, OUTPUT_FLOOD = 0, 1, 2, 3, 4
 """Why the zygote ended a child."""

@@ -6,7 +6,7 @@ Everything here runs beside untrusted code and may be corrupted by it; the host 
 import io
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import chain
 from mmap import mmap
 
@@ -14,6 +14,8 @@ from . import region
 from .values import Converted
 
 _UNCOUNTED_PRINTS = 64 << 10
+_U32, _TWO_U32 = struct.Struct("<I"), struct.Struct("<II")
+_NOTHING = Converted()
 
 
 def clip(text: str, size: int) -> bytes:
@@ -27,18 +29,20 @@ class Report:
 
     def __init__(self, shared: mmap, rows: int) -> None:
         self._shared = shared
-        self._rows = rows
+        self._space = region.space_offset(rows)
+        self._at = 0
+        """The end of what finished rows hold of the space; a row's prints come next, then the rest of it."""
         self._printing: int | None = None
         self._kept = 0
         self._seen = 0
-        self._header = region.Header(region.LOADING, 0, 0, 0, 0, time.monotonic(), time.thread_time())
+        self._header = region.Header(region.LOADING, 0, 0, 0, 0, time.monotonic(), time.thread_time(), 0)
 
     def begin(self, unit: int, row: int) -> tuple[float, float]:
         """A unit starts: its prints go to ``row``; returns the clocks, wall and CPU."""
         self._printing, self._kept, self._seen = row, 0, 0
         wall, cpu = time.monotonic(), time.thread_time()
-        self._header = region.Header(region.LOADED, unit, 0, 0, 0, wall, cpu)
-        region.HEADER.pack_into(self._shared, 0, *self._header)
+        region.HEADER.pack_into(self._shared, 0, region.LOADED, unit, 0, 0, 0, wall, cpu, self._at)
+        self._header = region.Header(region.LOADED, unit, 0, 0, 0, wall, cpu, self._at)
         return wall, cpu
 
     def finish(self) -> None:
@@ -64,23 +68,27 @@ class Report:
         wall: float = 0.0,
         cpu: float = 0.0,
     ) -> None:
-        """Store one row's outcome; the status is written last, so a half-written row counts for nothing."""
-        value = value or Converted()
-        _, tail_at, numbers_at = region.windows(self._rows, row)
-        texts = [_names(value.parts), _names(value.criteria), clip(value.reason, region.REASON_BYTES)]
-        texts.append(clip(message, region.MESSAGE_BYTES))
-        tail = b"".join(texts)
-        self._shared[tail_at : tail_at + len(tail)] = tail
+        """Store one row's outcome, once; the slot is written last, so a half-written row counts for nothing.
+
+        What is printed from now on until the next unit begins belongs to no row.
+        """
+        value = value or _NOTHING
+        parts, criteria = _names(value.parts), _names(value.criteria)
+        reason, text = clip(value.reason, region.REASON_BYTES), clip(message, region.MESSAGE_BYTES)
         numbers = [*value.parts.values(), *value.criteria.values(), *chain.from_iterable(value.steps)]
         numbers += chain.from_iterable(value.candidates)
-        struct.pack_into(f"<{len(numbers)}d", self._shared, numbers_at, *numbers)
-        at = region.slot_offset(row)
-        prints = region.PRINTS_FIELD.unpack_from(self._shared, at + region.PRINTS_OFFSET)[0]
+        contents = b"".join((parts, criteria, reason, text, struct.pack(f"<{len(numbers)}d", *numbers)))
+        prints = self._kept if row == self._printing else 0
+        self._printing = None
+        place, start = self._at, self._space + self._at + prints
+        self._shared[start : start + len(contents)] = contents
+        self._at += prints + len(contents)
         region.SLOT.pack_into(
-            self._shared, at, region.STATUS_CODES[status], len(value.parts), len(value.criteria), len(value.steps),
-            len(value.candidates), len(value.candidates[0]) if value.candidates else 0,
-            len(texts[0]), len(texts[1]), len(texts[2]), len(texts[3]), prints, value.score, wall, cpu,
+            self._shared, region.slot_offset(row), region.STATUS_CODES[status], len(value.parts), len(value.criteria),
+            len(value.steps), len(value.candidates), len(value.candidates[0]) if value.candidates else 0,
+            len(parts), len(criteria), len(reason), len(text), prints, place, value.score, wall, cpu,
         )  # fmt: skip
+        _U32.pack_into(self._shared, region.USED_OFFSET, self._at)
 
     def prints(self, data: bytes) -> bool:
         """Keep what a row prints, as long as there is room.
@@ -92,15 +100,16 @@ class Report:
             return False
         self._seen += len(data)
         kept = data[: region.PRINTS_BYTES - self._kept]
-        start = region.windows(self._rows, self._printing)[0] + self._kept
+        start = self._space + self._at + self._kept
         self._shared[start : start + len(kept)] = kept
         self._kept += len(kept)
         at = region.slot_offset(self._printing) + region.PRINTS_OFFSET
-        region.PRINTS_FIELD.pack_into(self._shared, at, self._kept)
+        _TWO_U32.pack_into(self._shared, at, self._kept, self._at)
+        _U32.pack_into(self._shared, region.USED_OFFSET, self._at + self._kept)
         return self._seen <= _UNCOUNTED_PRINTS
 
     def _update(self, **changes: float) -> None:
-        self._header = self._header._replace(**changes)  # type: ignore[arg-type]
+        self._header = self._header._replace(**changes, used=self._at)  # type: ignore[arg-type]
         region.HEADER.pack_into(self._shared, 0, *self._header)
 
 
@@ -122,5 +131,5 @@ class Prints(io.RawIOBase):
         return len(raw)
 
 
-def _names(named: Iterable[str]) -> bytes:
-    return b"".join(clip(name, region.NAME_BYTES) + b"\0" for name in named)
+def _names(named: Collection[str]) -> bytes:
+    return b"".join([clip(name, region.NAME_BYTES) + b"\0" for name in named]) if named else b""

@@ -8,6 +8,7 @@ from itertools import islice
 from . import region
 
 KEYS = ("score", "reason", "parts", "steps", "criteria", "candidates")
+_KNOWN = frozenset(KEYS)
 
 
 class BadValue(Exception):
@@ -31,11 +32,11 @@ def convert(value: object) -> Converted:
     """A number, None, or a mapping with ``score`` and any of the other :data:`KEYS`; raises :class:`BadValue`."""
     if value is None:
         return Converted(applicable=False)
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):
         return Converted(score=number(value, "the reward"))
     answer = dict(value)
-    unknown = [str(key)[:40] for key in answer if key not in KEYS]
-    if unknown:
+    if not _KNOWN.issuperset(answer):
+        unknown = [str(key)[:40] for key in answer if key not in _KNOWN]
         raise BadValue(f"unknown key {unknown[0]!r} in the returned mapping; known are {', '.join(KEYS)}")
     if "score" not in answer:
         raise BadValue("the returned mapping has no 'score'")
@@ -51,9 +52,15 @@ def convert(value: object) -> Converted:
     )
 
 
-def number(value: object, what: str) -> float:
-    """Exactly float, int or bool, or a NumPy scalar; finite and of magnitude at most 1e6."""
+def number(value: object, what: str, name: str | None = None) -> float:
+    """Exactly float, int or bool, or a NumPy scalar; finite and of magnitude at most 1e6.
+
+    what: how an error calls it; name: which of several it is.
+    """
+    if type(value) is float and -region.MAX_MAGNITUDE <= value <= region.MAX_MAGNITUDE:
+        return value
     kind = type(value)
+    what = what if name is None else f"{what}[{name!r}]"
     if kind.__module__ == "numpy" and hasattr(kind, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()  # type: ignore[attr-defined]
     if type(value) not in (float, int, bool):
@@ -92,7 +99,7 @@ def _text(value: object) -> str:
 def _named(value: object, what: str, most: int) -> dict[str, float]:
     if value is None:
         return {}
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):
         raise BadValue(f"{what}: expected a mapping of names to numbers, got {type(value).__name__[:80]}")
     entries = list(islice(value.items(), most + 1))  # not len(): a mapping may lie about it
     if len(entries) > most:
@@ -103,7 +110,7 @@ def _named(value: object, what: str, most: int) -> dict[str, float]:
             raise BadValue(
                 f"{what}: a name is printable text of 1 to {region.NAME_BYTES} bytes, got {name!r:.80}"
             )
-        result[name] = number(entry, f"{what}[{name!r}]")
+        result[name] = number(entry, what, name)
     return result
 
 
@@ -117,7 +124,9 @@ def _sequence(value: object, what: str) -> list[object]:
 
 def _steps(value: object) -> list[tuple[float, float]]:
     steps: list[tuple[float, float]] = []
-    for entry in [] if value is None else _sequence(value, "steps"):
+    if value is None:
+        return steps
+    for entry in _sequence(value, "steps"):
         pair = _sequence(entry, "steps: each step is [number, end character], and a step")
         if len(pair) != 2:
             raise BadValue("steps: each step is [number, end character]")
@@ -133,9 +142,11 @@ def _steps(value: object) -> list[tuple[float, float]]:
 
 
 def _candidates(value: object) -> list[list[float]]:
+    if value is None:
+        return []
     vectors = [
         [number(x, "candidates") for x in _sequence(vector, "candidates: each candidate")]
-        for vector in ([] if value is None else _sequence(value, "candidates"))
+        for vector in _sequence(value, "candidates")
     ]
     if len({len(vector) for vector in vectors}) > 1 or (vectors and not vectors[0]):
         raise BadValue("candidates: every vector needs the same length, at least 1")

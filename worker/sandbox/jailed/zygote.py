@@ -15,18 +15,13 @@ import signal
 import struct
 import sys
 import time
-from collections import deque
 from collections.abc import Sequence
-from itertools import islice
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, NoReturn
 
 from . import child, kernel, region
 from .warm import warm_up
 from .watch import Call, Outcome, Watch
-
-_PIECES_AT_ONCE = 512
-"""Of a frame, per system call; the kernel takes 1024."""
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/"}
 """All there is: libraries must not start threads, for a jail has none; NLTK wants a home before it can be imported."""
@@ -43,6 +38,7 @@ def main(channel: int) -> NoReturn:
         _send_frame(channel, region.FAILED, [f"{type(error).__name__}: {error}".encode()])
         os._exit(1)
     os.dup2(devnull, 2)
+    child.rehearse()
     gc.collect()
     gc.freeze()
     hello = region.HELLO.pack(os.getpid(), os.getuid(), abi, *sys.version_info[:3])
@@ -140,7 +136,7 @@ class Zygote:
 
     def _run(self, call: Call, start: int, left: float) -> None:
         shared = mmap(-1, region.region_size(call.rows))
-        region.HEADER.pack_into(shared, 0, region.LOADING, start, 0, 0, 0, time.monotonic(), 0.0)
+        region.HEADER.pack_into(shared, 0, region.LOADING, start, 0, 0, 0, time.monotonic(), 0.0, 0)
         log_read, log_write = os.pipe()
         progress_read, progress_write = os.pipe()
         os.set_blocking(log_read, False)
@@ -174,22 +170,15 @@ class Zygote:
 
     def _reply(self, call: Call, start: int, outcome: Outcome, shared: mmap, watch: Watch) -> None:
         """Send what the child left. It is dead, so nothing changes any more; nothing is copied into the heap."""
+        header = region.Header._make(region.HEADER.unpack_from(shared, 0))
+        used = min(header.used, call.rows * region.ROW_BYTES)
         done = region.DONE.pack(
             start, call.rows, outcome.status, outcome.cause, outcome.progress,
-            outcome.cpu, outcome.wall, outcome.unit_wall, watch.log_kept,
+            outcome.cpu, outcome.wall, outcome.unit_wall, used, watch.log_kept,
         )  # fmt: skip
-        with memoryview(shared) as view, memoryview(watch.log) as log:
-            pieces: list[bytes | memoryview] = [done, view[: region.slot_offset(call.rows)]]
-            for row in range(call.rows):
-                slot = region.Slot._make(region.SLOT.unpack_from(shared, region.slot_offset(row)))
-                if used := slot.used():
-                    for offset, length in zip(region.windows(call.rows, row), used, strict=True):
-                        if length:
-                            pieces.append(view[offset : offset + length])
-            pieces.append(log[: watch.log_kept])
-            _send_frame(self._channel, region.REPLY, pieces)
-            for piece in pieces[1:]:
-                piece.release()  # type: ignore[union-attr]
+        size = region.space_offset(call.rows) + used
+        with memoryview(shared)[:size] as left, memoryview(watch.log)[: watch.log_kept] as said:
+            _send_frame(self._channel, region.REPLY, [done, left, said])
 
 
 def _sweep() -> None:
@@ -219,12 +208,12 @@ def _read_frame(channel: int) -> bytes:
 
 
 def _send_frame(channel: int, kind: int, pieces: Sequence[bytes | memoryview]) -> None:
-    head = region.FRAME.pack(region.MAGIC, kind, sum(len(piece) for piece in pieces))
-    waiting = deque(memoryview(piece) for piece in (head, *pieces) if len(piece))
+    head = region.FRAME.pack(region.MAGIC, kind, sum(map(len, pieces)))
+    waiting = [memoryview(piece) for piece in (head, *pieces) if len(piece)]
     while waiting:
-        sent = os.writev(channel, list(islice(waiting, _PIECES_AT_ONCE)))
+        sent = os.writev(channel, waiting)
         while waiting and sent >= len(waiting[0]):
-            sent -= len(waiting.popleft())
+            sent -= len(waiting.pop(0))
         if sent:
             waiting[0] = waiting[0][sent:]
 
