@@ -20,6 +20,7 @@ from reinforge.grading.types import (
     StringCheck,
     TextSimilarity,
 )
+from reinforge.outbound import ALLOW_VARIABLE, Guard
 from reinforge.records import RewardCode, RunManifest
 from reinforge.reward_spec import PythonReward, Reward, grader_of
 from reinforge.reward_spec.judges import Judge
@@ -28,7 +29,6 @@ from worker.rewards.checkpoints import ModelProcess, checkpoint_rater
 from worker.rewards.composite import CompositeScorer, LiveReward
 from worker.rewards.declarative import DeclarativeRater
 from worker.rewards.endpoint import EndpointRater
-from worker.rewards.guard import ALLOW_VARIABLE, Guard
 from worker.rewards.judge import JudgeRater, RankingRater
 from worker.rewards.judge_cache import JudgeCache
 from worker.rewards.judge_client import JudgeClient

@@ -4,7 +4,7 @@
     → {"score": 0.5, "reason": "…", "parts": {"style": 0.7}}       score null: does not apply to this row
 
 Signatures as in `reinforge.webhook_signature`; the id depends on what is scored alone, so that a server can tell
-a second try. `worker.rewards.guard` says which addresses may be called.
+a second try. `reinforge.outbound` says which addresses may be called.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from typing import Any
 import httpx
 
 from reinforge.grading.types import EndpointGrader
+from reinforge.outbound import Guard, Refused
 from reinforge.webhook_signature import signed_headers
 from worker.rewards.base import RewardResult
-from worker.rewards.guard import Guard, Refused
 from worker.rewards.network import NetworkLoop, RequestFailed, Retries, open_client, post
 from worker.rewards.rater import Rater, Row, failed, ok, side_by_side
 

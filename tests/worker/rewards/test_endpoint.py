@@ -9,11 +9,11 @@ import pytest
 
 from reinforge.errors import InvalidInput
 from reinforge.grading.types import EndpointGrader
+from reinforge.outbound import Guard, Refused
 from reinforge.webhook_signature import signed_headers, verify
 from tests.support.judge_stub import Asked, Reply, Stub
 from worker.rewards.base import RewardResult, Scorable
 from worker.rewards.endpoint import EndpointRater
-from worker.rewards.guard import Guard, Refused
 from worker.rewards.network import NetworkLoop
 from worker.rewards.rater import Row
 

@@ -1,4 +1,5 @@
-"""Which hosts a reward may call: nothing inside the worker's own network, unless its administrator says so.
+"""Which hosts may be called at a user's wish (graders' endpoints, webhooks): nothing inside the machine's own
+network, unless its administrator says so.
 
 A name is resolved once, every address it has is checked, and the request goes to the address that was checked:
 a second answer of the name server changes nothing. Redirects are not followed.
@@ -93,7 +94,7 @@ class Guard:
         for each in (address, inner):
             if not each.is_global or each.is_multicast:
                 raise Refused(
-                    f"{host} is {address}, an address inside a network; whoever runs this worker can allow it with "
+                    f"{host} is {address}, an address inside a network; whoever runs this machine can allow it with "
                     f"{ALLOW_VARIABLE}"
                 )
 
