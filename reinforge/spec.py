@@ -129,11 +129,26 @@ class Evaluation(SpecModel):
     or the last line; by default maj@k is not measured."""
 
 
+class EarlyStop(SpecModel):
+    """When a job ends before its last step, with success and with what it has; never, unless a field says so."""
+
+    patience: int | None = Field(default=None, ge=1, le=1000)
+    """Evaluations in a row without a better held-out reward; default: they end nothing."""
+    min_delta: float = Field(default=0.0, ge=0, le=1e6)
+    """By how much more than the best one a held-out reward is better."""
+    no_signal_steps: int | None = Field(default=None, ge=1, le=100_000)
+    """Steps over which the share of groups without any difference in reward is averaged; default: it ends nothing."""
+    no_signal_share: float = Field(default=1.0, gt=0, le=1)
+    """The share at which it ends."""
+
+
 class Limits(SpecModel):
     steps: int = Field(default=100, ge=1, le=1_000_000)
     """Rounds of sample, score and update."""
     max_seconds: float | None = Field(default=None, gt=0)
     """Wall time of one attempt; the job then ends after the step with what it has."""
+    early_stop: EarlyStop = EarlyStop()
+    """When it ends before its last step."""
     checkpoint_every: int = Field(default=10, ge=1)
     """Steps between checkpoints and resume states."""
     error_share: Probability = 0.2
@@ -192,6 +207,14 @@ class JobSpec(SpecModel):
             max_completion_tokens=self.rollout.max_completion_tokens,
         )
         check_rules(self.algorithm, job)
+        if self.limits.early_stop.patience is not None and 0 in (
+            self.evaluation.rows,
+            self.evaluation.every_steps,
+        ):
+            raise fault_at(
+                "limits.early_stop.patience",
+                "patience counts evaluations: set evaluation.rows and evaluation.every_steps above 0",
+            )
         if self.algorithm.updates_per_step > self.rollout.prompts_per_step:
             raise fault_at(
                 "algorithm.updates_per_step",

@@ -23,7 +23,7 @@ async def end_attempt(session: AsyncSession, job: Job, attempt: Attempt, record:
         return
     match record.outcome:
         case "succeeded":
-            await _succeed(session, job)
+            await _succeed(session, job, record.reason)
         case "failed":
             error = _error(record)
             await change_status(session, job, JobStatus.FAILED, reason=error["code"], error=error)
@@ -43,8 +43,11 @@ def _error(record: Ended) -> dict[str, Any]:
     }
 
 
-async def _succeed(session: AsyncSession, job: Job) -> None:
-    """The final checkpoint becomes the job's adapter. Without one the job has failed, whatever was said."""
+async def _succeed(session: AsyncSession, job: Job, reason: str | None) -> None:
+    """The final checkpoint becomes the job's adapter. Without one the job has failed, whatever was said.
+
+    `reason`: why it ended before its last step.
+    """
     checkpoint = await session.scalar(
         select(Checkpoint)
         .where(Checkpoint.job_id == job.id)
@@ -60,7 +63,7 @@ async def _succeed(session: AsyncSession, job: Job) -> None:
         await change_status(session, job, JobStatus.FAILED, reason="no_checkpoint", error=error)
         return
     if job.purpose != "train":
-        await change_status(session, job, JobStatus.SUCCEEDED)
+        await change_status(session, job, JobStatus.SUCCEEDED, reason=reason)
         return
     checkpoint.final = True
     job.adapter_id = new_id("adp_")
@@ -80,4 +83,4 @@ async def _succeed(session: AsyncSession, job: Job) -> None:
     )
     if job.status == JobStatus.STARTING:  # resumed behind its last step: there was nothing left to do
         await change_status(session, job, JobStatus.RUNNING)
-    await change_status(session, job, JobStatus.SUCCEEDED)
+    await change_status(session, job, JobStatus.SUCCEEDED, reason=reason)

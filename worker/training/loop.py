@@ -22,6 +22,7 @@ from worker.training.changes import Changes
 from worker.training.credit import assign_credit
 from worker.training.critic import update_critic
 from worker.training.data import Prompts
+from worker.training.early_stop import ending, note_evaluation, note_step
 from worker.training.evaluate import evaluate
 from worker.training.frontier import learned
 from worker.training.journal import Journal
@@ -82,7 +83,8 @@ async def train(
                 return Outcome("cancelled", "cancel_requested")
             if "pause" in asked:
                 return _pause(position, journal, policy, critic, commands)
-            last = position.step >= limits.steps or time.monotonic() >= deadline
+            out_of_time = time.monotonic() >= deadline
+            last = ending(spec, position, out_of_time=out_of_time) is not None
             if held_out and evaluation_due(spec, position, last=last):
                 reporter.on_pause(engine.cancel)
                 found = await evaluate(
@@ -100,14 +102,17 @@ async def train(
                 reporter.on_pause(None)
                 journal.evaluation(position.step, found, spec.evaluation.samples_per_row)
                 position.evaluated_step, position.held_out_reward = position.step, found.reward
+                note_evaluation(spec, position, found.reward)
                 refuse_if_all_failed(found.scores)
+            end = ending(spec, position, out_of_time=out_of_time)
+            last = end is not None
             if checkpoint_due(spec, position, last=last, asked="checkpoint" in asked):
                 journal.checkpoint(position, policy, final=last)
                 if not last:
                     journal.resume_state(position, policy, critic)
             journal.obeyed(commands, position.step)
             if last:
-                return Outcome("succeeded", None if position.step >= limits.steps else "time_limit")
+                return Outcome("succeeded", None if end == "steps_done" else end)
 
             # ── One step: sample, score, select; again where the selection asks for it ──
             step, started = position.step + 1, time.monotonic()
@@ -146,6 +151,7 @@ async def train(
             values = step_values(spec, batch, credit, done, passes, slices)
             values |= running_values(position, sampled.collected, clock, rate) | scorer.metrics()
             values["memory/state"] = state_gib(policy, critic)
+            note_step(spec, position, values["groups/zero_variance_share"])
             journal.step(step, values, batch, credit, done)
     except Interrupted:
         if reporter.cancelling:

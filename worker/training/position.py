@@ -41,6 +41,12 @@ class Position:
     held_out_reward: float | None = None
     """At `evaluated_step`."""
     checkpoint_step: int | None = None
+    best_held_out: float | None = None
+    """Of the evaluations that early stopping counts."""
+    stale_evaluations: int = 0
+    """Evaluations since then."""
+    useless_groups: list[float] = field(default_factory=list)
+    """Share of groups without a difference, of the newest steps, as many as early stopping looks at."""
 
     def advance(
         self,

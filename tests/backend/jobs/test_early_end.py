@@ -1,0 +1,26 @@
+"""A job that ends before its last step has succeeded, and says why it ended."""
+
+import pytest
+
+from tests.backend.server import Backend
+
+
+@pytest.mark.parametrize("reason", ["time_limit", "held_out_flat", "no_signal", None])
+def test_an_early_end_has_a_name(open_lane: Backend, reason: str | None) -> None:
+    job = open_lane.create_job(limits={"steps": 9})
+    trainer = open_lane.claim(job)
+    trainer.start(0, 9)
+    trainer.checkpoint(4, 0.5, final=True)
+    trainer.end("succeeded", reason=reason, step=4)
+    found = open_lane.job(job)
+    assert (found["status"], found["reason"], found["error"]) == ("succeeded", reason, None)
+    assert found["adapter"]
+
+
+def test_early_stopping_is_part_of_the_specification(open_lane: Backend) -> None:
+    job = open_lane.create_job(limits={"early_stop": {"patience": 3}})
+    stored = open_lane.job(job)["resolved_spec"]["limits"]["early_stop"]
+    assert stored == {"patience": 3, "min_delta": 0.0, "no_signal_steps": None, "no_signal_share": 1.0}
+    spec = open_lane.spec(limits={"early_stop": {"patience": 0}})
+    answer = open_lane.api.post("/jobs", json=spec)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (422, "limits.early_stop.patience")

@@ -1,0 +1,45 @@
+"""When a job ends before its last step: held-out rows gain nothing more, or completions teach nothing more.
+
+What it counts is in the position, so that a resumed job ends at the same step.
+"""
+
+from reinforge.spec import JobSpec
+from worker.training.position import Position
+
+HELD_OUT, NO_SIGNAL = "held_out_flat", "no_signal"
+"""Reasons of a job's end."""
+
+
+def note_evaluation(spec: JobSpec, position: Position, reward: float | None) -> None:
+    """Count an evaluation; one in which nothing could be scored says nothing."""
+    if reward is None:
+        return
+    best = position.best_held_out
+    if best is None or reward > best + spec.limits.early_stop.min_delta:
+        position.best_held_out, position.stale_evaluations = reward, 0
+    else:
+        position.stale_evaluations += 1
+
+
+def note_step(spec: JobSpec, position: Position, useless: float | None) -> None:
+    """`useless`: share of the step's groups without a difference in reward; None where there was no group."""
+    steps = spec.limits.early_stop.no_signal_steps
+    if steps is not None:
+        window = [*position.useless_groups, 1.0 if useless is None else useless]
+        position.useless_groups = window[-steps:]
+
+
+def ending(spec: JobSpec, position: Position, *, out_of_time: bool) -> str | None:
+    """Why the step that is done was the last: `steps_done`, `time_limit` or one of ours; None while it goes on."""
+    if position.step >= spec.limits.steps:
+        return "steps_done"
+    if out_of_time:
+        return "time_limit"
+    stop = spec.limits.early_stop
+    if stop.patience is not None and position.stale_evaluations >= stop.patience:
+        return HELD_OUT
+    window, steps = position.useless_groups, stop.no_signal_steps
+    useless = sum(window) / max(len(window), 1)
+    if steps is not None and len(window) >= steps and useless >= stop.no_signal_share:
+        return NO_SIGNAL
+    return None
