@@ -33,8 +33,11 @@ from backend.keys.endpoints import router as sign_in
 from backend.migrate import is_migrated
 from backend.objects import Objects
 from backend.openai.chat import router as openai_chat
+from backend.openai.checkpoints import router as openai_checkpoints
 from backend.openai.files import router as openai_files
 from backend.openai.graders import router as openai_graders
+from backend.openai.jobs import router as openai_jobs
+from backend.openai.models import router as openai_models
 from backend.openai.uploads import router as openai_uploads
 from backend.page import STATIC, Page
 from backend.playground.endpoints import router as playground
@@ -57,7 +60,7 @@ _DATABASE_WITHIN = 30.0
 ROUTERS = (
     sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, golden, judges, base_models,
     jobs, preflights, evaluations, playground, adapters, workers, openai_graders,
-    openai_files, openai_uploads, deployments, openai_chat, health.router,
+    openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models, deployments, openai_chat, health.router,
 )  # fmt: skip
 
 

@@ -28,8 +28,9 @@ async def create(
     wake_ups: WakeUps,
     *,
     purpose: Literal["train", "preflight"] = "train",
+    openai: dict[str, Any] | None = None,
 ) -> Job:
-    """Store a validated job and queue it. `given` is the specification as it was sent."""
+    """Store a validated job and queue it. `given` is the specification as it was sent; `openai`: `Job.openai`."""
     spec = plan.spec
     resolved = resolve(plan)
     job = Job(
@@ -44,6 +45,7 @@ async def create(
         model_sha256=plan.model.sha256,
         dataset_id=plan.dataset.id,
         held_out_dataset_id=plan.held_out.id if plan.held_out else None,
+        openai=openai,
         warnings=plan.warnings,
         facts={},
         jail=plan.jail,

@@ -1,5 +1,18 @@
-"""The lane of the rewards' tests: a calls worker with a real sandbox."""
+"""The lane of the rewards' tests (a calls worker with a real sandbox), and a client of `/v1`."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
 
 from tests.backend.rewards.conftest import lane
+from tests.backend.server import OWNER_KEY, Backend
 
-__all__ = ["lane"]
+__all__ = ["lane", "wire"]
+
+
+@pytest.fixture
+def wire(open_lane: Backend) -> Iterator[httpx.Client]:
+    """An owner's client of `/v1`, beside a worker that agrees to everything."""
+    with open_lane.client(OWNER_KEY, "/v1") as client:
+        yield client

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -11,15 +10,9 @@ import pytest
 from backend.database import Database
 from backend.datasets import service as datasets
 from tests.backend.openai import schemas
-from tests.backend.server import OWNER_KEY, Backend
+from tests.backend.server import Backend
 
 ROWS = [{"prompt": f"{n}+1=", "answer": str(n + 1)} for n in range(12)]
-
-
-@pytest.fixture
-def wire(open_lane: Backend) -> Iterator[httpx.Client]:
-    with open_lane.client(OWNER_KEY, "/v1") as client:
-        yield client
 
 
 def content(rows: list[dict[str, Any]] = ROWS) -> bytes:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -10,13 +9,7 @@ import pytest
 
 from tests.backend.openai import schemas
 from tests.backend.openai.test_files import content, refused
-from tests.backend.server import OWNER_KEY, Backend
-
-
-@pytest.fixture
-def wire(open_lane: Backend) -> Iterator[httpx.Client]:
-    with open_lane.client(OWNER_KEY, "/v1") as client:
-        yield client
+from tests.backend.server import Backend
 
 
 def begin(wire: httpx.Client, size: int = len(content()), **fields: Any) -> dict[str, Any]:

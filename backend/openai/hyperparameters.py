@@ -1,0 +1,195 @@
+"""OpenAI's hyperparameters, and ours beside them, as parts of a job's specification.
+
+`auto` becomes a number here, from the number of rows alone, so that the same request gives the same job.
+"""
+
+import difflib
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from reinforge.errors import InvalidInput
+from reinforge.schemas.openai_jobs import Hyperparameters
+from reinforge.spec import JobSpec
+
+WHERE = "method.reinforcement.hyperparameters"
+COMPLETIONS = 8
+"""Completions per prompt at `compute_multiplier` 1."""
+LEARNING_RATE = 1e-5
+"""At `learning_rate_multiplier` 1."""
+AUTO_BATCH = 16
+AUTO_STEPS = 100
+"""`n_epochs: auto` comes near this many steps, within OpenAI's range of epochs."""
+AUTO_EVALUATIONS = 10
+AUTO_SAMPLES = 4
+MOST_EPOCHS = 50
+
+OURS: dict[str, str] = {
+    "algorithm": "algorithm",
+    "checkpoint_every": "limits.checkpoint_every",
+    "clip_norm": "optimizer.clip_norm",
+    "columns": "data.columns",
+    "completions_per_prompt": "rollout.completions_per_prompt",
+    "error_share": "limits.error_share",
+    "eval_rows": "evaluation.rows",
+    "eval_temperature": "evaluation.temperature",
+    "held_out_rows": "data.held_out_rows",
+    "judge_budget": "limits.judge_budget",
+    "learning_rate": "optimizer.learning_rate",
+    "lora_alpha": "adapter.alpha",
+    "lora_rank": "adapter.rank",
+    "lora_targets": "adapter.targets",
+    "max_completion_tokens": "rollout.max_completion_tokens",
+    "max_prompt_tokens": "rollout.max_prompt_tokens",
+    "max_seconds": "limits.max_seconds",
+    "pass_above": "evaluation.pass_above",
+    "prompt_template": "data.prompt_template",
+    "sampling": "data.sampling",
+    "schedule": "optimizer.schedule",
+    "steps": "limits.steps",
+    "stop": "rollout.stop",
+    "system_prompt": "data.system_prompt",
+    "temperature": "rollout.temperature",
+    "top_p": "rollout.top_p",
+    "warmup_steps": "optimizer.warmup_steps",
+    "weight_decay": "optimizer.weight_decay",
+}
+"""Name in `hyperparameters` → field of the job's specification."""
+ALIASES = {"num_generations": "completions_per_prompt", "group_size": "completions_per_prompt"}
+_THEIRS = {
+    "rollout.prompts_per_step": "batch_size",
+    "evaluation.every_steps": "eval_interval",
+    "evaluation.samples_per_row": "eval_samples",
+}
+_EITHER = {
+    "completions_per_prompt": "compute_multiplier",
+    "learning_rate": "learning_rate_multiplier",
+    "steps": "n_epochs",
+}
+"""Ours and theirs that say the same: one of both may be given."""
+
+
+@dataclass(frozen=True)
+class Resolved:
+    spec: dict[str, Any]
+    """Parts of a raw `JobSpec`."""
+    shown: dict[str, Any]
+    """What the job shows as its hyperparameters: nothing is `auto`."""
+
+
+def resolve(asked: Hyperparameters, rows: int) -> Resolved:
+    """`rows` train. Raises InvalidInput with the field at fault."""
+    ours = _ours(asked)
+    batch = asked.batch_size or min(AUTO_BATCH, rows)
+    if "steps" in ours:
+        epochs = None
+    elif asked.n_epochs is None:
+        epochs = min(max(round(AUTO_STEPS * batch / rows), 1), MOST_EPOCHS)
+    else:
+        epochs = asked.n_epochs
+    steps = ours["steps"] if epochs is None else max(ceil(rows * epochs / batch), 1)
+    count = steps if isinstance(steps, int) else AUTO_STEPS  # what is no number is refused with the whole
+    every = asked.eval_interval or max(count // AUTO_EVALUATIONS, 1)
+    rate = asked.learning_rate_multiplier or 1.0
+    compute = asked.compute_multiplier or 1.0
+    samples = asked.eval_samples or AUTO_SAMPLES
+    group = max(round(COMPLETIONS * compute), 2)
+    parts: dict[str, Any] = {
+        "rollout.prompts_per_step": batch,
+        "rollout.completions_per_prompt": group,
+        "optimizer.learning_rate": LEARNING_RATE * rate,
+        "evaluation.every_steps": every,
+        "evaluation.samples_per_row": samples,
+        "limits.steps": steps,
+        "limits.checkpoint_every": every,
+    }
+    parts |= {OURS[name]: value for name, value in ours.items()}
+    shown = ours | {
+        "batch_size": batch,
+        "n_epochs": max(ceil(count * batch / rows), 1) if epochs is None else epochs,
+        "eval_interval": every,
+        "eval_samples": samples,
+        "reasoning_effort": asked.reasoning_effort,
+        "compute_multiplier": _share(parts["rollout.completions_per_prompt"], COMPLETIONS, compute, ours),
+        "learning_rate_multiplier": _share(parts["optimizer.learning_rate"], LEARNING_RATE, rate, ours),
+        "completions_per_prompt": parts["rollout.completions_per_prompt"],
+        "learning_rate": parts["optimizer.learning_rate"],
+        "steps": steps,
+    }
+    return Resolved(_nested(parts), shown)
+
+
+def _share(value: Any, whole: float, given: float, ours: dict[str, Any]) -> float:
+    """The multiplier that gives the value, where the value itself was given."""
+    name = "completions_per_prompt" if whole == COMPLETIONS else "learning_rate"
+    return value / whole if name in ours and isinstance(value, int | float) else given
+
+
+def _ours(asked: Hyperparameters) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for given, value in (asked.model_extra or {}).items():
+        name = ALIASES.get(given, given)
+        if name not in OURS:
+            raise _unknown(given)
+        if name in found:
+            raise InvalidInput(
+                f"{given} and {name} mean the same.", code="given_twice", param=f"{WHERE}.{given}"
+            )
+        theirs = _EITHER.get(name)
+        if theirs is not None and getattr(asked, theirs) is not None:
+            raise InvalidInput(
+                f"{given} and {theirs} decide about the same thing.",
+                code="given_twice",
+                param=f"{WHERE}.{given}",
+                hint="Give one of them.",
+            )
+        found[name] = {"preset": value} if name == "algorithm" and isinstance(value, str) else value
+    return found
+
+
+def _unknown(name: str) -> InvalidInput:
+    known = [*Hyperparameters.model_fields, *OURS]
+    near = difflib.get_close_matches(name, known, n=1)
+    return InvalidInput(
+        f"There is no hyperparameter {name[:100]!r}.",
+        code="unknown_hyperparameter",
+        param=f"{WHERE}.{name[:100]}",
+        hint=f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(known))}.",
+    )
+
+
+def name_of(path: str) -> str | None:
+    """Where in the request a field of the specification was asked for; None for other fields."""
+    table = _THEIRS | {there: here for here, there in OURS.items()}
+    for there, here in table.items():
+        if path == there or path.startswith((f"{there}.", f"{there}[")):
+            return f"{WHERE}.{here}{path.removeprefix(there)}"
+    return None
+
+
+def _nested(parts: dict[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = {}
+    for path, value in parts.items():
+        *above, last = path.split(".")
+        place = spec
+        for part in above:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return spec
+
+
+def of_spec(spec: JobSpec, rows: int | None = None) -> dict[str, Any]:
+    """Hyperparameters of a job that was not asked for over this wire."""
+    batch, steps = spec.rollout.prompts_per_step, spec.limits.steps
+    return {
+        "batch_size": batch,
+        "n_epochs": max(ceil(steps * batch / rows), 1) if rows else 1,
+        "learning_rate_multiplier": spec.optimizer.learning_rate / LEARNING_RATE,
+        "compute_multiplier": spec.rollout.completions_per_prompt / COMPLETIONS,
+        "eval_interval": spec.evaluation.every_steps or steps,
+        "eval_samples": spec.evaluation.samples_per_row,
+        "reasoning_effort": "default",
+        "completions_per_prompt": spec.rollout.completions_per_prompt,
+        "learning_rate": spec.optimizer.learning_rate,
+        "steps": steps,
+    }

@@ -1,0 +1,91 @@
+"""GET /v1/models · GET, DELETE /v1/models/{model}: base models, adapters of finished jobs, checkpoints."""
+
+from fastapi import APIRouter
+from sqlalchemy import or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.adapters import service as adapters
+from backend.auth import Reader, Writer
+from backend.database import Session
+from backend.models import BaseModel, Checkpoint, CheckpointPermission, Job, Project
+from backend.openai import job_rows, model_names
+from backend.openai.wire import WireRoute, listed, seconds
+from backend.projects.service import require_owner
+from reinforge.errors import InvalidInput, NotAllowed
+from reinforge.schemas.openai_common import Deleted, WireList
+from reinforge.schemas.openai_jobs import ModelView
+
+router = APIRouter(prefix="/v1/models", tags=["openai"], route_class=WireRoute)
+
+MOST_CHECKPOINTS = 10_000
+"""The list is not paged; the newest are in it."""
+
+
+@router.get("", operation_id="listWireModels")
+async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
+    """All that `model` may be in a request: base models, then adapters and checkpoints, newest first."""
+    bases = await session.scalars(
+        select(BaseModel).where(BaseModel.status == "ready").order_by(BaseModel.created_at, BaseModel.id)
+    )
+    views = [_base(each) for each in bases]
+    project = await job_rows.project(session, who.project_id)
+    for adapter, job in await job_rows.adapters(session, who.project_id):
+        views.append(_view(model_names.tuned(job, project), seconds(adapter.created_at), project))
+    views += await _checkpoints(session, who.project_id)
+    return listed(views, has_more=False)
+
+
+@router.get("/{model:path}", operation_id="getWireModel")
+async def get(model: str, session: Session, who: Reader) -> ModelView:
+    found = await model_names.find(session, who.project_id, model)
+    if found.checkpoint is None or found.job is None:
+        return _base(found.base)
+    project = await job_rows.project(session, found.job.project_id)
+    step = found.checkpoint.step if ":ckpt-step-" in model else None
+    name = model_names.tuned(found.job, project, step=step)
+    return _view(name, seconds(found.checkpoint.created_at), project)
+
+
+@router.delete("/{model:path}", operation_id="deleteWireModel")
+async def delete(model: str, session: Session, who: Writer) -> Deleted:
+    """Owners take the adapter of a finished job off the list. Its job and its checkpoints stay."""
+    require_owner(who, "models")
+    found = await model_names.find(session, who.project_id, model)
+    if found.job is None:
+        raise NotAllowed(
+            f"{model} is a base model, which all projects share.", code="model_not_deletable", param="model"
+        )
+    if ":ckpt-step-" in model or found.job.adapter_id is None:
+        raise InvalidInput(
+            "A checkpoint is deleted with its job.",
+            code="model_not_deletable",
+            param="model",
+            hint="Of each job the best three by held-out reward and the newest are kept.",
+        )
+    await adapters.delete(session, who.project_id, found.job.adapter_id)
+    return Deleted(id=model, object="model")
+
+
+async def _checkpoints(session: AsyncSession, project_id: str) -> list[ModelView]:
+    """Of the project's jobs, and those that other projects share with it."""
+    shared = select(CheckpointPermission.checkpoint_id).where(CheckpointPermission.project_id == project_id)
+    query = (
+        select(Checkpoint, Job, Project)
+        .join(Job, Job.id == Checkpoint.job_id)
+        .join(Project, Project.id == Job.project_id)
+        .where(or_(Job.project_id == project_id, Checkpoint.id.in_(shared)), Job.purpose == "train")
+        .order_by(Checkpoint.created_at.desc(), Checkpoint.id.desc())
+        .limit(MOST_CHECKPOINTS)
+    )
+    return [
+        _view(model_names.tuned(job, project, step=checkpoint.step), seconds(checkpoint.created_at), project)
+        for checkpoint, job, project in (await session.execute(query)).all()
+    ]
+
+
+def _base(model: BaseModel) -> ModelView:
+    return ModelView(id=model.id, created=seconds(model.created_at), owned_by="system")
+
+
+def _view(name: str, created: int, project: Project) -> ModelView:
+    return ModelView(id=name, created=created, owned_by=model_names.plain(project.name))

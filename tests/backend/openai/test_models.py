@@ -1,0 +1,141 @@
+"""`/v1/models`, and permissions of checkpoints."""
+
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from tests.backend.openai import schemas
+from tests.backend.openai.requests import body, created
+from tests.backend.openai.test_files import refused
+from tests.backend.openai.test_jobs import finish, running
+from tests.backend.server import Backend
+
+
+@pytest.fixture
+def tuned(wire: httpx.Client, open_lane: Backend) -> str:
+    """The name of a finished job's adapter."""
+    job, trainer = running(open_lane, wire)
+    finish(trainer)
+    name: str = wire.get(f"/fine_tuning/jobs/{job}").json()["fine_tuned_model"]
+    return name
+
+
+def names(wire: httpx.Client) -> list[str]:
+    return [each["id"] for each in schemas.listed(wire.get("/models").json(), schemas.MODEL)]
+
+
+def test_all_that_model_may_be_is_listed_and_found(wire: httpx.Client, tuned: str) -> None:
+    listed = names(wire)
+    wanted = ["tiny", tuned, f"{tuned}:ckpt-step-1", f"{tuned}:ckpt-step-2"]
+    assert set(wanted) <= set(listed)
+    for name in wanted:
+        for spelled in (name, quote(name, safe="")):
+            found = schemas.checked(wire.get(f"/models/{spelled}").json(), schemas.MODEL)
+            assert found["id"] == name
+    assert wire.get("/models/tiny").json()["owned_by"] == "system"
+    refused(wire.get("/models/org/none"), 404, "model_not_found", "model")
+
+
+def test_a_checkpoint_of_a_running_job_is_a_model_already(wire: httpx.Client, open_lane: Backend) -> None:
+    job, trainer = running(open_lane, wire)
+    trainer.step(1)
+    trainer.checkpoint(1)
+    mine = [name for name in names(wire) if job[6:14] in name]
+    assert [name.rsplit(":", 1)[1] for name in mine] == ["ckpt-step-1"]
+
+
+def test_a_deleted_model_is_gone_and_its_job_stays(
+    wire: httpx.Client, open_lane: Backend, tuned: str
+) -> None:
+    gone = schemas.checked(wire.delete(f"/models/{tuned}").json(), schemas.DELETED)
+    assert gone == {"id": tuned, "object": "model", "deleted": True}
+    assert tuned not in names(wire)
+    for answer in (wire.get(f"/models/{tuned}"), wire.delete(f"/models/{tuned}")):
+        refused(answer, 404, "model_not_found", "model")
+    job = next(
+        each for each in wire.get("/fine_tuning/jobs").json()["data"] if each["fine_tuned_model"] == tuned
+    )
+    assert job["status"] == "succeeded"
+    assert wire.get(f"/models/{tuned}:ckpt-step-1").status_code == 200
+
+
+def test_what_else_cannot_be_deleted(wire: httpx.Client, open_lane: Backend, tuned: str) -> None:
+    refused(wire.delete("/models/tiny"), 403, "model_not_deletable", "model")
+    refused(wire.delete(f"/models/{tuned}:ckpt-step-1"), 400, "model_not_deletable", "model")
+    with open_lane.add_key("member") as member:
+        key = {"authorization": member.headers["authorization"]}
+    refused(wire.delete(f"/models/{tuned}", headers=key), 403, "not_owner", None)
+
+
+def test_training_on_from_a_trained_model_is_not_offered(
+    wire: httpx.Client, open_lane: Backend, tuned: str
+) -> None:
+    answer = wire.post("/fine_tuning/jobs", json=body(open_lane, model=tuned))
+    assert "tiny" in refused(answer, 400, "model_not_trainable", "model")["hint"]
+
+
+def other_project(backend: Backend, name: str) -> tuple[str, httpx.Client]:
+    """A project with an owner's key, as a client of `/v1`."""
+    id = f"proj_{name}"
+    backend.sql("INSERT INTO project (id, name, created_at) VALUES (%s, %s, now())", id, name)
+    with backend.add_key("owner", project=name) as key:
+        secret = key.headers["authorization"].removeprefix("Bearer ")
+    return id, backend.client(secret, "/v1")
+
+
+def test_owners_share_a_checkpoint_with_another_project(
+    wire: httpx.Client, open_lane: Backend, tuned: str
+) -> None:
+    id, other = other_project(open_lane, f"guest-{tuned[-8:]}")
+    checkpoint = f"{tuned}:ckpt-step-1"
+    where = f"/fine_tuning/checkpoints/{checkpoint}/permissions"
+    with other:
+        assert other.get(f"/models/{checkpoint}").status_code == 404
+        (made,) = schemas.listed(wire.post(where, json={"project_ids": [id, id]}).json(), schemas.PERMISSION)
+        assert made["project_id"] == id
+        assert other.get(f"/models/{checkpoint}").json()["id"] == checkpoint
+        assert checkpoint in names(other)
+        assert other.get(f"/models/{tuned}").status_code == 404
+        refused(other.get(where), 404, "model_not_found", "model")  # to use is not to share on
+        again = wire.post(where, json={"project_ids": [id]}).json()["data"]
+        assert again == [made]
+        assert schemas.listed(wire.get(where).json(), schemas.PERMISSION) == [made]
+        assert wire.get(where, params={"project_id": "proj_none"}).json()["data"] == []
+        gone = schemas.checked(wire.delete(f"{where}/{made['id']}").json(), schemas.DELETED)
+        assert gone["object"] == "checkpoint.permission"
+        assert other.get(f"/models/{checkpoint}").status_code == 404
+    refused(wire.delete(f"{where}/{made['id']}"), 404, "permission_not_found", "permission_id")
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+def test_permissions_are_paged(wire: httpx.Client, open_lane: Backend, tuned: str, order: str) -> None:
+    where = f"/fine_tuning/checkpoints/{tuned}:ckpt-step-2/permissions"
+    ids = []
+    for number in range(3):
+        id, client = other_project(open_lane, f"{order}-{number}")
+        client.close()
+        wire.post(where, json={"project_ids": [id]})
+        ids.append(id)
+    seen: list[Any] = []
+    while True:
+        query = {"limit": 2, "order": order} | ({"after": seen[-1]["id"]} if seen else {})
+        page = wire.get(where, params=query).json()
+        seen += page["data"]
+        if not page["has_more"]:
+            break
+    wanted = ids if order == "ascending" else ids[::-1]
+    assert [each["project_id"] for each in seen] == wanted
+
+
+def test_permissions_that_cannot_be_given(wire: httpx.Client, open_lane: Backend, tuned: str) -> None:
+    where = f"/fine_tuning/checkpoints/{tuned}:ckpt-step-1/permissions"
+    unknown = wire.post(where, json={"project_ids": ["proj_none"]})
+    refused(unknown, 400, "project_not_found", "project_ids[0]")
+    base = wire.post("/fine_tuning/checkpoints/tiny/permissions", json={"project_ids": ["p"]})
+    refused(base, 404, "model_not_found", "model")
+    with open_lane.add_key("member") as member:
+        key = {"authorization": member.headers["authorization"]}
+    refused(wire.post(where, json={"project_ids": ["p"]}, headers=key), 403, "not_owner", None)
+    assert created(wire, body(open_lane))["id"]
