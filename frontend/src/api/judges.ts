@@ -32,3 +32,24 @@ export const useChangeJudge = () =>
 
 export const useDeleteJudge = () =>
   useJudgeChange((id: string) => unwrap(http.DELETE("/api/v1/judges/{id}", { params: { path: { id } } })));
+
+/** One question to a judge, asked by a worker as graders do: a right answer that it scores from 0 to 1. */
+export const useTryJudge = () =>
+  useMutation({
+    mutationFn: async (judge: string) => {
+      const grader = {
+        type: "score_model",
+        name: judge,
+        model: judge,
+        input: [
+          {
+            role: "user",
+            content: "How right is the answer to “2 + 2 =”, from 0 to 1?\n\n{{ sample.output_text }}",
+          },
+        ],
+      };
+      const body = { grader, rows: [{ completion: "4" }] };
+      const answer = await unwrap(http.POST("/api/v1/rewards/test", { body }));
+      return { result: answer.results[0], loadError: answer.load_error };
+    },
+  });

@@ -177,7 +177,7 @@ export function RewardSection() {
     <Section
       id="rewards"
       title="Rewards and weights"
-      about="Python functions that score one completion each. They run in a sandbox on the worker, never on this server."
+      about="What scores completions: Python, which runs in a sandbox on the worker and never on this server, or graders."
     >
       {items.map((item, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a reward's place is its name in the specification

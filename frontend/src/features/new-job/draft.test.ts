@@ -75,8 +75,14 @@ describe("rewards", () => {
   it("have names that the specification allows, each its own", () => {
     expect(rewardName("my reward (2).py", EMPTY)).toBe("my_reward_2");
     expect(rewardName("2nd", EMPTY)).toBe("reward_2nd");
-    const two = withStored(withStored(EMPTY, { id: "rew_1", name: "right" }), { id: "rew_1", name: "right" });
+    const right = { id: "rew_1", name: "right", kind: "python" } as const;
+    const two = withStored(withStored(EMPTY, right), right);
     expect(rewardsOf(two).map((one) => one.name)).toEqual(["right", "right_2"]);
+  });
+
+  it("are of the type that was stored", () => {
+    const grader = withStored(EMPTY, { id: "rew_2", name: "judged", kind: "grader" });
+    expect(grader.rewards).toEqual([{ type: "grader", name: "judged", reward: "rew_2" }]);
   });
 
   it("can be code that is stored nowhere", () => {

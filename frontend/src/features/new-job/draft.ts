@@ -90,8 +90,12 @@ export function rewardName(wanted: string, draft: Draft): string {
 const addReward = (draft: Draft, item: JsonObject): Draft =>
   setAt(draft, "rewards", [...(rewardsOf(draft) as unknown as Json[]), { type: "python", ...item }]);
 
-export const withStored = (draft: Draft, reward: Pick<RewardSummary, "id" | "name">): Draft =>
-  addReward(draft, { name: rewardName(reward.name, draft), reward: reward.id });
+export const withStored = (draft: Draft, reward: Pick<RewardSummary, "id" | "name" | "kind">): Draft =>
+  addReward(draft, {
+    ...(reward.kind === "grader" && { type: "grader" }),
+    name: rewardName(reward.name, draft),
+    reward: reward.id,
+  });
 
 export const withSource = (draft: Draft, filename: string, source: string): Draft =>
   addReward(draft, { name: rewardName(filename, draft), source });

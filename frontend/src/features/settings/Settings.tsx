@@ -6,6 +6,7 @@ import { meQuery } from "@/api/session";
 import { Page } from "@/components/Page";
 import { ThemeChoice } from "@/components/ThemeChoice";
 import { useSingleKeys } from "@/lib/shortcuts";
+import { Judges } from "./Judges";
 import { Keys } from "./Keys";
 import { Members } from "./Members";
 import styles from "./Settings.module.css";
@@ -65,7 +66,7 @@ function Preferences() {
   );
 }
 
-/** Who one is, how the page looks here, who else may sign in, and which keys scripts use. */
+/** Who one is, how the page looks here, who else may sign in, which keys scripts use, and which judges graders ask. */
 export function Settings() {
   return (
     <Page title="Settings">
@@ -89,6 +90,13 @@ export function Settings() {
           text="For scripts, CI and the command line. A secret is shown once, when it is made; only its hash is kept."
         >
           <Keys />
+        </Section>
+        <Section
+          id="judges"
+          title="Judges"
+          text="Models that graders ask, by name. Workers ask them; keys are kept encrypted and never shown."
+        >
+          <Judges />
         </Section>
       </div>
     </Page>
