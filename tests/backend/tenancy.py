@@ -72,6 +72,7 @@ class Stranger:
         self._trained()
         self._people()
         self._golden()
+        self._on_openais_wire()
 
     def _made(self, path: str, **body: Any) -> str:
         answer = self.api.post(path, **body)
@@ -118,6 +119,27 @@ class Stranger:
             self.project,
             job,
             Jsonb({"reward": "right"}),
+        )
+
+    def _on_openais_wire(self) -> None:
+        """The same things under other names, and what only this wire has."""
+        self.things["files"] = self.things["datasets"]
+        code = self.things["jobs"].removeprefix("ftjob-")[:8]
+        self.things["models"] = f"ft:tiny:{MARK}::{code}"
+        self.things["checkpoints"] = f"{self.things['models']}:ckpt-step-1"
+        self.things["uploads"], self.things["permissions"] = f"upload_{MARK}", f"cp_{MARK}"
+        self.backend.sql(
+            "INSERT INTO upload (id, project_id, filename, bytes, status, expires_at, created_at)"
+            " VALUES (%s, %s, %s, 1, 'pending', now() + interval '1 h', now())",
+            self.things["uploads"],
+            self.project,
+            MARK,
+        )
+        self.backend.sql(
+            "INSERT INTO checkpoint_permission (id, checkpoint_id, project_id, created_at) VALUES (%s, %s, %s, now())",
+            self.things["permissions"],
+            self.checkpoint,
+            self.project,
         )
 
     def _golden(self) -> None:
