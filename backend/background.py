@@ -19,6 +19,7 @@ from backend import idempotency
 from backend.calls import Calls
 from backend.database import Database
 from backend.datasets import service as datasets
+from backend.deployments.serving import sweep as sweep_deployments
 from backend.events import Hub
 from backend.jobs.leases import expire_leases, stop_overdue, wake_queued
 from backend.keys import service as keys
@@ -59,6 +60,7 @@ class Leader:
             Duty("leases", 2.0, self.leases, first_after=LEASE_SECONDS),
             Duty("wake-ups", 5.0, self.wake_ups_again),
             Duty("calls", 60.0, self.calls.clean_up),
+            Duty("deployments", 30.0, self.deployments),
             Duty("sessions", 600.0, self.forget),
             Duty("files", 60.0, self.expire_files),
             Duty("objects", 600.0, self.objects_sweep),
@@ -73,6 +75,10 @@ class Leader:
     async def wake_ups_again(self) -> None:
         for job in await wake_queued(self.database, self.wake_ups):
             log.info("announced %s again", job)
+
+    async def deployments(self) -> None:
+        async with self.database.transaction() as session:
+            await sweep_deployments(session)
 
     async def forget(self) -> None:
         async with self.database.transaction() as session:

@@ -32,6 +32,7 @@ BODIES: dict[str, Any] = {
     "testReward": {"rows": [{"completion": "1"}]},
     "createGoldenCases": {"cases": [_CASE]},
     "putLabels": {"labels": [{"step": 1, "prompt_no": 0, "sample_no": 0, "right": True}]},
+    "changeDeployment": {"model": "tiny"},
     "changeJob": {"reward": "right"},
 }
 
@@ -154,6 +155,7 @@ class Stranger:
         )
 
     def _people(self) -> None:
+        self.things["deployments"] = self._made("/deployments", json={"name": MARK, "model": "tiny"})
         self.things["keys"] = self._made("/keys", json={"name": MARK})
         self.things["members"] = self._made("/members", json={"name": MARK})
 
