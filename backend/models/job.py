@@ -45,6 +45,11 @@ class Job(Created, Base):
     held_out_dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)
     openai: Mapped[dict[str, Any] | None]
     """What a request over OpenAI's wire said that the specification has no words for (`backend.openai`)."""
+    forked_from_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"), index=True)
+    """It goes on from a step of this job."""
+    forked_step: Mapped[int | None]
+    carried: Mapped[list[str] | None]
+    """What it took over there (`reinforge.records.Carried`)."""
     warnings: Mapped[list[str]] = mapped_column(default=list)
     facts: Mapped[dict[str, Any]] = mapped_column(default=dict)
     jail: Mapped[str | None]
