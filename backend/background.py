@@ -26,8 +26,11 @@ from backend.keys import service as keys
 from backend.objects import Objects
 from backend.openai import upload_store as uploads
 from backend.queue import WakeUps
+from backend.sealing import Sealer
 from backend.settings import Settings
+from backend.webhooks.delivery import Deliveries, forget_old
 from reinforge.errors import ReinforgeError
+from reinforge.outbound import Guard
 from reinforge.schemas.worker_door import LEASE_SECONDS
 from reinforge.storage import open_store
 
@@ -84,6 +87,7 @@ class Leader:
         async with self.database.transaction() as session:
             await keys.forget_expired(session)
             await idempotency.forget_old(session)
+        await forget_old(self.database)
 
     async def expire_files(self) -> None:
         async with self.database.transaction() as session:
@@ -119,6 +123,9 @@ async def run(settings: Settings) -> None:
     wake_ups = WakeUps(settings)
     objects = Objects(database, await asyncio.to_thread(open_store, settings.storage))
     task = asyncio.create_task(_lead_forever(database, Leader(database, objects, wake_ups)))
+    # Whoever leads or not: a slow receiver must not hold up the leases.
+    deliveries = Deliveries(database, Sealer(settings), Guard.allowing(settings.allow_hosts))
+    sending = asyncio.create_task(deliveries.run())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, task.cancel)
@@ -127,6 +134,8 @@ async def run(settings: Settings) -> None:
     except asyncio.CancelledError:
         log.info("stopped")
     finally:
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
         wake_ups.close()
         await database.close()
 

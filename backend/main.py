@@ -49,6 +49,7 @@ from backend.rewards.endpoints import router as rewards
 from backend.rewards.source_endpoints import router as reward_sources
 from backend.sealing import Sealer
 from backend.settings import Settings
+from backend.webhooks.endpoints import router as webhooks
 from backend.workers.endpoints import router as workers
 from reinforge import __version__
 from reinforge.errors import Unavailable
@@ -59,8 +60,9 @@ log = logging.getLogger(__name__)
 _DATABASE_WITHIN = 30.0
 ROUTERS = (
     sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, golden, judges, base_models,
-    jobs, preflights, evaluations, playground, adapters, workers, openai_graders,
-    openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models, deployments, openai_chat, health.router,
+    jobs, preflights, evaluations, playground, adapters, webhooks, workers, openai_graders,
+    openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models, deployments, openai_chat,
+    health.router,
 )  # fmt: skip
 
 
@@ -114,10 +116,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await evaluator.close()
     finally:
         await app.state.loader.close()
         if (replayer := getattr(app.state, "replayer", None)) is not None:
-            await evaluator.close()
             await replayer.close()
         await hub.stop()
         app.state.wake_ups.close()

@@ -25,6 +25,8 @@ class Settings(BaseSettings):
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
     secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
     """Encrypts the keys of judges; without it `secret-key` in the home folder does."""
+    allow_hosts: str = Field(default="", validation_alias="REINFORGE_ALLOW_HOSTS")
+    """Names, addresses and networks inside this network that webhooks may go to, with commas."""
     first_demo: bool = Field(default=False, validation_alias="REINFORGE_FIRST_DEMO")
     """Start the demo job by itself in a project that has never had a job."""
     upload_limit_bytes: int = Field(

@@ -6,6 +6,7 @@
     ├── NotAllowed            a valid key without the needed role                                (403)
     ├── NotFound              no such thing in this project                                      (404)
     ├── StateConflict         the thing's state does not allow this now; do not retry blindly    (409)
+    ├── Stale                 it has changed since it was read; read it again                    (412)
     ├── LeaseLost             another attempt owns the job; stop at once                         (409)
     ├── TooLarge              over a limit                                                       (413)
     ├── Unavailable           something that should be running is not; retryable                 (503)
@@ -76,6 +77,10 @@ class StateConflict(ReinforgeError):
     """Answered with `x-should-retry: false`, because the official OpenAI SDK retries every 409 otherwise."""
 
     status, type, default_code = 409, "invalid_request_error", "state_conflict"
+
+
+class Stale(ReinforgeError):
+    status, type, default_code = 412, "invalid_request_error", "precondition_failed"
 
 
 class LeaseLost(ReinforgeError):

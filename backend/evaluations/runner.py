@@ -31,6 +31,7 @@ from backend.objects import Objects
 from backend.playground import service as playground
 from backend.rewards import service as rewards
 from backend.settings import Settings
+from backend.webhooks.events import tell_of_evaluation
 from reinforge.errors import InvalidInput, ReinforgeError, StateConflict, Unavailable
 from reinforge.schemas.evaluations import SamplingSettings
 from reinforge.schemas.jobs import RewardResult
@@ -282,6 +283,7 @@ class Evaluator:
             if row is not None:
                 row.status, row.finished_at, row.touched_at = status, now(), now()
                 row.result, row.error = values.get("result"), values.get("error")
+                await tell_of_evaluation(session, row)
 
 
 def batches(rows: Sequence[Asked], samples: int) -> Iterator[list[Asked]]:

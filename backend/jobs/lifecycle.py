@@ -16,6 +16,7 @@ from backend.ids import new_id
 from backend.jobs.view import job_view
 from backend.models import Attempt, Event, Job, JobCommand, LogLineRow, now
 from backend.queue import WakeUps
+from backend.webhooks.events import tell_of_job
 from reinforge.errors import NotFound, StateConflict
 from reinforge.schemas.worker_door import LEASE_SECONDS
 from reinforge.states import CANCELLABLE, FINAL, PAUSABLE, JobStatus, check_transition
@@ -80,6 +81,7 @@ async def change_status(
         job.lease_until = None
         job.phase = job.phase_step = job.phase_done = job.phase_total = None
     await append_event(session, job, "status", job_view(job).model_dump(mode="json"))
+    await tell_of_job(session, job)
 
 
 async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:

@@ -10,6 +10,7 @@ from reinforge.errors import (
     NotAuthenticated,
     NotFound,
     ReinforgeError,
+    Stale,
     StateConflict,
     TooLarge,
 )
@@ -40,6 +41,7 @@ _BY_TYPE: list[tuple[type[ReinforgeError], Exit]] = [
     (NotAllowed, Exit.AUTH),
     (NotFound, Exit.CONFLICT),
     (StateConflict, Exit.CONFLICT),
+    (Stale, Exit.CONFLICT),
     (LeaseLost, Exit.CONFLICT),
     (JobFailure, Exit.FAILED),
 ]

@@ -14,6 +14,7 @@ from reinforge.client.playground import sample
 from reinforge.client.preflights import Preflights
 from reinforge.client.rewards import Rewards
 from reinforge.client.transport import Transport
+from reinforge.client.webhooks import Webhooks
 from reinforge.schemas.playground import SampleEvent
 from reinforge.schemas.resources import Me
 
@@ -50,6 +51,7 @@ class Reinforge:
         self.preflights = Preflights(self.transport)
         self.adapters = Adapters(self.transport)
         self.evaluations = Evaluations(self.transport)
+        self.webhooks = Webhooks(self.transport)
 
     @property
     def base_url(self) -> str:

@@ -1,0 +1,179 @@
+"""Sends what waits: each delivery until the receiver answers 2xx, with growing pauses, for at most 72 hours.
+
+Several processes may send; a delivery that is taken is put off by a lease, so a process that dies loses nothing and
+a receiver may in rare cases see an id twice. Redirects are not followed and answers not read.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+
+import httpx
+from sqlalchemy.exc import SQLAlchemyError
+
+from backend.database import Database
+from backend.models import Webhook, WebhookDelivery, WebhookTry, now
+from backend.sealing import Sealer
+from backend.webhooks import repository
+from reinforge.errors import ReinforgeError, Unavailable
+from reinforge.outbound import Guard, Refused
+from reinforge.webhook_signature import signed_headers
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_SECONDS = 15.0
+AT_ONCE = 20
+LEASE = timedelta(seconds=60)
+LOOK_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 6 * 3600.0
+KEPT = timedelta(days=30)
+_GONE = 410
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one try. status: HTTP, None without an answer."""
+
+    status: int | None
+    error: str | None
+    milliseconds: float
+
+    @property
+    def received(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """One try, free of the session that it was read in."""
+
+    id: str
+    url: str
+    body: bytes
+    secrets: tuple[str, ...]
+    """That sign, the newest first; none when they cannot be read."""
+
+
+def pause(tries: int) -> float:
+    """Seconds before the next try, after so many: 5, 20, 80 … up to six hours, with up to a fifth more or less."""
+    usual: float = min(LONGEST_PAUSE_SECONDS, 5.0 * 4.0 ** min(tries - 1, 20))
+    return usual * random.uniform(0.8, 1.2)
+
+
+class Deliveries:
+    """Sends for one process; `run` goes on until it is cancelled."""
+
+    def __init__(self, database: Database, sealer: Sealer, guard: Guard) -> None:
+        self._database, self._sealer, self._guard = database, sealer, guard
+
+    async def run(self) -> None:
+        while True:
+            sent = 0
+            try:
+                sent = await self.send_due()
+            except (SQLAlchemyError, ReinforgeError) as error:
+                log.warning("webhooks wait: %s", error)
+            if sent < AT_ONCE:
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def send_due(self) -> int:
+        """Send what is due, side by side; how many that were."""
+        async with self._database.transaction() as session:
+            taken = await repository.take_due(session, most=AT_ONCE, lease=LEASE)
+            orders = [self._order(delivery, hook) for delivery, hook in taken]
+        if orders:
+            timeout = httpx.Timeout(TIMEOUT_SECONDS)
+            async with httpx.AsyncClient(timeout=timeout, trust_env=False, follow_redirects=False) as client:
+                await asyncio.gather(*(self._deliver(client, order) for order in orders))
+        return len(orders)
+
+    def _order(self, delivery: WebhookDelivery, hook: Webhook) -> _Order:
+        sealed = [hook.secret_sealed]
+        if hook.old_secret_sealed and hook.old_secret_until and hook.old_secret_until > now():
+            sealed.append(hook.old_secret_sealed)
+        try:
+            secrets = tuple(self._sealer.open(f"webhook:{hook.id}", each) for each in sealed)
+        except Unavailable as error:
+            log.error("%s cannot be signed: %s", delivery.id, error.message)
+            secrets = ()
+        return _Order(delivery.id, hook.url, delivery.body.encode(), secrets)
+
+    async def _deliver(self, client: httpx.AsyncClient, order: _Order) -> None:
+        outcome = await self._send(client, order)
+        async with self._database.transaction() as session:
+            delivery = await session.get(WebhookDelivery, order.id, with_for_update=True)
+            if delivery is None or delivery.state != "pending":
+                return
+            delivery.tries += 1
+            session.add(
+                WebhookTry(
+                    delivery_id=order.id,
+                    number=delivery.tries,
+                    status=outcome.status,
+                    error=outcome.error,
+                    milliseconds=outcome.milliseconds,
+                )
+            )
+            following = now() + timedelta(seconds=pause(delivery.tries))
+            if outcome.received:
+                delivery.state, delivery.ended_at = "delivered", now()
+            elif outcome.status == _GONE:
+                hook = await session.get_one(Webhook, delivery.webhook_id, with_for_update=True)
+                hook.enabled, hook.disabled_reason, hook.updated_at = False, "gone", now()
+                await session.flush()
+                await repository.give_up_all(session, hook.id)
+                log.warning("%s is switched off: its receiver answers 410", hook.id)
+            elif following > delivery.give_up_at:
+                delivery.state, delivery.ended_at = "failed", now()
+            else:
+                delivery.next_at = following
+
+    async def _send(self, client: httpx.AsyncClient, order: _Order) -> Outcome:
+        began = time.monotonic()
+
+        def ended(status: int | None, error: str | None) -> Outcome:
+            return Outcome(status, error, 1000 * (time.monotonic() - began))
+
+        if not order.secrets:
+            return ended(None, "its secret cannot be read with this server's secret key")
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                target = await self._guard.target(order.url)
+                request = client.build_request(
+                    "POST",
+                    target.url,
+                    content=order.body,
+                    headers=_headers(order, target.host_header),
+                    extensions={"sni_hostname": target.server_name},
+                )
+                response = await client.send(request, stream=True)
+                await response.aclose()
+        except Refused as error:
+            return ended(None, str(error))
+        except TimeoutError:
+            return ended(None, f"no answer within {TIMEOUT_SECONDS:g} s")
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return ended(None, f"{type(error).__name__}: {error}"[:500])
+        status = response.status_code
+        return ended(status, None if 200 <= status < 300 else f"answered {status}")
+
+
+def _headers(order: _Order, host: str) -> dict[str, str]:
+    """Signed by every secret that is valid."""
+    signed = [signed_headers(secret, order.id, order.body) for secret in order.secrets]
+    together = " ".join(each["webhook-signature"] for each in signed)
+    return {
+        "content-type": "application/json",
+        "user-agent": "Reinforge-Webhooks",
+        "host": host,
+        **signed[0],
+        "webhook-signature": together,
+    }
+
+
+async def forget_old(database: Database) -> None:
+    async with database.transaction() as session:
+        await repository.forget(session, now() - KEPT)

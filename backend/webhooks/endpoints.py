@@ -1,0 +1,133 @@
+"""POST, GET /webhooks · GET, PATCH, DELETE /webhooks/{id} · POST …/rotate-secret, …/test
+· GET …/deliveries, …/deliveries/{delivery} · POST …/deliveries/{delivery}/resend.
+"""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from backend.auth import SettingsDep, Writer
+from backend.conditional import IfMatch, etag_of
+from backend.cursors import encode_cursor
+from backend.database import DatabaseDep, Session
+from backend.sealing import SealerDep
+from backend.settings import Settings
+from backend.strict_json import StrictRoute
+from backend.webhooks import repository, service
+from reinforge.outbound import Guard
+from reinforge.schemas.common import Page
+from reinforge.schemas.webhooks import (
+    WebhookChange,
+    WebhookCreate,
+    WebhookDeliveryDetail,
+    WebhookDeliveryInfo,
+    WebhookInfo,
+    WebhookSecret,
+)
+
+router = APIRouter(prefix="/api/v1", tags=["webhooks"], route_class=StrictRoute)
+
+Limit = Annotated[int, Query(ge=1, le=100)]
+
+
+def guard(settings: Settings) -> Guard:
+    return Guard.allowing(settings.allow_hosts)
+
+
+@router.post("/webhooks", status_code=201, operation_id="createWebhook")
+async def create(
+    body: WebhookCreate, database: DatabaseDep, settings: SettingsDep, sealer: SealerDep, who: Writer
+) -> WebhookSecret:
+    """For owners. The secret is in this answer and in no other."""
+    await service.check_target(guard(settings), body.url)
+    async with database.transaction() as session:
+        hook, secret = await service.create(session, who, body, sealer)
+        return service.with_secret(hook, secret)
+
+
+@router.get("/webhooks", operation_id="listWebhooks")
+async def list_webhooks(
+    session: Session, who: Writer, limit: Limit = 50, after: str | None = None
+) -> Page[WebhookInfo]:
+    """Newest first. For owners."""
+    found, more = await service.page(session, who, limit=limit, after=after)
+    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
+    return Page(data=[service.view(each) for each in found], has_more=more, next_cursor=cursor)
+
+
+@router.get("/webhooks/{id}", operation_id="getWebhook")
+async def get(id: str, response: Response, session: Session, who: Writer) -> WebhookInfo:
+    """For owners."""
+    shown = service.view(await service.get(session, who, id))
+    response.headers["etag"] = etag_of(shown)
+    return shown
+
+
+@router.patch("/webhooks/{id}", operation_id="changeWebhook")
+async def change(
+    id: str,
+    body: WebhookChange,
+    response: Response,
+    database: DatabaseDep,
+    settings: SettingsDep,
+    match: IfMatch,
+    who: Writer,
+) -> WebhookInfo:
+    """For owners."""
+    if body.url is not None:
+        await service.check_target(guard(settings), body.url)
+    async with database.transaction() as session:
+        hook = await service.get(session, who, id, lock=True)
+        match.check(service.view(hook))
+        await service.change(session, hook, body)
+        shown = service.view(hook)
+    response.headers["etag"] = etag_of(shown)
+    return shown
+
+
+@router.delete("/webhooks/{id}", status_code=204, operation_id="deleteWebhook")
+async def delete(id: str, session: Session, who: Writer) -> None:
+    """For owners. What waits to be sent goes with it."""
+    await session.delete(await service.get(session, who, id, lock=True))
+
+
+@router.post("/webhooks/{id}/rotate-secret", operation_id="rotateWebhookSecret")
+async def rotate(id: str, session: Session, sealer: SealerDep, who: Writer) -> WebhookSecret:
+    """For owners. A new secret; for 24 hours the old one signs beside it."""
+    hook = await service.get(session, who, id, lock=True)
+    return service.with_secret(hook, service.rotate(hook, sealer))
+
+
+@router.post("/webhooks/{id}/test", status_code=202, operation_id="testWebhook")
+async def test(id: str, session: Session, who: Writer) -> WebhookDeliveryInfo:
+    """For owners. Sends a `webhook.test`; its delivery says how that went."""
+    return service.delivery_view(await service.send_test(session, await service.get(session, who, id)))
+
+
+@router.get("/webhooks/{id}/deliveries", operation_id="listWebhookDeliveries")
+async def deliveries(
+    id: str, session: Session, who: Writer, limit: Limit = 50, after: str | None = None
+) -> Page[WebhookDeliveryInfo]:
+    """Newest first, for 30 days. For owners."""
+    hook = await service.get(session, who, id)
+    found, more = await repository.deliveries(session, hook.id, limit=limit, after=after)
+    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
+    return Page(data=[service.delivery_view(each) for each in found], has_more=more, next_cursor=cursor)
+
+
+@router.get("/webhooks/{id}/deliveries/{delivery}", operation_id="getWebhookDelivery")
+async def delivery(id: str, delivery: str, session: Session, who: Writer) -> WebhookDeliveryDetail:
+    """With its body and every try. For owners."""
+    hook = await service.get(session, who, id)
+    return await service.delivery_detail(session, await service.find_delivery(session, hook, delivery))
+
+
+@router.post(
+    "/webhooks/{id}/deliveries/{delivery}/resend", status_code=202, operation_id="resendWebhookDelivery"
+)
+async def resend(id: str, delivery: str, session: Session, who: Writer) -> WebhookDeliveryInfo:
+    """For owners. Once more with the same id and body, whatever became of it."""
+    hook = await service.get(session, who, id)
+    found = await service.find_delivery(session, hook, delivery)
+    service.resend(hook, found)
+    return service.delivery_view(found)

@@ -1,0 +1,62 @@
+"""Webhooks: addresses that hear of events."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from reinforge.client.paging import iterate
+from reinforge.client.transport import Transport
+from reinforge.schemas.webhooks import (
+    WebhookDeliveryDetail,
+    WebhookDeliveryInfo,
+    WebhookInfo,
+    WebhookSecret,
+)
+
+
+class Webhooks:
+    """For owners. Check what arrives with `reinforge.webhook_signature.verify`, or any Standard Webhooks library."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self, url: str, *, events: Sequence[str] = (), description: str | None = None
+    ) -> WebhookSecret:
+        """With its secret, which no other answer has. No events: all of them."""
+        body = {"url": url, "events": list(events), "description": description}
+        return WebhookSecret.model_validate(self._transport.post("/webhooks", body))
+
+    def list(self) -> Iterator[WebhookInfo]:
+        return iterate(self._transport, "/webhooks", WebhookInfo)
+
+    def get(self, id: str) -> WebhookInfo:
+        return WebhookInfo.model_validate(self._transport.get(f"/webhooks/{id}"))
+
+    def change(self, id: str, **fields: Any) -> WebhookInfo:
+        """Fields: url, events, description, enabled."""
+        return WebhookInfo.model_validate(self._transport.patch(f"/webhooks/{id}", fields))
+
+    def delete(self, id: str) -> None:
+        self._transport.delete(f"/webhooks/{id}")
+
+    def rotate_secret(self, id: str) -> WebhookSecret:
+        """A new secret; for 24 hours the old one signs beside it."""
+        return WebhookSecret.model_validate(self._transport.post(f"/webhooks/{id}/rotate-secret"))
+
+    def test(self, id: str) -> WebhookDeliveryInfo:
+        """Send a `webhook.test`."""
+        return WebhookDeliveryInfo.model_validate(self._transport.post(f"/webhooks/{id}/test"))
+
+    def deliveries(self, id: str) -> Iterator[WebhookDeliveryInfo]:
+        return iterate(self._transport, f"/webhooks/{id}/deliveries", WebhookDeliveryInfo)
+
+    def delivery(self, id: str, delivery: str) -> WebhookDeliveryDetail:
+        """With its body and every try."""
+        return WebhookDeliveryDetail.model_validate(
+            self._transport.get(f"/webhooks/{id}/deliveries/{delivery}")
+        )
+
+    def resend(self, id: str, delivery: str) -> WebhookDeliveryInfo:
+        return WebhookDeliveryInfo.model_validate(
+            self._transport.post(f"/webhooks/{id}/deliveries/{delivery}/resend")
+        )

@@ -1,0 +1,104 @@
+"""Webhooks, their deliveries, and the events that they carry."""
+
+from typing import Any, Literal
+
+from pydantic import Field, HttpUrl, TypeAdapter, field_validator
+
+from reinforge.schemas.common import Request, Response, Timestamp
+
+EventType = Literal[
+    "fine_tuning.job.running",
+    "fine_tuning.job.paused",
+    "fine_tuning.job.succeeded",
+    "fine_tuning.job.failed",
+    "fine_tuning.job.cancelled",
+    "evaluation.succeeded",
+    "evaluation.failed",
+]
+"""`webhook.test` besides, which goes to whoever asks for it."""
+
+_URL: TypeAdapter[HttpUrl] = TypeAdapter(HttpUrl)
+
+
+def _checked(url: str) -> str:
+    parsed = _URL.validate_python(url)
+    if parsed.username or parsed.password:
+        raise ValueError("a user name and password do not belong into the address")
+    if parsed.fragment:
+        raise ValueError("what stands behind # is never sent")
+    return url
+
+
+class WebhookCreate(Request):
+    url: str = Field(max_length=2000, examples=["https://example.org/hooks/reinforge"])
+    """`https://…` or `http://…`; every 2xx counts as received."""
+    events: list[EventType] = Field(default_factory=list, max_length=20)
+    """Empty: all."""
+    description: str | None = Field(default=None, max_length=500)
+
+    @field_validator("url")
+    @classmethod
+    def sendable(cls, url: str) -> str:
+        return _checked(url)
+
+
+class WebhookChange(Request):
+    """What is not given stays as it is."""
+
+    url: str | None = Field(default=None, max_length=2000)
+    events: list[EventType] | None = Field(default=None, max_length=20)
+    description: str | None = Field(default=None, max_length=500)
+    enabled: bool | None = None
+    """Switched on again, it hears of what happens from then on."""
+
+    @field_validator("url")
+    @classmethod
+    def sendable(cls, url: str | None) -> str | None:
+        return None if url is None else _checked(url)
+
+
+class WebhookInfo(Response):
+    object: Literal["webhook"] = "webhook"
+    id: str
+    url: str
+    events: list[str]
+    description: str | None = None
+    enabled: bool
+    disabled_reason: str | None = None
+    """`gone`: the receiver answered 410."""
+    created_by: str | None = None
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class WebhookSecret(WebhookInfo):
+    secret: str
+    """`whsec_…`, shown this once."""
+
+
+class DeliveryTry(Response):
+    number: int
+    at: Timestamp
+    status: int | None = None
+    """HTTP; null when no answer came."""
+    error: str | None = None
+    milliseconds: float
+
+
+class WebhookDeliveryInfo(Response):
+    object: Literal["webhook.delivery"] = "webhook.delivery"
+    id: str
+    """The `webhook-id` header; the same at every try."""
+    event: str
+    type: str
+    state: Literal["pending", "delivered", "failed"]
+    tries: int
+    next_at: Timestamp | None = None
+    created_at: Timestamp
+    ended_at: Timestamp | None = None
+
+
+class WebhookDeliveryDetail(WebhookDeliveryInfo):
+    body: dict[str, Any]
+    log: list[DeliveryTry]
+    """Oldest first."""
