@@ -1,0 +1,179 @@
+"""Chat completions of a real model: determinism, log-probabilities, usage, deployments, and a host that dies."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from tests.backend.openai.schemas import checked
+from tests.backend.openai.test_chat import CHUNK, COMPLETION
+from tests.backend.playground.real import CHAT, MODEL, Real
+from tests.backend.server import OWNER_KEY, Backend, wait_until
+from worker.starter import CHECKPOINT
+
+
+@pytest.fixture(scope="module")
+def real(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
+    real = Real(backend, tmp_path_factory.mktemp("worker"))
+    yield real
+    real.stop()
+
+
+@pytest.fixture(scope="module")
+def http(real: Real) -> Iterator[httpx.Client]:
+    with real.backend.client(OWNER_KEY) as http:
+        http.timeout = 120
+        yield http
+
+
+@pytest.fixture(scope="module")
+def deployed(real: Real, http: httpx.Client) -> str:
+    """The name of a deployment of the checkpoint, loaded."""
+    body = {"name": "sums", "checkpoint": real.checkpoint}
+    assert http.post("/api/v1/deployments", json=body).status_code == 201
+    wait_until(lambda: deployment(http)["state"] == "ready", "the deployment to be loaded", 60)
+    return "sums"
+
+
+def deployment(http: httpx.Client) -> dict[str, Any]:
+    found: dict[str, Any] = http.get("/api/v1/deployments/sums").json()
+    return found
+
+
+def ask(http: httpx.Client, model: str = MODEL, **fields: Any) -> dict[str, Any]:
+    answer = http.post("/v1/chat/completions", json={"model": model, "messages": CHAT, **fields})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = checked(answer.json(), COMPLETION)
+    return found
+
+
+def texts(found: dict[str, Any]) -> list[str]:
+    return [choice["message"]["content"] for choice in found["choices"]]
+
+
+def chunks(http: httpx.Client, model: str = MODEL, **fields: Any) -> Iterator[dict[str, Any]]:
+    body = {"model": model, "messages": CHAT, "stream": True, **fields}
+    with http.stream("POST", "/v1/chat/completions", json=body) as response:
+        for line in response.iter_lines():
+            if line.startswith("data: {"):
+                yield json.loads(line.removeprefix("data: "))
+
+
+def test_usage_counts_the_rendered_prompt_and_all_sampled_tokens(http: httpx.Client) -> None:
+    found = ask(http, temperature=0, n=2)
+    assert texts(found) == ["<answer>42</answer>"] * 2
+    tokenizer = AutoTokenizer.from_pretrained(CHECKPOINT)
+    prompt = tokenizer.apply_chat_template(CHAT, add_generation_prompt=True, return_dict=False)
+    said = len(tokenizer.encode(texts(found)[0], add_special_tokens=False)) + 1  # the end token
+    usage = {
+        "prompt_tokens": len(prompt),
+        "completion_tokens": 2 * said,
+        "total_tokens": len(prompt) + 2 * said,
+    }
+    assert found["usage"] == usage
+    assert [choice["finish_reason"] for choice in found["choices"]] == ["stop", "stop"]
+
+
+def test_length_stop_and_seed(http: httpx.Client) -> None:
+    short = ask(http, temperature=0, max_completion_tokens=3)
+    assert (short["choices"][0]["finish_reason"], short["usage"]["completion_tokens"]) == ("length", 3)
+    stopped = ask(http, temperature=0, stop="</ans")
+    assert (texts(stopped), stopped["choices"][0]["finish_reason"]) == (["<answer>42"], "stop")
+    warm = {"temperature": 2.0, "n": 3, "max_tokens": 20}
+    first = ask(http, seed=5, **warm)
+    assert texts(first) == texts(ask(http, seed=5, **warm)) != texts(ask(http, seed=6, **warm))
+    assert texts(ask(http, **warm)) != texts(ask(http, **warm)), "without a seed every answer is another"
+
+
+def test_a_stream_is_the_same_completion(http: httpx.Client) -> None:
+    fields = {"temperature": 1.5, "seed": 3, "n": 2, "max_tokens": 24}
+    whole = ask(http, **fields)
+    found = [checked(each, CHUNK) for each in chunks(http, stream_options={"include_usage": True}, **fields)]
+    said = ["", ""]
+    for chunk in found:
+        for choice in chunk["choices"]:
+            said[choice["index"]] += choice["delta"].get("content") or ""
+    assert said == texts(whole)
+    assert found[-1]["usage"] == whole["usage"]
+    assert found[0]["system_fingerprint"] == whole["system_fingerprint"]
+
+
+def test_log_probabilities_sum_to_the_models_own(http: httpx.Client) -> None:
+    """What a completion's log-probability is under the model's forward pass is what the API says it is."""
+    found = ask(http, logprobs=True, top_logprobs=2, temperature=0.8, seed=1, max_tokens=30)
+    [choice] = found["choices"]
+    entries = choice["logprobs"]["content"]
+    assert len(entries) == found["usage"]["completion_tokens"]
+    model, tokenizer = (
+        AutoModelForCausalLM.from_pretrained(CHECKPOINT),
+        AutoTokenizer.from_pretrained(CHECKPOINT),
+    )
+    prompt = tokenizer.apply_chat_template(CHAT, add_generation_prompt=True, return_dict=False)
+    said = tokenizer.encode(choice["message"]["content"], add_special_tokens=False)
+    said += [tokenizer.eos_token_id] * (choice["finish_reason"] == "stop")
+    with torch.inference_mode():
+        logits = model(torch.tensor([prompt + said])).logits[0, len(prompt) - 1 : -1] / 0.8
+    own = torch.log_softmax(logits, -1).gather(-1, torch.tensor(said)[:, None]).sum()
+    assert sum(entry["logprob"] for entry in entries) == pytest.approx(float(own), abs=1e-3)
+    assert all(len(entry["top_logprobs"]) == 2 for entry in entries)
+    streamed = [
+        entry
+        for chunk in chunks(http, logprobs=True, top_logprobs=2, temperature=0.8, seed=1, max_tokens=30)
+        for choice in chunk["choices"]
+        for entry in (choice["logprobs"] or {"content": []})["content"]
+    ]
+    assert streamed == entries
+
+
+def test_a_deployment_says_what_its_checkpoint_says(real: Real, http: httpx.Client, deployed: str) -> None:
+    fields = {"temperature": 0, "max_tokens": 30}
+    before = deployment(http)["usage"]
+    found = ask(http, deployed, **fields)
+    assert texts(found) != texts(ask(http, **fields))
+    [job] = real.backend.sql("SELECT job_id FROM checkpoint WHERE id = %s", real.checkpoint)
+    code = str(job[0]).removeprefix("ftjob-")[:8]
+    assert texts(ask(http, f"ft:{MODEL}:default::{code}:ckpt-step-1", **fields)) == texts(found)
+    after = deployment(http)["usage"]
+    assert after["requests"] == before["requests"] + 1
+    for kind in ("prompt_tokens", "completion_tokens"):
+        assert after[kind] == before[kind] + found["usage"][kind]
+
+
+LONG = {"n": 16, "temperature": 2.0, "max_tokens": 480}
+
+
+def test_a_host_that_dies_in_the_middle_is_told_and_comes_back(
+    real: Real, http: httpx.Client, deployed: str
+) -> None:
+    errors = []
+    for chunk in chunks(http, deployed, **LONG):
+        if "error" in chunk:
+            errors.append(chunk["error"])
+        elif chunk["choices"][0]["delta"].get("content") and (pid := real.serving.pid) is not None:
+            os.kill(pid, signal.SIGKILL)
+    [error] = errors
+    assert error["code"] == "serving_lost"
+    assert error["hint"]
+    failed = wait_until(lambda: (now := deployment(http))["state"] == "failed" and now, "its state")
+    assert failed["error"]["code"] == "serving_lost"
+    assert texts(ask(http, deployed, temperature=0, max_tokens=5))
+    assert (deployment(http)["state"], deployment(http)["error"]) == ("ready", None)
+
+
+def test_a_stopped_deployment_ends_what_it_has_begun(real: Real, http: httpx.Client, deployed: str) -> None:
+    stream = chunks(http, deployed, **LONG)
+    next(each for each in stream if each["choices"] and each["choices"][0]["delta"].get("content"))
+    assert http.post("/api/v1/deployments/sums/stop").json()["state"] == "draining"
+    refused = http.post("/v1/chat/completions", json={"model": deployed, "messages": CHAT})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "deployment_stopped")
+    rest = [choice for chunk in stream for choice in chunk["choices"]]
+    assert sum(choice["finish_reason"] is not None for choice in rest) == 16
+    wait_until(lambda: deployment(http)["state"] == "stopped", "the deployment to stop")
+    http.post("/api/v1/deployments/sums/start")
+    wait_until(lambda: deployment(http)["state"] == "ready", "the deployment to come back")
