@@ -39,6 +39,7 @@ setup: .venv/.complete ## make .venv with everything (tests and benchmarks too) 
 	@echo "setup 3/5: Reinforge and what it needs"
 	@$(PIP) --editable '.[backend,worker,train,rewards,dev]' $(if $(LOCK),--constraint $(LOCK))
 	@$(PIP) --no-deps trl==1.16.0
+	@$(VENV) scripts/openai_sdks.py
 	@echo "setup 4/5: the page's packages"
 	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
 	@echo "setup 5/5: the page"

@@ -150,6 +150,65 @@ PERMISSION = an_object(
 )
 MODEL = an_object({"id": TEXT, "object": constant("model"), "created": SECONDS, "owned_by": TEXT})
 
+_FLAGS = (
+    "formula_parse_error", "sample_parse_error", "truncated_observation_error", "unresponsive_reward_error",
+    "invalid_variable_error", "other_error", "python_grader_server_error", "python_grader_runtime_error",
+    "model_grader_server_error", "model_grader_refusal_error", "model_grader_parse_error",
+)  # fmt: skip
+_DETAILS = (
+    "python_grader_server_error_type", "python_grader_runtime_error_details", "model_grader_server_error_details",
+)  # fmt: skip
+GRADER_RUN = an_object(
+    {
+        "reward": {"type": "number"},
+        "metadata": an_object(
+            {
+                "name": TEXT,
+                "type": TEXT,
+                "errors": an_object(
+                    {name: {"type": "boolean"} for name in _FLAGS}
+                    | {name: or_null(TEXT) for name in _DETAILS}
+                ),
+                "execution_time": {"type": "number"},
+                "scores": {"type": "object"},
+                "token_usage": or_null({"type": ["integer", "object"]}),
+                "sampled_model_name": or_null(TEXT),
+            }
+        ),
+        "sub_rewards": {"type": "object"},
+        "model_grader_token_usage_per_model": {"type": "object"},
+    }
+)
+CHAT_COMPLETION = an_object(
+    {
+        "id": {"type": "string", "pattern": "^chatcmpl-"},
+        "object": constant("chat.completion"),
+        "created": SECONDS,
+        "model": TEXT,
+        "choices": {
+            "type": "array",
+            "minItems": 1,
+            "items": an_object(
+                {
+                    "index": {"type": "integer"},
+                    "message": an_object(
+                        {"role": constant("assistant"), "content": or_null(TEXT), "refusal": or_null(TEXT)}
+                    ),
+                    "logprobs": or_null({"type": "object"}),
+                    "finish_reason": {
+                        "enum": ["stop", "length", "tool_calls", "content_filter", "function_call"]
+                    },
+                }
+            ),
+        },
+    },
+    {
+        "usage": an_object(
+            {name: {"type": "integer"} for name in ("prompt_tokens", "completion_tokens", "total_tokens")}
+        )
+    },
+)
+
 
 def checked(value: Any, schema: Schema) -> Any:
     """The value, if it is as the schema says; an AssertionError with every fault otherwise."""

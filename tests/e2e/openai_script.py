@@ -1,0 +1,285 @@
+"""What somebody does with OpenAI's SDK, run as it is under two majors of it: `python openai_script.py KIND FILE`.
+
+The address and the key come from OPENAI_BASE_URL and OPENAI_API_KEY, as anywhere. Every answer is written to FILE, one
+JSON object a line, for the test to hold against the published schema. KIND `life` follows one job from its file to
+its deletion, `errors` looks at failures.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import openai
+from openai import OpenAI
+
+MODEL = "starter-arith"
+ROWS = "".join(
+    json.dumps({"messages": [{"role": "user", "content": f"{n}+{n + 3}="}], "answer": str(2 * n + 3)}) + "\n"
+    for n in range(10, 34)
+).encode()
+GRADER = {
+    "type": "multi",
+    "name": "graded",
+    "graders": {
+        "exact": {
+            "type": "string_check", "name": "exact", "operation": "like",
+            "input": "{{ sample.output_text }}", "reference": "{{ item.answer }}",
+        },
+        "short": {
+            "type": "python", "name": "short",
+            "source": "def grade(sample, item):\n    return 1.0 if len(sample['output_text']) < 40 else 0.0\n",
+        },
+    },
+    "calculate_output": "0.9 * exact + 0.1 * short",
+}  # fmt: skip
+
+
+class Recorder:
+    """Sees every answer; loses one where it is told to."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("a")
+        self.lose = 0
+
+    def __call__(self, response: Any) -> None:
+        request = response.request
+        line = {"method": request.method, "path": request.url.path, "status": response.status_code}
+        line["request_id"] = response.headers.get("x-request-id")
+        if response.headers.get("content-type", "").startswith("application/json"):
+            line["body"] = json.loads(response.read())
+        self.file.write(json.dumps(line) + "\n")
+        self.file.flush()
+        if self.lose and request.method == "POST" and request.url.path.endswith("/fine_tuning/jobs"):
+            self.lose -= 1
+            # As if the connection had broken after the server had done its work.
+            library = import_module(type(response).__module__.partition(".")[0])
+            raise library.ReadError("the answer is lost", request=request)
+
+
+def until(what: str, look: Any, within: float = 240.0) -> Any:
+    deadline = time.monotonic() + within
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"waited {within:g} s for {what}"
+        time.sleep(0.3)
+    return found
+
+
+def refused(kind: type[openai.APIStatusError], do: Any, code: str, param: "str | None", status: int) -> None:
+    try:
+        do()
+    except kind as error:
+        found = (type(error), error.code, error.param, error.status_code)
+        assert found == (kind, code, param, status), found
+        assert error.request_id and error.request_id.startswith("req_"), error.request_id
+        assert isinstance(error.body, dict) and error.body["message"] in error.message, error.message
+    else:
+        raise AssertionError(f"{code} was not refused")
+
+
+def create(client: OpenAI, file: str, **changes: Any) -> Any:
+    hyperparameters = {
+        "batch_size": 4, "n_epochs": "auto", "compute_multiplier": 0.25, "eval_interval": 1, "eval_samples": 1,
+        "steps": 2, "max_completion_tokens": 24, "lora_rank": 4, "eval_rows": 2,
+    }  # fmt: skip
+    hyperparameters.pop("n_epochs")
+    reinforcement = {
+        "grader": GRADER,
+        "hyperparameters": hyperparameters | changes.pop("hyperparameters", {}),
+    }
+    method: Any = {"type": "reinforcement", "reinforcement": reinforcement}
+    return client.fine_tuning.jobs.create(model=MODEL, training_file=file, method=method, **changes)
+
+
+def life(client: OpenAI, recorder: Recorder) -> None:
+    file = files(client)
+    alpha = client.fine_tuning.alpha.graders
+    assert alpha.validate(grader=GRADER).grader is not None  # type: ignore[arg-type]
+    score = alpha.run(grader=GRADER, model_sample="10+13=23", item={"answer": "23"})  # type: ignore[arg-type]
+    assert abs(score.reward - 1.0) < 1e-9, score
+
+    run = f"run-{time.time_ns()}"
+    recorder.lose = 1
+    job = create(client, file, suffix="sdk", seed=11, metadata={"run": run})
+    mine = list(client.fine_tuning.jobs.list(limit=1, metadata={"run": run}))
+    assert [each.id for each in mine] == [job.id], "a request sent again is one job"
+    assert (job.seed, job.metadata) == (11, {"run": run})
+    shown = job.method.reinforcement.hyperparameters
+    assert "auto" not in shown.to_dict().values(), shown
+    waiting(client, file)
+
+    done = until("the job", lambda: ended(client, job.id))
+    assert done.status == "succeeded", done.error
+    assert done.fine_tuned_model.startswith(f"ft:{MODEL}:"), done.fine_tuned_model
+    events = list(client.fine_tuning.jobs.list_events(job.id, limit=3))
+    assert len({each.id for each in events}) == len(events)
+    newest = next(each for each in events if each.type == "metrics")
+    assert newest.data["step"] == newest.data["total_steps"] == 2
+    assert newest.data["train_mean_reward"] is not None
+    assert newest.data["full_valid_mean_reward"] is not None
+    parts = {each["name"] for each in newest.data["scores"]["graders"]}
+    assert {"graded", "exact", "short"} <= parts, parts
+    checkpoints = list(client.fine_tuning.jobs.checkpoints.list(job.id, limit=1))
+    assert [each.step_number for each in checkpoints] == [2, 1], checkpoints
+    assert checkpoints[0].metrics.valid_reward_mean is not None
+    permissions(client, job.organization_id, checkpoints[0].fine_tuned_model_checkpoint)
+    models(client, done.fine_tuned_model, checkpoints[-1].fine_tuned_model_checkpoint)
+    for name in (MODEL, done.fine_tuned_model, checkpoints[-1].fine_tuned_model_checkpoint):
+        chat(client, name)
+
+    assert client.models.delete(done.fine_tuned_model).deleted
+    refused(
+        openai.NotFoundError,
+        lambda: client.models.retrieve(done.fine_tuned_model),
+        "model_not_found",
+        "model",
+        404,
+    )
+    assert client.files.delete(file).deleted
+    assert client.fine_tuning.jobs.retrieve(job.id).training_file == file
+
+
+def files(client: OpenAI) -> str:
+    file = client.files.create(
+        file=("rows.jsonl", ROWS),
+        purpose="fine-tune",
+        expires_after={"anchor": "created_at", "seconds": 86400},
+    )
+    assert client.files.wait_for_processing(file.id).status == "processed"
+    assert client.files.retrieve(file.id) == file
+    assert file.id in [each.id for each in client.files.list(limit=2, order="asc")]
+    assert client.files.content(file.id).read() == ROWS
+    upload = client.uploads.upload_file_chunked(
+        file=ROWS, filename="large.jsonl", bytes=len(ROWS), mime_type="application/jsonl", purpose="fine-tune",
+        part_size=500,
+    )  # fmt: skip
+    assert upload.file is not None
+    assert client.files.content(upload.file.id).read() == ROWS
+    assert client.files.delete(upload.file.id).deleted
+    return file.id
+
+
+def waiting(client: OpenAI, file: str) -> None:
+    """A second job, behind the first one."""
+    jobs = client.fine_tuning.jobs
+    other = create(client, file).id
+    assert jobs.pause(other).status in ("paused", "pausing")
+    until("the pause", lambda: jobs.retrieve(other).status == "paused")
+    assert jobs.resume(other).status == "queued"
+    jobs.cancel(other)
+    until("the end", lambda: jobs.retrieve(other).status == "cancelled")
+    refused(openai.ConflictError, lambda: jobs.resume(other), "job_not_paused", None, 409)
+
+
+def ended(client: OpenAI, id: str) -> Any:
+    job = client.fine_tuning.jobs.retrieve(id)
+    return job if job.status in ("succeeded", "failed", "cancelled", "paused") else None
+
+
+def permissions(client: OpenAI, project: str, checkpoint: str) -> None:
+    room = client.fine_tuning.checkpoints.permissions
+    (made,) = list(room.create(checkpoint, project_ids=[project]))
+    listed = room.list(checkpoint) if hasattr(room, "list") else room.retrieve(checkpoint)
+    assert [each.id for each in listed.data] == [made.id]
+    assert room.delete(made.id, fine_tuned_model_checkpoint=checkpoint).deleted
+
+
+def models(client: OpenAI, *names: str) -> None:
+    listed = [each.id for each in client.models.list()]
+    for name in (MODEL, *names):
+        assert name in listed, (name, listed)
+        assert client.models.retrieve(name).id == name
+
+
+def chat(client: OpenAI, model: str) -> None:
+    ask: Any = {
+        "model": model,
+        "messages": [{"role": "user", "content": "12+30="}],
+        "max_tokens": 8,
+        "seed": 1,
+    }
+    whole = client.chat.completions.create(**ask, temperature=0)
+    assert whole.model == model
+    assert whole.choices[0].finish_reason in ("stop", "length")
+    pieces = [
+        chunk.choices[0].delta.content or ""
+        for chunk in client.chat.completions.create(**ask, temperature=0, stream=True)
+        if chunk.choices
+    ]
+    assert "".join(pieces) == whole.choices[0].message.content
+
+
+def errors(client: OpenAI, recorder: Recorder) -> None:
+    jobs, none = client.fine_tuning.jobs, "ftjob-none"
+    for look in (
+        jobs.retrieve,
+        jobs.cancel,
+        jobs.pause,
+        jobs.resume,
+        jobs.list_events,
+        jobs.checkpoints.list,
+    ):
+        refused(openai.NotFoundError, lambda look=look: look(none), "job_not_found", "id", 404)
+    refused(
+        openai.NotFoundError, lambda: client.files.retrieve("file-none"), "file_not_found", "file_id", 404
+    )
+    refused(openai.NotFoundError, lambda: client.models.retrieve("gpt-5"), "model_not_found", "model", 404)
+    bad = openai.BadRequestError
+    refused(
+        bad,
+        lambda: client.files.create(file=("a.jsonl", b"{"), purpose="fine-tune"),
+        "truncated_json",
+        "file",
+        400,
+    )
+    refused(
+        bad,
+        lambda: client.files.create(file=("a.jsonl", ROWS), purpose="batch"),
+        "purpose_not_offered",
+        "purpose",
+        400,
+    )
+    file = client.files.create(file=("rows.jsonl", ROWS), purpose="fine-tune").id
+    where = "method.reinforcement.hyperparameters"
+    for name, value, code in (
+        ("batch_size", 1000, "invalid_input"),
+        ("colour", "red", "unknown_hyperparameter"),
+    ):
+        wrong = lambda name=name, value=value: create(client, file, hyperparameters={name: value})  # noqa: E731
+        refused(bad, wrong, code, f"{where}.{name}", 400)
+    refused(bad, lambda: create(client, "file-none"), "file_not_found", "training_file", 400)
+    supervised: Any = {"type": "supervised", "supervised": {}}
+    refused(
+        bad,
+        lambda: jobs.create(model=MODEL, training_file=file, method=supervised),
+        "method_not_offered",
+        "method.type",
+        400,
+    )
+    before = sum(1 for _ in recorded(recorder))
+    held = create(client, file)
+    jobs.cancel(held.id)
+    until("the end", lambda: jobs.retrieve(held.id).status == "cancelled")
+    sent = sum(1 for line in recorded(recorder) if line["path"].endswith("/resume"))
+    refused(openai.ConflictError, lambda: jobs.resume(held.id), "job_not_paused", None, 409)
+    tries = sum(1 for line in recorded(recorder) if line["path"].endswith("/resume")) - sent
+    assert (tries, before > 0) == (1, True), "a conflict is not tried again"
+    stranger = client.with_options(api_key="rf-nobodys-key")
+    refused(openai.AuthenticationError, stranger.models.list, "invalid_api_key", None, 401)
+    client.files.delete(file)
+
+
+def recorded(recorder: Recorder) -> Iterator[Any]:
+    return (json.loads(line) for line in Path(recorder.file.name).read_text().splitlines())
+
+
+if __name__ == "__main__":
+    kind, path = sys.argv[1], Path(sys.argv[2])
+    watching = Recorder(path)
+    http = openai.DefaultHttpxClient(event_hooks={"response": [watching]})
+    with OpenAI(http_client=http) as one:
+        {"life": life, "errors": errors}[kind](one, watching)
+    print(json.dumps({"openai": openai.__version__}))
