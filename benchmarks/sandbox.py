@@ -1,8 +1,9 @@
 """Scoring in the sandbox beside the same function called plainly, the start of each jail, and a model's program.
 
-8, 64 and 512 completions of 1.5 KB each, scored by a reward of the usual kind (patterns, a number, parts and a reason).
-Peers: a call in this process, which isolates nothing; and a fresh Python process per 16 rows, the cheap isolation,
-which keeps no secrets and no limits. A jail's start and a program are compared with a bare interpreter's.
+8, 64 and 512 completions of 1.5 KB each, scored by a reward of the usual kind (patterns, a number, parts and a reason),
+in each jail that holds here. Peers: a call in this process, which isolates nothing; and a fresh Python process per 16
+rows, the cheap isolation, which keeps no secrets and no limits. A jail's start and a program are compared with a bare
+interpreter's.
 
 Wanted on a quiet machine: 64 completions within 15 ms at the 95th percentile, 20,000 rewards/s at 512, a jail started
 within 150 ms, a program run within 10 ms. `load` is the machine's when it was measured: with more load than cores every
@@ -21,9 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.measure import alternate, machine, median, parser, table, write
+from common.measure import ROOT, alternate, machine, median, parser, table, write
 
-from reinforge.offline import sandbox
 from worker.sandbox import RewardRow, SandboxClient
 from worker.sandbox.client import ROWS_PER_CALL
 from worker.sandbox.jails import JAILS, Jail
@@ -170,50 +170,39 @@ def bare_program() -> None:
     )
 
 
-def print_starts(starts: dict[str, list[float]], bare: float) -> None:
-    print()
-    for name, times in starts.items():
-        middle = median(times)
-        print(
-            f"Start of jail {name} {middle * 1e3:.0f} ms (best {times[0] * 1e3:.0f}), of a bare interpreter "
-            f"{bare * 1e3:.0f} ms: {middle / bare:.1f} ×"
-        )
-
-
-def print_programs(programs: list[tuple[float, float]]) -> tuple[float, float, float]:
-    """Seconds: median and best in the sandbox, median of the bare interpreter."""
-    ours, plain = median([pair[0] for pair in programs]), median([pair[1] for pair in programs])
-    best = min(pair[0] for pair in programs)
-    print(
-        f"A program in the sandbox {ours * 1e3:.1f} ms (best {best * 1e3:.1f}), in a bare interpreter "
-        f"{plain * 1e3:.1f} ms: {ours / plain:.2f} ×"
-    )
-    return ours, best, plain
-
-
-def main() -> None:
-    given = parser(__doc__).parse_args()
-    rounds = 5 if given.quick else 21
-    about, prefix = machine("reinforge"), ensure_prefix()
+def measure(jail: Jail, rounds: int) -> dict[str, Any]:
+    """One jail: scoring, programs, its start, and the start of a daemon until it has proved it."""
     with tempfile.TemporaryDirectory(prefix="rf-") as folder:
         socket = Path(folder) / "sandbox.sock"
         started = time.perf_counter()
-        with sandbox(socket, socket.parent), SandboxClient(socket) as client:
-            status = client.status()
+        command = [sys.executable, "-P", "-m", "worker.sandbox", "--socket", str(socket), "--jail", jail.name]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as daemon:
+            assert daemon.stderr is not None
+            said = daemon.stderr.readline()
             ready = time.perf_counter() - started
-            if not status.available:
-                sys.exit(f"no jail on this machine: {'; '.join(status.reasons)}")
-            found = scoring(client, rounds)
-            program(client)
-            programs = alternate(rounds, lambda: timed(lambda: program(client)), lambda: timed(bare_program))
-    held = [jail for jail in (make(prefix) for make in JAILS.values()) if asyncio.run(prove(jail)).held]
-    starts = {jail.name: sorted(jail_start(jail) for _ in range(rounds)) for jail in held}
-    bare = median([timed(bare_program) for _ in range(rounds)])
-    load = round(os.getloadavg()[0], 1)
+            try:
+                if "proved" not in said:
+                    sys.exit(said)
+                with SandboxClient(socket) as client:
+                    found = scoring(client, rounds)
+                    program(client)
+                    pairs = alternate(
+                        rounds, lambda: timed(lambda: program(client)), lambda: timed(bare_program)
+                    )
+            finally:
+                daemon.terminate()
+    programs, bare = sorted(pair[0] for pair in pairs), median([pair[1] for pair in pairs])
+    starts = sorted(jail_start(jail) for _ in range(rounds))
+    return {
+        "scoring": found,
+        "start": {"median": median(starts), "best": starts[0], "daemon": ready},
+        "program": {"median": median(programs), "best": programs[0], "bare_interpreter": bare},
+    }
 
-    print(
-        f"Scoring completions of {COMPLETION_BYTES} bytes, medians of {rounds}; jail {status.jail}; load {load}\n"
-    )
+
+def show(name: str, found: dict[str, Any]) -> None:
+    print(f"\nJail {name}\n")
     table(
         ("rows", "sandbox ms", "best", "p95", "rewards/s", "in process ms", "×", "fresh processes ms", "×"),
         [
@@ -228,25 +217,36 @@ def main() -> None:
                 row["fresh_processes"] * 1e3,
                 row["ratio_fresh_processes"],
             )
-            for row in found
+            for row in found["scoring"]
         ],
     )
-    print_starts(starts, bare)
-    ours, best, plain = print_programs(programs)
-    print(f"Start of the daemon until it has proved its jail: {ready * 1e3:.0f} ms")
-    start = {"bare_interpreter": bare, "daemon": ready}
-    start |= {f"jail_{name}": median(times) for name, times in starts.items()}
-    result = {
-        "machine": about,
-        "load": load,
-        "jail": status.jail,
-        "rounds": rounds,
-        "scoring": found,
-    }
-    write(
-        "sandbox",
-        result | {"start": start, "program": {"sandbox": ours, "best": best, "bare_interpreter": plain}},
+    start, run = found["start"], found["program"]
+    bare = run["bare_interpreter"]
+    print(
+        f"\nStart {start['median'] * 1e3:.0f} ms (best {start['best'] * 1e3:.0f}), of a daemon until it has proved "
+        f"the jail {start['daemon'] * 1e3:.0f} ms; a program {run['median'] * 1e3:.1f} ms (best "
+        f"{run['best'] * 1e3:.1f}), in a bare interpreter {bare * 1e3:.1f} ms: {run['median'] / bare:.2f} ×"
     )
+
+
+def main() -> None:
+    given = parser(__doc__).parse_args()
+    rounds = 5 if given.quick else 21
+    about, prefix = machine("reinforge"), ensure_prefix()
+    proofs = [(jail, asyncio.run(prove(jail))) for jail in (make(prefix) for make in JAILS.values())]
+    held = [jail for jail, proof in proofs if proof.held]
+    refused = {proof.jail: proof.reason for _, proof in proofs if not proof.held}
+    if not held:
+        sys.exit(f"no jail on this machine: {refused}")
+    load = round(os.getloadavg()[0], 1)
+    print(f"Scoring completions of {COMPLETION_BYTES} bytes, medians of {rounds}; load {load}")
+    jails = {jail.name: measure(jail, rounds) for jail in held}
+    for name, found in jails.items():
+        show(name, found)
+    for name, reason in refused.items():
+        print(f"\nJail {name}: {reason}")
+    result = {"machine": about, "load": load, "rounds": rounds, "jails": jails, "refused": refused}
+    write("sandbox", result)
 
 
 if __name__ == "__main__":

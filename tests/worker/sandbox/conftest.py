@@ -1,10 +1,11 @@
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from worker.sandbox import SandboxClient
 
-from .harness import JAILS, RunningDaemon, running_daemon
+from .harness import JAILS, NORMAL_UID, RunningDaemon, running_daemon
 
 
 @pytest.fixture(scope="session", params=JAILS)
@@ -19,3 +20,11 @@ def daemon(request: pytest.FixtureRequest) -> Iterator[RunningDaemon]:
 def client(daemon: RunningDaemon) -> Iterator[SandboxClient]:
     with daemon.client() as client:
         yield client
+
+
+@pytest.fixture(scope="module", params=["the user of the tests", "a normal user"])
+def user(request: pytest.FixtureRequest) -> int | None:
+    other = request.param == "a normal user"
+    if other and os.geteuid() != 0:
+        pytest.skip("the tests run as a normal user already: covered by the other half")
+    return NORMAL_UID if other else None

@@ -24,6 +24,21 @@ _WRAP = {
     "module": "\n",
 }
 
+NEXT = """
+import json, os
+
+def grade(sample, item):
+    left = []
+    for folder in ("/tmp", "/var/tmp", "/dev/shm", os.getcwd()):
+        try:
+            left += [name for name in os.listdir(folder) if name in item["planted"]]
+        except OSError:
+            pass
+    return 0.5 if not left and json.loads("[1]") == [1] and not hasattr(json, "POISON") else 1.0
+"""
+"""A reward that follows an attack: 0.5 when it finds nothing of it."""
+PLANTED = ["json.py", "re.py", "sitecustomize.py", "usercustomize.py", "numpy.py", "reward.py", "written"]
+
 
 @dataclass(frozen=True)
 class Attack:
@@ -47,8 +62,11 @@ class Attack:
             fields["CALL"] != "load",
         )
 
+    def rows(self, item: dict[str, Any]) -> list[RewardRow]:
+        return [RewardRow("", completion, item) for completion in ("fine", "ATTACK", "fine")]
+
     def run(self, client: SandboxClient, item: dict[str, Any], isolate: str = "batch") -> CallOutcome:
-        rows = [RewardRow("", completion, item) for completion in ("fine", "ATTACK", "fine")]
+        rows = self.rows(item)
         granularity = "batch" if self.style == "batch" else "sample"
         return client.score(self.source, rows, granularity=granularity, isolate=isolate, timeouts=TIMEOUTS)
 
@@ -102,6 +120,10 @@ class Targets:
         folder.chmod(0o755)
 
     @property
+    def folder(self) -> Path:
+        return self._folder
+
+    @property
     def sockets(self) -> tuple[socket.socket, ...]:
         return self._tcp, self._udp, self._unix, self._abstract
 
@@ -120,7 +142,7 @@ class Targets:
             "threads": False,
         }
 
-    def damage(self, outcome: CallOutcome, secret: str) -> list[str]:
+    def damage(self, outcome: CallOutcome | None, secret: str) -> list[str]:
         """Traces of an attack that got through."""
         damage = []
         for sock in self.sockets:

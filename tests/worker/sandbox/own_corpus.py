@@ -89,12 +89,13 @@ class ProgramAttack:
         assert set(fields) == {"KIND", "ACCEPT", "GOAL", "MUST"}, path
         return cls(text, fields["KIND"], frozenset(fields["ACCEPT"].split(", ")))
 
-    def run(self, client: SandboxClient) -> ProgramResult:
+    def request(self) -> ProgramRun:
         if self.kind == "script":
-            run = ProgramRun(stdin="5\n" * 1_000_000)
-        else:
-            run = ProgramRun(call="f(3)") if self.kind == "call" else ProgramRun(test=TEST)
-        outcome = client.run_programs(self.source, [run], LIMITS)
+            return ProgramRun(stdin="5\n" * 1_000_000)
+        return ProgramRun(call="f(3)") if self.kind == "call" else ProgramRun(test=TEST)
+
+    def run(self, client: SandboxClient) -> ProgramResult:
+        outcome = client.run_programs(self.source, [self.request()], LIMITS)
         assert outcome.status == "ok", outcome
         return outcome.results[0]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from worker.sandbox import RewardRow
 from worker.sandbox.prefix import ensure_prefix
 
-from .corpus import ATTACKS, Attack, Targets, targets
+from .corpus import ATTACKS, NEXT, PLANTED, Attack, Targets, targets
 from .harness import (
     JAILS,
-    NORMAL_UID,
     STRONGEST,
     RunningDaemon,
     children,
@@ -20,14 +20,6 @@ from .harness import (
     jails_of,
     running_daemon,
 )
-
-
-@pytest.fixture(scope="module", params=["the user of the tests", "a normal user"])
-def user(request: pytest.FixtureRequest) -> int | None:
-    other = request.param == "a normal user"
-    if other and os.geteuid() != 0:
-        pytest.skip("the tests run as a normal user already: covered by the other half")
-    return NORMAL_UID if other else None
 
 
 @pytest.fixture(scope="module", params=JAILS)
@@ -47,6 +39,8 @@ def test_attack_is_held(path: os.PathLike[str], attacked: tuple[RunningDaemon, T
         assert attack.complaints(outcome) == []
         assert aims.damage(outcome, daemon.secret) == []
         assert control_scores(client) == [0.5, 0.5, 0.5]
+        following = client.score(NEXT, [RewardRow("", "next", {"planted": PLANTED})])
+        assert [row.value for row in following.rows] == [0.5], following
     eventually(lambda: not [child for jail in jails_of(daemon) for child in children(jail)])
 
 

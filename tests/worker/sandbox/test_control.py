@@ -1,47 +1,154 @@
-"""The positive control: without the jail the corpus wins, so the tests that hold it are no empty gesture."""
+"""The positive control: where a jail is missing or has a hole the corpus wins, so the tests that hold it are no empty
+gesture."""
 
 import asyncio
 import os
+import socket
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from worker.sandbox import CallOutcome
 from worker.sandbox.calls import Call, score
+from worker.sandbox.jails import Jail
 from worker.sandbox.limits import Timeouts
-from worker.sandbox.session import Session
+from worker.sandbox.outcome import RewardRow
+from worker.sandbox.prefix import ensure_prefix
+from worker.sandbox.programs import ProgramCall, run_programs
+from worker.sandbox.session import JailDied, Session
 
-from .corpus import ATTACKS, Attack, targets
-from .jails import PlainProcess
+from .corpus import ATTACKS, NEXT, PLANTED, Attack, Targets, targets
+from .harness import cannot, children
+from .jails import FakeHost, WeakJail, WeakNamespaces, no_fake_host, without_filters, without_landlock
+from .own_corpus import LIMITS, PROGRAM_ATTACKS, ProgramAttack
 
-WINS = {
-    "001_tcp_connect_loopback", "002_udp_send_loopback", "010_read_etc_passwd", "011_read_host_canaries",
-    "012_read_env", "027_exec_programs", "036_memory_hoard_kernel",
-}  # fmt: skip
-"""Attacks that do no lasting harm to the machine they win on."""
+SECRET = "secret-of-the-host"
+REWARDS = {path.stem[:3]: path for path in ATTACKS}
+PROGRAMS = {path.stem[:3]: path for path in PROGRAM_ATTACKS}
+
+PLAIN = [
+    "001", "002", "005", "006", "007", "010", "011", "012", "015", "016", "017", "020", "021", "022", "025", "027",
+    "030", "031", "036", "304", "306", "307", "308", "309",
+]  # fmt: skip
+"""All that a jail holds off. The other attacks are on the reply, the deadlines and the limits, which are no jail's:
+where those fail the corpus fails in every jail."""
+
+NO_FILTERS = ["002", "006", "007", "017", "020", "030", "031", "036", "307"]
+"""What neither namespaces nor Landlock hold off without the system-call filters."""
+NO_LANDLOCK = ["010", "011"]
+"""What the filters alone do not hold off, of those that write nothing: this jail is not in a host of its own."""
+HARMLESS = ["091", "301"]
 
 
-@pytest.mark.parametrize("path", [path for path in ATTACKS if path.stem in WINS], ids=lambda path: path.stem)
-def test_an_attack_wins_in_a_plain_process(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RFT_CANARY", "secret-of-the-host")
-    attack = Attack.read(path)
+class NoFilters(WeakNamespaces):
+    """Jail N without its system-call filters."""
+
+    def configuration(self) -> dict[str, Any]:
+        configuration = WeakNamespaces.configuration(self)
+        without_filters(configuration)
+        return configuration
+
+
+@pytest.fixture(autouse=True)
+def secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RFT_CANARY", SECRET)
+    # an attack that stops the zygote itself is found out when the zygote does not answer
+    monkeypatch.setattr("worker.sandbox.session._GRACE_SECONDS", 1.0)
+
+
+@pytest.mark.skipif(bool(no_fake_host()), reason=f"nowhere to let attacks win: {no_fake_host()}")
+@pytest.mark.parametrize("number", PLAIN)
+def test_an_attack_wins_without_a_jail(number: str) -> None:
     with targets() as aims:
-        item = aims.item("secret-of-the-host", os.getpid(), str(path))
-        outcome = asyncio.run(_run_plain(attack, item))
-        assert attack.verdict(outcome) == "succeeded", outcome
-        assert attack.complaints(outcome)
+        assert traces(FakeHost(aims.folder), number, aims)
+
+
+@pytest.mark.skipif(bool(no_fake_host()), reason=f"nowhere to let attacks win: {no_fake_host()}")
+@pytest.mark.parametrize("number", HARMLESS)
+def test_what_needs_no_jail_leaves_no_traces_without_one(number: str) -> None:
+    with targets() as aims:
+        assert traces(FakeHost(aims.folder), number, aims) == []
+
+
+@pytest.mark.skipif(bool(cannot("N")), reason=f"jail N: {cannot('N')}")
+@pytest.mark.parametrize("number", NO_FILTERS)
+def test_an_attack_wins_in_namespaces_without_filters(number: str) -> None:
+    with targets() as aims:
+        assert traces(NoFilters(ensure_prefix()), number, aims)
+
+
+@pytest.mark.skipif(bool(cannot("L")), reason=f"jail L: {cannot('L')}")
+@pytest.mark.parametrize("number", NO_FILTERS)
+def test_an_attack_wins_under_landlock_without_filters(number: str) -> None:
+    with targets() as aims:
+        assert traces(WeakJail(without_filters), number, aims)
+
+
+@pytest.mark.skipif(bool(cannot("L")), reason=f"jail L: {cannot('L')}")
+@pytest.mark.parametrize("number", NO_LANDLOCK)
+def test_an_attack_wins_without_landlock(number: str) -> None:
+    with targets() as aims:
+        assert traces(WeakJail(without_landlock), number, aims)
 
 
 def test_the_control_knows_its_attacks() -> None:
-    assert {path.stem for path in ATTACKS} >= WINS
+    assert {*PLAIN, *NO_FILTERS, *NO_LANDLOCK, *HARMLESS} <= {*REWARDS, *PROGRAMS}
 
 
-async def _run_plain(attack: Attack, item: dict[str, Any]) -> CallOutcome:
-    rows = [{"prompt": "", "completion": text, "item": item} for text in ("fine", "ATTACK", "fine")]
-    timeouts = Timeouts(load=5.0, sample=5.0, call=20.0)
-    call = Call("score", attack.source, None, rows, [[0], [1], [2]], "sample", "batch", timeouts)
-    session = await Session.start(PlainProcess())
+def traces(jail: Jail, number: str, aims: Targets) -> list[str]:
+    """What the tests of the corpus would complain of; nothing where the attack was held."""
+    if number == "006" and not _has_vsock():
+        pytest.skip("this kernel has no vsock to attack with")
+    return asyncio.run(_attack(jail, number, aims))
+
+
+async def _attack(jail: Jail, number: str, aims: Targets) -> list[str]:
+    session = await Session.start(jail)
     try:
-        return await score(session, call, "plain")
+        before = len(_below(session.pid))
+        found = await (_reward if number in REWARDS else _program)(session, number, aims)
+        if left := len(_below(session.pid)) - before:
+            found.append(f"{left} processes were left")
+        (following,) = await _score(session, NEXT, [RewardRow("", "next", {"planted": PLANTED})])
+        return found if following == 0.5 else [*found, f"the next call: {following}"]
+    except JailDied as error:
+        return [str(error)]
     finally:
         await session.kill()
+
+
+async def _reward(session: Session, number: str, aims: Targets) -> list[str]:
+    attack = Attack.read(REWARDS[number])
+    call = _call(attack.source, attack.rows(aims.item(SECRET, os.getpid(), str(REWARDS[number]))))
+    outcome = await score(session, call, "control", False)
+    return attack.complaints(outcome) + aims.damage(outcome, SECRET)
+
+
+async def _program(session: Session, number: str, aims: Targets) -> list[str]:
+    attack = ProgramAttack.read(PROGRAMS[number])
+    call = ProgramCall(attack.source, [attack.request()], LIMITS)
+    (result,) = (await run_programs(session, call, "control", False)).results
+    return attack.complaints(result, SECRET) + aims.damage(None, SECRET)
+
+
+async def _score(session: Session, source: str, rows: Sequence[RewardRow]) -> list[float | None]:
+    return [row.value for row in (await score(session, _call(source, rows), "control", False)).rows]
+
+
+def _call(source: str, rows: Sequence[RewardRow]) -> Call:
+    given = [{"prompt": row.prompt, "completion": row.completion, "item": row.item} for row in rows]
+    timeouts = Timeouts(load=5.0, sample=5.0, call=8.0)
+    return Call("score", source, None, given, [[i] for i in range(len(rows))], "sample", "batch", timeouts)
+
+
+def _has_vsock() -> bool:
+    try:
+        socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
+
+
+def _below(pid: int) -> list[int]:
+    """All processes that come from one."""
+    return [found for child in children(pid) for found in (child, *_below(child))]

@@ -1,4 +1,5 @@
-"""Our own attacks, on replies and by programs, are held in each jail; the next call and the next run are right."""
+"""Our own attacks, on replies and by programs, are held in each jail, as root and as a normal user; the next call and
+the next run are right."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,8 @@ SECRET = "SECRET-of-another-test-5e1f"
 
 
 @pytest.fixture(scope="module", params=JAILS)
-def attacked(request: pytest.FixtureRequest) -> Iterator[RunningDaemon]:
-    with running_daemon(jail=request.param) as daemon:
+def attacked(request: pytest.FixtureRequest, user: int | None) -> Iterator[RunningDaemon]:
+    with running_daemon(jail=request.param, user=user, libraries=True) as daemon:
         assert daemon.announced == f"sandboxd: jail {request.param} proved"
         yield daemon
 

@@ -1,0 +1,27 @@
+"""At the end of a run: what the tests of the sandbox took in each jail, so that a jail that was never tried is seen."""
+
+import re
+from collections import Counter
+
+import pytest
+
+_ROOM = "tests/worker/sandbox/"
+_JAIL = re.compile(r"[\[-]([NL])[\]-]")
+
+
+@pytest.hookimpl
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    seconds = dict[str, float]()
+    tests, skipped = Counter[str](), Counter[str]()
+    for outcome, reports in terminalreporter.stats.items():
+        for report in reports:
+            found = _JAIL.search(getattr(report, "nodeid", ""))
+            if found is None or not report.nodeid.startswith(_ROOM):
+                continue
+            jail = found[1]
+            seconds[jail] = seconds.get(jail, 0.0) + getattr(report, "duration", 0.0)
+            tests[jail] += getattr(report, "when", "") == "call" and outcome != "skipped"
+            skipped[jail] += outcome == "skipped"
+    for jail in sorted(seconds):
+        left_out = f", {skipped[jail]} skipped" if skipped[jail] else ""
+        terminalreporter.write_line(f"jail {jail}: {tests[jail]} tests in {seconds[jail]:.0f} s{left_out}")
