@@ -10,6 +10,7 @@ from reinforge import __version__
 from reinforge.cli import (
     chat,
     data,
+    deploy,
     evaluate,
     gate,
     golden,
@@ -48,6 +49,7 @@ app.add_typer(judges.app, name="judge")
 app.add_typer(data.models, name="models")
 app.add_typer(jobs.app, name="job")
 app.add_typer(data.adapters, name="adapter")
+app.add_typer(deploy.app, name="deploy")
 app.add_typer(presets.app, name="presets")
 
 

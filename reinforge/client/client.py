@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from reinforge.client.adapters import Adapters
 from reinforge.client.datasets import Datasets
+from reinforge.client.deployments import Deployments
 from reinforge.client.evaluations import Evaluations
 from reinforge.client.jobs import Jobs
 from reinforge.client.judges import Judges
@@ -50,6 +51,7 @@ class Reinforge:
         self.jobs = Jobs(self.transport)
         self.preflights = Preflights(self.transport)
         self.adapters = Adapters(self.transport)
+        self.deployments = Deployments(self.transport)
         self.evaluations = Evaluations(self.transport)
         self.webhooks = Webhooks(self.transport)
 

@@ -1,0 +1,70 @@
+"""Deployments: weights under a name, asked at `/v1/chat/completions`."""
+
+import time
+from collections.abc import Iterator
+
+from reinforge.client.paging import iterate
+from reinforge.client.transport import Transport
+from reinforge.schemas.deployments import DeploymentInfo
+
+POLL_SECONDS = 0.5
+
+
+class Deployments:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self,
+        name: str,
+        *,
+        adapter: str | None = None,
+        checkpoint: str | None = None,
+        model: str | None = None,
+    ) -> DeploymentInfo:
+        """Put an adapter, a checkpoint or a base model (exactly one of them) under a name."""
+        body = {"name": name, "adapter": adapter, "checkpoint": checkpoint, "model": model}
+        return DeploymentInfo.model_validate(self._transport.post("/deployments", body))
+
+    def list(self) -> Iterator[DeploymentInfo]:
+        """Newest first."""
+        return iterate(self._transport, "/deployments", DeploymentInfo)
+
+    def get(self, name: str) -> DeploymentInfo:
+        """By name or id."""
+        return DeploymentInfo.model_validate(self._transport.get(f"/deployments/{name}"))
+
+    def point(
+        self,
+        name: str,
+        *,
+        adapter: str | None = None,
+        checkpoint: str | None = None,
+        model: str | None = None,
+    ) -> DeploymentInfo:
+        """Other weights behind the name; what is under way ends with the old ones."""
+        body = {"adapter": adapter, "checkpoint": checkpoint, "model": model}
+        return DeploymentInfo.model_validate(self._transport.patch(f"/deployments/{name}", body))
+
+    def start(self, name: str) -> DeploymentInfo:
+        """Take requests again."""
+        return DeploymentInfo.model_validate(self._transport.post(f"/deployments/{name}/start"))
+
+    def stop(self, name: str) -> DeploymentInfo:
+        """Take no more requests; those under way end first."""
+        return DeploymentInfo.model_validate(self._transport.post(f"/deployments/{name}/stop"))
+
+    def delete(self, name: str) -> None:
+        """It has to be stopped."""
+        self._transport.delete(f"/deployments/{name}")
+
+    def wait(self, name: str, *, timeout: float = 600.0) -> DeploymentInfo:
+        """Until it neither loads nor drains. Raises TimeoutError."""
+        give_up = time.monotonic() + timeout
+        while True:
+            found = self.get(name)
+            if found.state not in ("loading", "draining"):
+                return found
+            if time.monotonic() > give_up:
+                raise TimeoutError(f"{name} is still {found.state} after {timeout:g} s.")
+            time.sleep(POLL_SECONDS)

@@ -1,0 +1,100 @@
+"""`reinforge deploy …` as a process."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.reinforge.cli.test_commands import JOB, NOW, run
+from tests.support.stub_server import Answer, StubServer
+
+COMMAND = "vllm serve org/name --enable-lora --lora-modules sums=./sums --max-lora-rank 16"
+
+
+@pytest.fixture
+def stub() -> Iterator[StubServer]:
+    server = StubServer()
+    yield server
+    server.close()
+
+
+def deployment(state: str = "ready", **more: Any) -> dict[str, Any]:
+    return {
+        "id": "dep_1", "name": "sums", "model": "tiny", "adapter": "adp_1", "checkpoint": "ftckpt_1", "job": "ftjob-1",
+        "step": 9, "bytes": 4, "state": state, "error": None, "under_way": 0,
+        "usage": {"requests": 1234, "failed_requests": 0, "prompt_tokens": 56789, "completion_tokens": 5},
+        "vllm": {"command": COMMAND, "folder": "./sums", "rank": 9, "max_lora_rank": 16, "notes": ["Unpack it."]},
+        "created_by": "me", "last_used_at": None, "created_at": NOW, "updated_at": NOW,
+    } | more  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "target"),
+    [
+        ("ftjob-1", {"adapter": "adp_1"}),
+        ("adp_7", {"adapter": "adp_7"}),
+        ("ftckpt_7", {"checkpoint": "ftckpt_7"}),
+        ("tiny", {"model": "tiny"}),
+    ],
+)
+def test_jobs_adapters_checkpoints_and_models_can_be_deployed(
+    stub: StubServer, what: str, target: dict[str, str]
+) -> None:
+    stub.on("GET", "/jobs/ftjob-1", Answer(200, JOB | {"adapter": "adp_1"}))
+    stub.on("POST", "/deployments", Answer(201, deployment("loading")))
+    stub.on("GET", "/deployments/dep_1", Answer(200, deployment()))
+    done = run(stub, "deploy", "create", what, "--name", "sums")
+    assert (done.returncode, done.stdout) == (0, "dep_1\n")
+    assert f"the model 'sums' at {stub.url}/v1" in " ".join(done.stderr.split())
+    [asked] = [each.json for each in stub.seen if each.method == "POST"]
+    assert {key: value for key, value in asked.items() if value is not None} == {"name": "sums", **target}
+
+
+def test_one_that_cannot_be_loaded_fails(stub: StubServer) -> None:
+    why = {"code": "model_load_failed", "message": "No weights.", "hint": "Look."}
+    stub.on("POST", "/deployments", Answer(201, deployment("loading")))
+    stub.on("GET", "/deployments/dep_1", Answer(200, deployment("failed", error=why)))
+    failed = run(stub, "deploy", "create", "adp_7", "--name", "sums")
+    assert failed.returncode == 1
+    assert "No weights. Look." in " ".join(failed.stderr.split())
+
+
+def test_a_job_without_an_adapter_cannot_be_deployed(stub: StubServer) -> None:
+    stub.on("GET", "/jobs/ftjob-1", Answer(200, JOB | {"adapter": None}))
+    failed = run(stub, "deploy", "create", "ftjob-1", "--name", "sums")
+    assert failed.returncode == 2 and "checkpoint" in failed.stderr
+
+
+def test_the_list(stub: StubServer) -> None:
+    stub.on("GET", "/deployments", Answer(200, {"data": [deployment()]}))
+    listed = run(stub, "deploy", "list")
+    for word in ("sums", "ready", "1,234", "56,789"):
+        assert word in listed.stdout
+    [found] = json.loads(run(stub, "deploy", "list", "--json").stdout)
+    assert found["name"] == "sums"
+
+
+def test_stopping_waits_for_what_is_under_way(stub: StubServer) -> None:
+    stub.on("POST", "/deployments/sums/stop", Answer(200, deployment("draining")))
+    stub.on(
+        "GET", "/deployments/sums", Answer(200, deployment("draining")), Answer(200, deployment("stopped"))
+    )
+    stub.on("DELETE", "/deployments/sums", Answer(204, b""))
+    done = run(stub, "deploy", "stop", "sums", "--delete")
+    assert (done.returncode, "sums is deleted" in done.stderr) == (0, True)
+    assert [each.method for each in stub.seen] == ["POST", "GET", "GET", "DELETE"]
+
+
+def test_pointing_elsewhere(stub: StubServer) -> None:
+    stub.on("PATCH", "/deployments/sums", Answer(200, deployment("loading")))
+    stub.on("GET", "/deployments/dep_1", Answer(200, deployment()))
+    assert run(stub, "deploy", "point", "sums", "ftckpt_2").returncode == 0
+    assert stub.seen[0].json["checkpoint"] == "ftckpt_2"
+
+
+def test_the_command_for_vllm_is_all_of_stdout(stub: StubServer) -> None:
+    stub.on("GET", "/deployments/sums", Answer(200, deployment()))
+    done = run(stub, "deploy", "vllm", "sums")
+    assert done.stdout == COMMAND + "\n"
+    assert "reinforge adapter download adp_1 --to ./sums" in done.stderr
