@@ -42,6 +42,14 @@ def load(path: str | Path) -> JobSpec:
     return validate(_absolute(raw, path.resolve().parent))
 
 
+def value_of(text: str) -> Any:
+    """One value as a job file has it. Raises InvalidInput."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise InvalidInput(f"{text!r} is not valid YAML: {error}.", code="invalid_yaml") from error
+
+
 def validate(raw: dict[str, Any]) -> JobSpec:
     """A `JobSpec`, or one `InvalidInput` whose `errors` name every field at fault."""
     try:

@@ -234,6 +234,19 @@ class ScheduledChange(RecordModel):
     change: Change
 
 
+Carried = Literal["weights", "optimizer", "algorithm", "critic", "reference", "order"]
+"""What a fork takes over from the job that it goes on from: the adapter's weights; the optimizer's moments; the state
+of the algorithm's slots; the critic with its optimizer; a reference that is no longer the base model; the order of
+prompts and the noise of sampling, which go on as they would have there."""
+
+
+class ForkStart(RecordModel):
+    """`resume_path` is of another job: a resume state, or a checkpoint where no resume state of the step is kept."""
+
+    step: int
+    carried: list[Carried]
+
+
 class RewardCode(RecordModel):
     """A reward as the trainer needs it."""
 
@@ -266,6 +279,7 @@ class RunManifest(RecordModel):
     checkpoints: dict[str, str] = Field(default_factory=dict)
     """Checkpoints that graders name → folders."""
     resume_path: str | None = None
+    fork: ForkStart | None = None
     changes: list[ScheduledChange] = Field(default_factory=list)
     """In the order in which they were applied."""
     first_sequence: int = 1

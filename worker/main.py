@@ -45,6 +45,7 @@ from worker.sandbox_access import sandbox_client
 from worker.training.changes import Changes
 from worker.training.data import ChatRenderer, Prompts, load_prompts
 from worker.training.ends import End, end_of
+from worker.training.fork import start_of
 from worker.training.journal import Journal
 from worker.training.loop import Outcome, train
 from worker.training.metrics import peak_memory_gib
@@ -123,8 +124,10 @@ class Job:
         )
         critic = self._critic(host)
         if manifest.resume_path is not None:
-            resume = Path(manifest.resume_path).read_bytes()
-            self.position, state, critic_state = unpack_resume_state(resume)
+            resume, fork = Path(manifest.resume_path).read_bytes(), manifest.fork
+            self.position, state, critic_state = (
+                unpack_resume_state(resume) if fork is None else start_of(resume, fork, POLICY)
+            )
             policy.load_state(state)
             if critic is not None and critic_state is not None:
                 critic.load_state(critic_state)
@@ -228,7 +231,12 @@ class Job:
         )
         for note in prompts.notes:
             self.journal.log("info", note)
-        if self.position.step:
+        if fork := self.manifest.fork:
+            taken = ", ".join(fork.carried)
+            self.journal.log(
+                "info", f"Goes on from step {fork.step} of another job with its {taken}", fork.step
+            )
+        elif self.position.step:
             self.journal.log("info", f"Continuing after step {self.position.step}", self.position.step)
         if self.spec.rollout.top_p < 1:
             self.journal.log(

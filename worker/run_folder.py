@@ -98,6 +98,7 @@ def prepare(
         checkpoints=_checkpoints(claimed, models),
         sandbox_socket=str(sandbox),
         resume_path=str(resume) if resume else None,
+        fork=claimed.fork,
         changes=claimed.changes,
     )
     folder.manifest.write_text(manifest.model_dump_json(indent=2))

@@ -15,6 +15,7 @@ from backend.jobs import repository, service
 from backend.jobs.ask import ask_workers
 from backend.jobs.ask_golden import ask_golden_cases
 from backend.jobs.change_endpoints import router as changes
+from backend.jobs.fork_endpoints import router as forks
 from backend.jobs.form_endpoints import router as form
 from backend.jobs.group_endpoints import router as groups
 from backend.jobs.view import job_detail, job_view
@@ -118,6 +119,7 @@ async def resume_job(id: str, request: Request, session: Session, who: Writer) -
 
 
 router.include_router(changes)
+router.include_router(forks)
 router.include_router(groups)
 router.include_router(form)
 router.include_router(watching)

@@ -6,7 +6,7 @@ from typing import Any
 from backend.models import Checkpoint as CheckpointRow
 from backend.models import Job as JobRow
 from reinforge.presets import PRESETS
-from reinforge.schemas.jobs import Checkpoint, Job, JobDetail, JobError, Progress
+from reinforge.schemas.jobs import Checkpoint, ForkedFrom, Job, JobDetail, JobError, Progress
 from reinforge.states import FINAL, LEASED, JobStatus
 
 RECENT_STEPS = 20
@@ -49,11 +49,20 @@ def _fields(job: JobRow) -> dict[str, object]:
         "best_step": job.best_step,
         "adapter": job.adapter_id,
         "jail": job.jail,
+        "forked_from": _forked_from(job),
         "created_at": job.created_at,
         "started_at": job.started_at,
         "finished_at": job.finished_at,
         "created_by": job.created_by,
     }
+
+
+def _forked_from(job: JobRow) -> ForkedFrom | None:
+    if job.forked_from_id is None or job.forked_step is None:
+        return None
+    return ForkedFrom.model_validate(
+        {"job": job.forked_from_id, "step": job.forked_step, "carried": job.carried or []}
+    )
 
 
 def _preset_title(spec: dict[str, Any]) -> str | None:

@@ -130,7 +130,7 @@ class Applier:
         job = self.job
         reward = record.values.get(HELD_OUT_REWARD)
         await self._points("held_out", record)
-        if record.step == 0:
+        if record.step == (job.forked_step or 0):
             job.held_out_reward_before = reward
         job.held_out_reward = reward
         query = select(Checkpoint).where(Checkpoint.job_id == job.id, Checkpoint.step == record.step)

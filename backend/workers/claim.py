@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import digest
 from backend.jobs.changes import scheduled
+from backend.jobs.fork import BEFORE_ATTEMPTS
 from backend.jobs.lifecycle import append_event, change_status, lease_end
 from backend.jobs.ranking import rank_checkpoints
 from backend.judges import service as judges
@@ -35,7 +36,7 @@ from reinforge.grading.multi import Grader, leaves
 from reinforge.grading.multi import judges as judges_named
 from reinforge.grading.source import parse_grader
 from reinforge.grading.types import EndpointGrader
-from reinforge.records import Blob
+from reinforge.records import Blob, ForkStart
 from reinforge.schemas.worker_door import Claim, Claimed, ClaimedReward
 from reinforge.states import JobStatus
 
@@ -98,7 +99,15 @@ async def _claimed(
         resume=Blob(sha256=resume.sha256, bytes=resume.bytes) if resume else None,
         resume_step=resume.step if resume else 0,
         changes=await scheduled(session, job.id),
+        fork=_fork(job, resume),
     )
+
+
+def _fork(job: Job, resume: ResumeState | None) -> ForkStart | None:
+    """Until it has a resume state of its own, a fork begins with the other job's."""
+    if resume is None or resume.attempt != BEFORE_ATTEMPTS:
+        return None
+    return ForkStart(step=resume.step, carried=job.carried or [])
 
 
 async def _rewards(session: AsyncSession, job: Job) -> list[ClaimedReward]:

@@ -1,14 +1,15 @@
-"""`reinforge job pause|change|change-reward|checkpoint`: what can be asked of a job while it runs."""
+"""`reinforge job pause|change|change-reward|checkpoint|fork`: what can be asked of a job while it runs."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from reinforge.cli import output
 from reinforge.cli.connection import connect
-from reinforge.cli.output import Json, err
+from reinforge.cli.output import Json, err, number, out
 from reinforge.errors import InvalidInput
-from reinforge.schemas.jobs import JobSetting
+from reinforge.jobfile import value_of
+from reinforge.schemas.jobs import JobSetting, JobStart
 
 app = typer.Typer()
 JobId = Annotated[str, typer.Argument(help="Job id (ftjob-…).")]
@@ -94,6 +95,69 @@ def _parsed(text: str, known: list[JobSetting]) -> tuple[str, float]:
         raise InvalidInput(
             f"{text!r} gives no number.", code="no_number", hint=f"Write {name}=0.5."
         ) from None
+
+
+@app.command()
+def fork(
+    id: JobId,
+    step: Annotated[
+        int | None, typer.Option(help="Go on from this step; default the newest that is kept.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Of the new job.")] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE",
+            help="Such as optimizer.learning_rate=1e-5 or algorithm.preset=dr_grpo.",
+        ),
+    ] = None,
+    starts: Annotated[bool, typer.Option("--starts", help="Only list the steps to go on from.")] = False,
+    json: Json = False,
+) -> None:
+    """Start a new job that goes on from a step of another: with its weights, and all else that still fits."""
+    with connect() as client:
+        if starts:
+            _list_starts(client.jobs.starts(id), json=json)
+            return
+        job = client.jobs.fork(id, step=step, name=name, set=dict(map(_place, set or [])))
+    if json:
+        output.print_json(job)
+        return
+    assert job.forked_from is not None
+    err.print(
+        f"{job.id} goes on from step {job.forked_from.step} with its {', '.join(job.forked_from.carried)}."
+    )
+    out.print(job.id)
+
+
+def _list_starts(found: list[JobStart], *, json: bool) -> None:
+    if json:
+        output.print_json(found)
+        return
+    rows = (
+        [str(each.step), number(each.held_out_reward), "weights and optimizer" if each.whole else "weights"]
+        for each in found
+    )
+    output.print_table(
+        ["step", "held-out", "kept"], rows, empty="Nothing is kept yet: reinforge job checkpoint."
+    )
+
+
+def _number(text: str) -> int | float:
+    """YAML takes 1e-5 for a text. Raises ValueError."""
+    return int(text) if text.strip().lstrip("-").isdigit() else float(text)
+
+
+def _place(text: str) -> tuple[str, Any]:
+    """`limits.steps=200`; the value as it would stand in a job file."""
+    path, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"{text!r} gives no value.", code="no_value", hint=f"Write --set {path}=…")
+    try:
+        return path.strip(), _number(value)
+    except ValueError:
+        return path.strip(), value_of(value)
 
 
 @app.command()

@@ -25,8 +25,11 @@ from reinforge.schemas.jobs import (
     JobCommandView,
     JobDetail,
     JobEvent,
+    JobFamily,
     JobSetting,
     JobSettingList,
+    JobStart,
+    JobStartList,
     LogEntry,
     Metrics,
 )
@@ -99,6 +102,28 @@ class Jobs:
     def changes(self, id: str) -> builtins.list[JobChangeView]:
         """In the order in which they were asked for."""
         return JobChangeList.model_validate(self._transport.get(f"/jobs/{id}/changes")).data
+
+    def fork(
+        self,
+        id: str,
+        *,
+        step: int | None = None,
+        name: str | None = None,
+        set: dict[str, Any] | None = None,
+    ) -> JobDetail:
+        """A new job that goes on from a step of this one; `set`: dotted path in the specification → another value."""
+        body = {"step": step, "name": name, "set": set or {}}
+        return JobDetail.model_validate(
+            self._transport.post(f"/jobs/{id}/fork", body, at_least=WORKER_SECONDS)
+        )
+
+    def starts(self, id: str) -> builtins.list[JobStart]:
+        """The steps that a fork can go on from, newest first."""
+        return JobStartList.model_validate(self._transport.get(f"/jobs/{id}/starts")).data
+
+    def family(self, id: str) -> builtins.list[Job]:
+        """The job, what it was forked from and every fork of those, oldest first."""
+        return JobFamily.model_validate(self._transport.get(f"/jobs/{id}/family")).data
 
     def metrics(
         self,

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from reinforge.records import Carried
 from reinforge.schemas.common import Request, Response, Timestamp
 from reinforge.states import JobStatus
 
@@ -23,6 +24,14 @@ class JobError(Response):
     message: str
     hint: str | None = None
     traceback: str | None = None
+
+
+class ForkedFrom(Response):
+    job: str
+    step: int
+    """After which it goes on."""
+    carried: list[Carried]
+    """What it took over there."""
 
 
 class Job(Response):
@@ -48,6 +57,7 @@ class Job(Response):
     adapter: str | None = None
     """`adp_…` once the job has succeeded."""
     jail: str | None = None
+    forked_from: ForkedFrom | None = None
     created_at: Timestamp
     started_at: Timestamp | None = None
     finished_at: Timestamp | None = None
@@ -252,6 +262,38 @@ class JobEvent(Response):
     job: str
     type: str
     data: dict[str, Any]
+
+
+class JobFork(Request):
+    """A new job that goes on from a step of another: with the specification as it was there, but for `set`."""
+
+    step: int | None = Field(default=None, ge=1)
+    """One of `GET /jobs/{id}/starts`; default the newest."""
+    name: str | None = Field(default=None, max_length=200)
+    set: dict[str, Any] = Field(default_factory=dict, max_length=100)
+    """Dotted path in the specification → another value, such as `optimizer.learning_rate`, `rewards` or
+    `algorithm.preset`, which replaces the whole algorithm."""
+
+
+class JobStart(Response):
+    """A step that a fork can go on from."""
+
+    step: int
+    whole: bool
+    """The optimizer and the algorithm's state are there, too; else the adapter's weights alone."""
+    held_out_reward: float | None = None
+
+
+class JobStartList(Response):
+    object: Literal["list"] = "list"
+    data: list[JobStart]
+
+
+class JobFamily(Response):
+    """A job, what it was forked from and every fork of those, oldest first."""
+
+    object: Literal["list"] = "list"
+    data: list[Job]
 
 
 class RewardChangeCreate(Request):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from reinforge.records import Blob, Command, Record, ScheduledChange
+from reinforge.records import Blob, Command, ForkStart, Record, ScheduledChange
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.common import Request, Response
 
@@ -66,6 +66,8 @@ class Claimed(Response):
     resume: Blob | None = None
     resume_step: int = 0
     changes: list[ScheduledChange] = []
+    fork: ForkStart | None = None
+    """`resume` is of the job that this one goes on from."""
     """What earlier attempts have applied, in order."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.algorithm.critic import ValueHead
-from reinforge.records import RECORD, Record, RewardChange, ScheduledChange
+from reinforge.records import RECORD, ForkStart, Record, RewardChange, ScheduledChange
 from reinforge.spec import JobSpec
 from worker.environment.single_turn import SingleTurn
 from worker.policy.critic import LoraCritic
@@ -22,6 +22,7 @@ from worker.rollout.transformers_engine import TransformersEngine
 from worker.sandbox.outcome import CallOutcome, RewardRow, RowResult
 from worker.training.changes import Changes
 from worker.training.data import ChatRenderer, load_prompts
+from worker.training.fork import start_of
 from worker.training.journal import Journal
 from worker.training.loop import Outcome, train
 from worker.training.position import Position, unpack_resume_state
@@ -72,10 +73,12 @@ class SmallJob:
         rows: list[dict[str, Any]] | None = None,
         grade: Grade = share_of_low_letters,
         resume: bytes | None = None,
+        fork: ForkStart | None = None,
         grades: dict[str, Grade] | None = None,
         changes: Sequence[ScheduledChange] = (),
     ) -> None:
-        """grades: what code that a change brings says, by its source. changes: what an earlier attempt applied."""
+        """grades: what code that a change brings says, by its source. changes: what an earlier attempt applied.
+        fork: `resume` is of another job."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.spec, self.position = folder, spec, Position()
         self.base = load_base_model(model)
@@ -92,7 +95,9 @@ class SmallJob:
                 "critic", rank=adapter.rank, alpha=adapter.alpha or 8, targets=adapter.targets, seed=spec.seed
             )
         if resume is not None:
-            self.position, state, critic_state = unpack_resume_state(resume)
+            self.position, state, critic_state = (
+                unpack_resume_state(resume) if fork is None else start_of(resume, fork, "policy")
+            )
             self.policy.load_state(state)
             if self.critic is not None and critic_state is not None:
                 self.critic.load_state(critic_state)

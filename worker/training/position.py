@@ -68,9 +68,10 @@ class Position:
 
 
 def evaluation_due(spec: JobSpec, position: Position, *, last: bool) -> bool:
-    """Before the first step, every `every_steps` and at the end; never twice at one step."""
+    """Before an attempt's first step where none was made yet, every `every_steps` and at the end; never twice at one
+    step."""
     step, every = position.step, spec.evaluation.every_steps
-    regular = step == 0 or last or (every > 0 and step % every == 0)
+    regular = position.evaluated_step is None or last or (every > 0 and step % every == 0)
     return regular and spec.evaluation.rows > 0 and position.evaluated_step != step
 
 

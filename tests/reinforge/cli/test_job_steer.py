@@ -1,4 +1,4 @@
-"""`reinforge job change|pause|checkpoint` as processes, against a real HTTP server."""
+"""`reinforge job change|checkpoint|fork` as processes, against a real HTTP server."""
 
 import json
 import os
@@ -74,3 +74,30 @@ def test_a_checkpoint_is_asked_for(stub: StubServer) -> None:
     command = {"id": "cmd_1", "job": "ftjob-1", "kind": "checkpoint", "created_at": NOW}
     stub.on("POST", "/jobs/ftjob-1/checkpoint", Answer(202, command))
     assert json.loads(run(stub, "checkpoint", "ftjob-1", "--json").stdout)["id"] == "cmd_1"
+
+
+def test_a_fork_sends_values_as_a_job_file_has_them(stub: StubServer) -> None:
+    job = {
+        "id": "ftjob-2", "name": "a", "project": "default", "status": "queued", "attempt": 0, "model": "tiny",
+        "dataset": "file-1", "reward_names": ["correct"], "created_at": NOW, "spec": {},
+        "progress": {"step": 20, "steps": 60, "percent": 33.3},
+        "forked_from": {"job": "ftjob-1", "step": 20, "carried": ["weights", "optimizer"]},
+    }  # fmt: skip
+    stub.on("POST", "/jobs/ftjob-1/fork", Answer(201, job))
+    words = ["--step", "20", "--set", "optimizer.learning_rate=1e-5", "--set", "algorithm={preset: dr_grpo}"]
+    done = run(stub, "fork", "ftjob-1", *words)
+    assert (done.returncode, done.stdout.strip()) == (0, "ftjob-2"), done.stderr
+    assert "from step 20 with its weights, optimizer" in done.stderr
+    assert stub.seen[-1].json == {
+        "step": 20,
+        "name": None,
+        "set": {"optimizer.learning_rate": 1e-5, "algorithm": {"preset": "dr_grpo"}},
+    }
+    assert run(stub, "fork", "ftjob-1", "--set", "limits.steps").returncode == 2
+
+
+def test_the_steps_to_go_on_from_are_listed(stub: StubServer) -> None:
+    starts = [{"step": 20, "whole": True, "held_out_reward": 0.5}, {"step": 10, "whole": False}]
+    stub.on("GET", "/jobs/ftjob-1/starts", Answer(200, {"data": starts}))
+    lines = run(stub, "fork", "ftjob-1", "--starts").stdout.splitlines()
+    assert [line.split()[0] for line in lines if line.strip()[:1].isdigit()] == ["20", "10"]
