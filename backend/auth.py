@@ -1,9 +1,17 @@
-"""Who is asking: API keys, browser sessions of members and others, and the workers' shared secret.
+"""Who is asking: API keys, browser sessions of users, and the workers' shared secret.
 
-Secrets have 160 or more random bits, so a plain SHA-256 at rest is enough. Roles: `viewer` reads, `member` also
-changes things, `owner` also manages keys and members. Endpoints take a `Reader` or a `Writer`.
+Secrets have 160 or more random bits, so a plain SHA-256 at rest is enough. Roles: `viewer` reads, `editor` also
+changes things, `owner` also manages the project. Endpoints take a `Reader` or a `Writer`; a key's scopes are checked
+for both (`backend.scopes`).
+
+A key belongs to one project. A browser session looks at one project; `X-Reinforge-Project` names another one for
+a single request. Whoever is not of that project is answered as if it did not exist.
+
+Cross-site requests: a change that carries the session cookie has to come from a page of this server, which browsers
+say in `Sec-Fetch-Site` or `Origin` and scripts of other sites cannot forge (`check_same_origin`).
 """
 
+import dataclasses
 import hashlib
 import hmac
 import secrets
@@ -14,15 +22,19 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend import scopes
 from backend.database import Database, DatabaseDep
-from backend.models import ApiKey, BrowserSession, Member, now
+from backend.models import ApiKey, BrowserSession, Member, Project, User, now
 from backend.settings import Settings
-from reinforge.errors import NotAllowed, NotAuthenticated
+from reinforge.errors import NotAllowed, NotAuthenticated, NotFound
+from reinforge.schemas.keys import Role
 
 COOKIE = "reinforge_session"
+PROJECT_HEADER = "x-reinforge-project"
 SESSION_LIFETIME = timedelta(days=30)
-ROLES = ("viewer", "member", "owner")
+ROLES: tuple[Role, ...] = ("viewer", "editor", "owner")
 _USED_EVERY = timedelta(minutes=1)
 """How exactly `last_used_at` and `last_seen_at` are kept; a write for every request would serialise them."""
 
@@ -32,11 +44,18 @@ class Principal:
     """Who sent the request, and for which project."""
 
     id: str
-    """Of the API key or member; `session` for a browser that signed in with the address of start-up."""
+    """Of the API key or user."""
     name: str
     role: str
     project_id: str
     member_id: str | None = None
+    user_id: str | None = None
+    """None for an API key, also in a browser that signed in with one."""
+    key_id: str | None = None
+    administrator: bool = False
+    """Runs the platform: owner of every project."""
+    scopes: frozenset[str] | None = None
+    """Of a key that may not do everything that its role may."""
 
 
 def digest(secret: str) -> str:
@@ -53,38 +72,117 @@ def bearer(request: Request) -> str | None:
     return token.strip() or None if scheme.lower() == "bearer" else None
 
 
-async def key_principal(database: Database, token: str) -> Principal | None:
-    """Look an API key up; notes that it was used."""
+def _of_key(key: ApiKey) -> Principal:
+    narrowed = frozenset(key.scopes) if key.scopes is not None else None
+    return Principal(
+        key.id,
+        key.name,
+        key.role,
+        key.project_id,
+        key_id=key.id,
+        administrator=key.administrator,
+        scopes=narrowed,
+    )
+
+
+def works(key: ApiKey) -> bool:
+    """Neither revoked nor expired."""
+    return key.revoked_at is None and (key.expires_at is None or key.expires_at > now())
+
+
+async def key_principal(database: Database, token: str, project: str | None = None) -> Principal | None:
+    """Look an API key up; notes that it was used.
+
+    It is of one project: naming another one is a mistake that must not hit the wrong project. Keys of whoever runs
+    the platform act for any. Raises NotFound.
+    """
     async with database.transaction() as session:
-        key = await session.scalar(
-            select(ApiKey).where(ApiKey.sha256 == digest(token), ApiKey.revoked_at.is_(None))
-        )
-        if key is None:
+        key = await session.scalar(select(ApiKey).where(ApiKey.sha256 == digest(token)))
+        if key is None or not works(key):
             return None
         if key.last_used_at is None or key.last_used_at < now() - _USED_EVERY:
             await session.execute(update(ApiKey).where(ApiKey.id == key.id).values(last_used_at=now()))
-        return Principal(key.id, key.name, key.role, key.project_id)
+        who = _of_key(key)
+        if project is None or project == who.project_id:
+            return who
+        if key.administrator and await session.get(Project, project) is not None:
+            return dataclasses.replace(who, project_id=project)
+        raise project_not_found(project)
 
 
-async def _session_principal(database: Database, cookie: str) -> Principal | None:
-    """Look a browser session up; notes that its member was seen."""
+async def session_principal(database: Database, cookie: str, project: str | None) -> Principal | None:
+    """Look a browser session up, for the project that it looks at or the one named; notes that it was seen.
+
+    Raises NotFound for a named project that its user is not of.
+    """
     async with database.transaction() as session:
         found = await session.execute(
-            select(BrowserSession, ApiKey.revoked_at, Member)
+            select(BrowserSession, ApiKey, User)
             .outerjoin(ApiKey, ApiKey.id == BrowserSession.key_id)
-            .outerjoin(Member, Member.id == BrowserSession.member_id)
+            .outerjoin(User, User.id == BrowserSession.user_id)
             .where(BrowserSession.sha256 == digest(cookie), BrowserSession.expires_at > now())
         )
         row = found.one_or_none()
-        if row is None or row.revoked_at is not None:
+        if row is None:
             return None
-        browser: BrowserSession = row[0]
-        member: Member | None = row[2]
-        if member is None:
-            return Principal(browser.key_id or "session", browser.name, browser.role, browser.project_id)
-        if member.last_seen_at is None or member.last_seen_at < now() - _USED_EVERY:
-            await session.execute(update(Member).where(Member.id == member.id).values(last_seen_at=now()))
-        return Principal(member.id, member.name, member.role, member.project_id, member.id)
+        browser, key, user = row
+        if key is not None:
+            if not works(key):
+                return None
+            if project is not None and project != key.project_id:
+                raise project_not_found(project)
+            return _of_key(key)
+        who = await _of_user(session, user, browser, project)
+        if who is not None and browser.last_seen_at < now() - _USED_EVERY:
+            await session.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
+            seen = update(BrowserSession).where(BrowserSession.sha256 == browser.sha256)
+            await session.execute(seen.values(last_seen_at=now()))
+        return who
+
+
+async def _of_user(
+    session: AsyncSession, user: User, browser: BrowserSession, project: str | None
+) -> Principal | None:
+    """None for a user who is of no project any more. One who has left the project in view sees another of theirs."""
+    wanted = project or browser.project_id
+    member = await membership(session, user.id, wanted)
+    if member is None and user.administrator:
+        there = await session.scalar(select(Project.id).where(Project.id == wanted))
+        if there is not None:
+            return _user_principal(user, "owner", there, None)
+    if member is None and project is not None:
+        raise project_not_found(project)
+    if member is None:
+        mine = select(Member).where(Member.user_id == user.id).order_by(Member.created_at).limit(1)
+        member = await session.scalar(mine)
+    if member is None:
+        return None
+    role = "owner" if user.administrator else member.role
+    return _user_principal(user, role, member.project_id, member.id)
+
+
+def _user_principal(user: User, role: str, project_id: str, member_id: str | None) -> Principal:
+    return Principal(
+        user.id,
+        user.name,
+        role,
+        project_id,
+        member_id=member_id,
+        user_id=user.id,
+        administrator=user.administrator,
+    )
+
+
+async def membership(session: AsyncSession, user_id: str, project_id: str) -> Member | None:
+    query = select(Member).where(Member.user_id == user_id, Member.project_id == project_id)
+    found: Member | None = await session.scalar(query)
+    return found
+
+
+def project_not_found(project: str) -> NotFound:
+    return NotFound(
+        f"There is no project {project}.", code="project_not_found", hint="GET /api/v1/projects lists yours."
+    )
 
 
 def check_same_origin(request: Request) -> None:
@@ -104,14 +202,14 @@ def check_same_origin(request: Request) -> None:
 
 
 async def authenticated(request: Request, database: DatabaseDep) -> Principal:
-    """The principal of the request. Raises NotAuthenticated."""
-    token = bearer(request)
+    """The principal of the request. Raises NotAuthenticated, NotAllowed (its scopes), NotFound (its project)."""
+    token, project = bearer(request), request.headers.get(PROJECT_HEADER)
     who: Principal | None = None
     if token is not None:
-        who = await key_principal(database, token)
+        who = await key_principal(database, token, project)
     elif cookie := request.cookies.get(COOKIE):
-        who = await _session_principal(database, cookie)
-        if who is not None and request.method not in ("GET", "HEAD", "OPTIONS"):
+        who = await session_principal(database, cookie, project)
+        if who is not None and request.method not in scopes.SAFE:
             check_same_origin(request)
     elif "authorization" not in request.headers:
         raise NotAuthenticated(
@@ -124,13 +222,15 @@ async def authenticated(request: Request, database: DatabaseDep) -> Principal:
             "The API key or session is unknown, expired or revoked.",
             hint="Check REINFORGE_API_KEY, or sign in again.",
         )
+    scopes.check(who.scopes, request.method, request.url.path)
+    request.state.principal = who
     return who
 
 
 async def _writer(who: Annotated[Principal, Depends(authenticated)]) -> Principal:
-    if ROLES.index(who.role) < ROLES.index("member"):
+    if who.role == "viewer":
         raise NotAllowed(
-            f"The role {who.role} may read but not change.", hint="Use a key with the role member."
+            f"The role {who.role} may read but not change.", hint="Use a key with the role editor."
         )
     return who
 
@@ -138,7 +238,17 @@ async def _writer(who: Annotated[Principal, Depends(authenticated)]) -> Principa
 Reader = Annotated[Principal, Depends(authenticated)]
 """Any role."""
 Writer = Annotated[Principal, Depends(_writer)]
-"""Members and owners."""
+"""Editors and owners."""
+
+
+def require_owner(who: Principal, what: str) -> None:
+    """Raises NotAllowed `not_owner`."""
+    if who.role != "owner":
+        raise NotAllowed(
+            f"The role {who.role} may not manage {what}.",
+            code="not_owner",
+            hint="Ask an owner of the project.",
+        )
 
 
 def get_settings(request: Request) -> Settings:
@@ -151,11 +261,16 @@ SettingsDep = Annotated[Settings, Depends(get_settings)]
 
 async def worker_door(request: Request, settings: SettingsDep) -> None:
     """Only workers with the shared secret pass. Raises NotAuthenticated."""
-    expected = settings.worker_token.get_secret_value() if settings.worker_token else None
-    token = bearer(request)
-    if expected is None or token is None or not hmac.compare_digest(token.encode(), expected.encode()):
+    if not is_worker_token(bearer(request), settings):
         raise NotAuthenticated(
             "The worker token is missing or wrong.",
             code="invalid_worker_token",
             hint="Set REINFORGE_WORKER_TOKEN to the same value for the backend and its workers.",
         )
+
+
+def is_worker_token(token: str | None, settings: Settings) -> bool:
+    expected = settings.worker_token.get_secret_value() if settings.worker_token else None
+    if expected is None or token is None:
+        return False
+    return hmac.compare_digest(token.encode(), expected.encode())

@@ -22,12 +22,12 @@ from backend.datasets import service as datasets
 from backend.deployments.serving import sweep as sweep_deployments
 from backend.events import Hub
 from backend.jobs.leases import expire_leases, stop_overdue, wake_queued
-from backend.keys import service as keys
 from backend.objects import Objects
 from backend.openai import upload_store as uploads
 from backend.queue import WakeUps
 from backend.sealing import Sealer
 from backend.settings import Settings
+from backend.users import service as users
 from backend.webhooks.delivery import Deliveries, forget_old
 from reinforge.errors import ReinforgeError
 from reinforge.outbound import Guard
@@ -85,7 +85,7 @@ class Leader:
 
     async def forget(self) -> None:
         async with self.database.transaction() as session:
-            await keys.forget_expired(session)
+            await users.forget_expired(session)
             await idempotency.forget_old(session)
         await forget_old(self.database)
 

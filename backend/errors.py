@@ -33,6 +33,8 @@ def error_response(error: ReinforgeError, request_id: str | None) -> JSONRespons
         headers["x-should-retry"] = "false"
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
+    if error.status == 429:
+        headers["retry-after"] = "60"
     if error.status == 503:
         headers["retry-after"] = "2"
     return JSONResponse(error.envelope(request_id), error.status, headers)

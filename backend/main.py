@@ -29,7 +29,7 @@ from backend.golden.endpoints import router as golden
 from backend.jobs.endpoints import router as jobs
 from backend.judges.endpoints import router as judges
 from backend.keys import service as keys
-from backend.keys.endpoints import router as sign_in
+from backend.keys.endpoints import router as api_keys
 from backend.migrate import is_migrated
 from backend.objects import Objects
 from backend.openai.chat import router as openai_chat
@@ -43,12 +43,15 @@ from backend.page import STATIC, Page
 from backend.playground.endpoints import router as playground
 from backend.preflights.endpoints import router as preflights
 from backend.projects.endpoints import router as projects
+from backend.projects.invitation_endpoints import router as invitations
 from backend.projects.member_endpoints import router as members
 from backend.queue import WakeUps
 from backend.rewards.endpoints import router as rewards
 from backend.rewards.source_endpoints import router as reward_sources
 from backend.sealing import Sealer
 from backend.settings import Settings
+from backend.users import addresses
+from backend.users.endpoints import router as sign_in
 from backend.webhooks.endpoints import router as webhooks
 from backend.workers.endpoints import router as workers
 from reinforge import __version__
@@ -59,8 +62,8 @@ log = logging.getLogger(__name__)
 
 _DATABASE_WITHIN = 30.0
 ROUTERS = (
-    sign_in, projects, members, demo, datasets, dataset_prompts, reward_sources, rewards, golden, judges, base_models,
-    jobs, preflights, evaluations, playground, adapters, webhooks, workers, openai_graders,
+    sign_in, api_keys, projects, members, invitations, demo, datasets, dataset_prompts, reward_sources, rewards,
+    golden, judges, base_models, jobs, preflights, evaluations, playground, adapters, webhooks, workers, openai_graders,
     openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models, deployments, openai_chat,
     health.router,
 )  # fmt: skip
@@ -168,5 +171,5 @@ async def _seed(database: Database, settings: Settings) -> None:
             await keys.add_bootstrap_key(session, settings.bootstrap_api_key.get_secret_value())
         else:
             path = settings.home_folder / "sign-in-url"
-            await keys.write_sign_in_url(session, settings.url, path)
+            await addresses.write_start_address(session, settings.url, path)
             log.info("sign in with the one-time address in %s", path)

@@ -9,6 +9,7 @@
     ├── Stale                 it has changed since it was read; read it again                    (412)
     ├── LeaseLost             another attempt owns the job; stop at once                         (409)
     ├── TooLarge              over a limit                                                       (413)
+    ├── TooManyRequests       too often; wait, then try again                                    (429)
     ├── Unavailable           something that should be running is not; retryable                 (503)
     └── JobFailure            why a job ended or paused; `code` becomes the job's `reason`       (not HTTP)
 
@@ -89,6 +90,10 @@ class LeaseLost(ReinforgeError):
 
 class TooLarge(ReinforgeError):
     status, type, default_code = 413, "invalid_request_error", "too_large"
+
+
+class TooManyRequests(ReinforgeError):
+    status, type, default_code = 429, "rate_limit_error", "too_many_requests"
 
 
 class Unavailable(ReinforgeError):

@@ -1,1 +1,1 @@
-"""Sign-in, sign-out, and who is asking."""
+"""API keys: made and revoked by owners, or given at start-up."""

@@ -1,5 +1,6 @@
 """The schema, one file per aggregate. Importing this package registers every table."""
 
+from backend.models.audit import AuditEntry
 from backend.models.base import Base, now
 from backend.models.base_model import BaseModel
 from backend.models.checkpoint import Adapter, Checkpoint, CheckpointPermission, ResumeState
@@ -13,11 +14,12 @@ from backend.models.job import Attempt, Event, Job, JobCommand, JobReward
 from backend.models.job_change import JobChange
 from backend.models.judge import JudgeRow
 from backend.models.metric import MetricPoint, MetricSeries
-from backend.models.project import ApiKey, BrowserSession, IdempotencyKey, Member, Project, SignInToken
+from backend.models.project import ApiKey, IdempotencyKey, Invitation, Member, Project
 from backend.models.reward import Reward, RewardRevision
 from backend.models.stored_object import StoredObject
 from backend.models.upload import Upload, UploadPart
 from backend.models.usage import BudgetRow, UsageRow
+from backend.models.user import BrowserSession, SignInFailure, SignInToken, User
 from backend.models.webhook import Webhook, WebhookDelivery, WebhookTry
 from backend.models.worker import Call, CallChunk, Worker
 
@@ -25,6 +27,7 @@ __all__ = [
     "Adapter",
     "ApiKey",
     "Attempt",
+    "AuditEntry",
     "Base",
     "BaseModel",
     "BrowserSession",
@@ -42,6 +45,7 @@ __all__ = [
     "FindingRow",
     "GoldenCaseRow",
     "IdempotencyKey",
+    "Invitation",
     "Job",
     "JobChange",
     "JobCommand",
@@ -56,12 +60,14 @@ __all__ = [
     "ResumeState",
     "Reward",
     "RewardRevision",
+    "SignInFailure",
     "SignInToken",
     "StepRollouts",
     "StoredObject",
-    "UsageRow",
     "Upload",
     "UploadPart",
+    "UsageRow",
+    "User",
     "Webhook",
     "WebhookDelivery",
     "WebhookTry",

@@ -113,7 +113,7 @@ class Attempt(Base):
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
     worker_id: Mapped[str]
-    token_sha256: Mapped[str]
+    token_sha256: Mapped[str] = mapped_column(index=True)
     resume_step: Mapped[int] = mapped_column(default=0)
     last_sequence: Mapped[int] = mapped_column(default=0)
     """Every record up to this one is stored."""

@@ -1,7 +1,4 @@
-"""Projects, their members and API keys, browser sessions and one-time sign-in tokens.
-
-Secrets are kept as SHA-256 only.
-"""
+"""Projects, who belongs to them, their API keys and invitations. Secrets are kept as SHA-256 only."""
 
 from datetime import datetime
 
@@ -25,50 +22,43 @@ class ApiKey(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"), index=True)
     name: Mapped[str]
     role: Mapped[str]
+    scopes: Mapped[list[str] | None]
+    """What it may be used for; None for everything that its role may."""
+    administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
+    """Made by whoever runs the platform: it may also make projects and act for any of them."""
     sha256: Mapped[str] = mapped_column(unique=True)
     prefix: Mapped[str]
     """The key's first characters, to recognise it by."""
+    created_by: Mapped[str | None]
     last_used_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
 
 
 class Member(Created, Base):
-    """A person who signs in to the page; removing one ends their sessions and takes back their address."""
+    """That a user belongs to a project, and as what."""
 
     __tablename__ = "member"
-    __table_args__ = (UniqueConstraint("project_id", "name"),)
+    __table_args__ = (UniqueConstraint("project_id", "user_id"),)
 
     id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
-    name: Mapped[str]
+    user_id: Mapped[str] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"), index=True)
     role: Mapped[str]
-    last_seen_at: Mapped[datetime | None]
 
 
-class SignInToken(Created, Base):
-    __tablename__ = "sign_in_token"
+class Invitation(Created, Base):
+    """An address with which one person joins a project, once."""
 
-    sha256: Mapped[str] = mapped_column(primary_key=True)
-    project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
-    member_id: Mapped[str | None] = mapped_column(ForeignKey("member.id", ondelete="CASCADE"), index=True)
-    """For whom it is; None for whoever started the platform, or for the holder of an API key."""
+    __tablename__ = "invitation"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("project.id"), index=True)
+    sha256: Mapped[str] = mapped_column(unique=True)
     role: Mapped[str]
-    """Of what it opens; a member's is the member's own, whatever stands here."""
-    expires_at: Mapped[datetime]
-
-
-class BrowserSession(Created, Base):
-    """A signed-in browser. It has the role of its member, or of the key or address that it signed in with."""
-
-    __tablename__ = "browser_session"
-
-    sha256: Mapped[str] = mapped_column(primary_key=True)
-    project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
-    key_id: Mapped[str | None] = mapped_column(ForeignKey("api_key.id", ondelete="CASCADE"))
-    """The API key it signed in with; None for a one-time token."""
-    member_id: Mapped[str | None] = mapped_column(ForeignKey("member.id", ondelete="CASCADE"), index=True)
-    name: Mapped[str]
-    role: Mapped[str]
+    note: Mapped[str | None]
+    """For whom it is, as its maker wrote it."""
+    created_by: Mapped[str | None]
     expires_at: Mapped[datetime]
 
 

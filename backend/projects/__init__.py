@@ -1,1 +1,1 @@
-"""The project and its API keys."""
+"""Projects: their people, invitations, export and deletion."""

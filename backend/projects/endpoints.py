@@ -1,44 +1,77 @@
-"""GET /project · GET, POST /keys · DELETE /keys/{id}."""
+"""GET /project, /projects · POST /projects · PATCH, DELETE /projects/{id} · POST …/switch · GET …/export."""
 
-from typing import Annotated
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
 
-from fastapi import APIRouter, Query
-
-from backend.auth import Reader, Writer
-from backend.cursors import encode_cursor
-from backend.database import Session
-from backend.projects import service
+from backend.auth import COOKIE, Reader, Writer
+from backend.database import DatabaseDep, Session
+from backend.downloads import attachment
+from backend.objects import ObjectsDep
+from backend.projects import deletion, export, service
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
-from reinforge.schemas.keys import ApiKey, ApiKeyCreate, ApiKeyCreated, Project
+from reinforge.schemas.projects import (
+    Project,
+    ProjectCreate,
+    ProjectCreated,
+    ProjectDelete,
+    ProjectSeen,
+    ProjectUpdate,
+)
 
 router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
 
 
 @router.get("/project", operation_id="getProject")
 async def get_project(session: Session, who: Reader) -> Project:
-    """The project that the key belongs to."""
+    """The project that the request is about."""
     return Project.model_validate(await service.project(session, who))
 
 
-@router.get("/keys", operation_id="listApiKeys")
-async def list_keys(
-    session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
-) -> Page[ApiKey]:
-    """Keys that work, newest first; for owners."""
-    found, more = await service.page(session, who, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=[ApiKey.model_validate(each) for each in found], has_more=more, next_cursor=cursor)
+@router.get("/projects", operation_id="listProjects")
+async def list_projects(session: Session, who: Reader) -> Page[ProjectSeen]:
+    """Those that the asker is of, by name."""
+    return Page(data=await service.seen(session, who))
 
 
-@router.post("/keys", status_code=201, operation_id="createApiKey")
-async def create_key(body: ApiKeyCreate, session: Session, who: Writer) -> ApiKeyCreated:
-    """The answer is the only place where the secret ever appears; for owners."""
-    key, secret = await service.create(session, who, body.name, body.role)
-    return ApiKeyCreated(**ApiKey.model_validate(key).model_dump(), key=secret)
+@router.post("/projects", status_code=201, operation_id="createProject")
+async def create_project(body: ProjectCreate, session: Session, who: Writer) -> ProjectCreated:
+    """For owners of a project; who makes it owns it."""
+    made, secret = await service.create(session, who, body)
+    return ProjectCreated(**Project.model_validate(made).model_dump(), key=secret)
 
 
-@router.delete("/keys/{id}", status_code=204, operation_id="revokeApiKey")
-async def revoke_key(id: str, session: Session, who: Writer) -> None:
-    """The key and browser sessions opened with it stop working at once; for owners."""
-    await service.revoke(session, who, id)
+@router.patch("/projects/{id}", operation_id="renameProject")
+async def rename_project(id: str, body: ProjectUpdate, session: Session, who: Writer) -> Project:
+    """For its owners."""
+    return Project.model_validate(await service.rename(session, who, id, body.name))
+
+
+@router.delete("/projects/{id}", status_code=204, operation_id="deleteProject")
+async def delete_project(id: str, body: ProjectDelete, session: Session, who: Writer) -> None:
+    """Delete everything that the project holds, for its owners; `name` has to be the project's.
+
+    409 `project_busy` while a worker has one of its jobs. Files go from the object store within about a day.
+    """
+    await deletion.delete_project(session, who, id, body.name)
+
+
+@router.post("/projects/{id}/switch", operation_id="switchProject")
+async def switch_project(id: str, request: Request, session: Session, who: Reader) -> Project:
+    """The browser session looks at this project from now on."""
+    return Project.model_validate(await service.switch(session, who, id, request.cookies.get(COOKIE)))
+
+
+@router.get("/projects/{id}/export", response_class=StreamingResponse, operation_id="exportProject")
+async def export_project(
+    id: str, session: Session, database: DatabaseDep, objects: ObjectsDep, who: Reader
+) -> StreamingResponse:
+    """A tar of the project's data, for its owners: datasets, rewards, golden cases, jobs, metrics, adapters.
+
+    Keys, passwords and other secrets are never in it.
+    """
+    project = await service.owned(session, who, id)
+    pieces = export.archive(database, objects, project.id)
+    return StreamingResponse(
+        pieces, media_type="application/x-tar", headers=attachment(f"{project.name}.tar")
+    )

@@ -1,4 +1,4 @@
-"""GET, POST /members · PATCH, DELETE /members/{id} · POST /members/{id}/sign-in-link · GET /project/counts."""
+"""GET, POST /members · PATCH, DELETE /members/{id} · POST …/sign-in-link, …/password-reset · GET /project/counts."""
 
 from typing import Annotated
 
@@ -7,7 +7,6 @@ from fastapi import APIRouter, Query
 from backend.auth import Reader, SettingsDep, Writer
 from backend.cursors import encode_cursor
 from backend.database import Session
-from backend.models import Member as MemberRow
 from backend.projects import members, service
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
@@ -16,8 +15,8 @@ from reinforge.schemas.members import Member, MemberCreate, MemberInvited, Membe
 router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
 
 
-def _invited(member: MemberRow, url: str) -> MemberInvited:
-    return MemberInvited(**Member.model_validate(member).model_dump(), url=url)
+def _invited(found: members.Found, url: str) -> MemberInvited:
+    return MemberInvited(**members.view(*found).model_dump(), url=url)
 
 
 @router.get("/project/counts", operation_id="getProjectCounts")
@@ -30,10 +29,10 @@ async def counts(session: Session, who: Reader) -> ProjectCounts:
 async def list_members(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[Member]:
-    """People who may sign in, newest first."""
+    """People of the project, newest first."""
     found, more = await members.page(session, who, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=[Member.model_validate(each) for each in found], has_more=more, next_cursor=cursor)
+    cursor = encode_cursor(found[-1][0].created_at, found[-1][0].id) if more else None
+    return Page(data=[members.view(*each) for each in found], has_more=more, next_cursor=cursor)
 
 
 @router.post("/members", status_code=201, operation_id="createMember")
@@ -47,16 +46,25 @@ async def create_member(
 @router.patch("/members/{id}", operation_id="updateMember")
 async def update_member(id: str, body: MemberUpdate, session: Session, who: Writer) -> Member:
     """Change the role; open sessions have it at once. For owners."""
-    return Member.model_validate(await members.change(session, who, id, body.role))
+    return members.view(*await members.change(session, who, id, body.role))
 
 
 @router.delete("/members/{id}", status_code=204, operation_id="removeMember")
 async def remove_member(id: str, session: Session, who: Writer) -> None:
-    """Remove a person and end their sessions. For owners."""
+    """Remove a person from the project, at once. For owners."""
     await members.remove(session, who, id)
 
 
 @router.post("/members/{id}/sign-in-link", operation_id="createMemberSignInLink")
 async def create_link(id: str, session: Session, settings: SettingsDep, who: Writer) -> MemberInvited:
-    """A fresh one-time address for a person whose last one is used up or lost. For owners."""
+    """A fresh one-time address for a person whose last one is used up or lost. For owners.
+
+    403 `user_of_other_projects` for one who is of other projects too: the address would open those.
+    """
     return _invited(*await members.renew_address(session, who, settings.url, id))
+
+
+@router.post("/members/{id}/password-reset", operation_id="createPasswordReset")
+async def create_reset(id: str, session: Session, settings: SettingsDep, who: Writer) -> MemberInvited:
+    """A one-time address at which the person sets a new password. For owners; 403 as for sign-in links."""
+    return _invited(*await members.renew_address(session, who, settings.url, id, "reset"))

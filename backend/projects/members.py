@@ -1,74 +1,123 @@
-"""Members: people who sign in to the page. Owners add, change and remove them; a one-time address lets each in."""
+"""Members of a project. Owners add, change and remove them; a one-time address lets a new one in."""
 
-from sqlalchemy import delete
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal
+from backend.auth import Principal, require_owner
 from backend.ids import new_id
-from backend.keys.service import TOKEN_LIFETIME, new_sign_in_url
-from backend.models import Member, SignInToken
+from backend.models import Member, SignInToken, User
 from backend.projects import repository
-from backend.projects.service import require_owner
+from backend.users import addresses
 from reinforge.errors import NotFound, StateConflict
 from reinforge.schemas.keys import Role
+from reinforge.schemas.members import Member as MemberView
+
+Found = tuple[Member, User]
 
 
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
-) -> tuple[list[Member], bool]:
+) -> tuple[list[Found], bool]:
     """Newest first; for everyone of the project."""
     return await repository.members(session, who.project_id, limit=limit, after=after)
 
 
 async def create(
     session: AsyncSession, who: Principal, base_url: str, name: str, role: Role
-) -> tuple[Member, str]:
-    """A new member and the address to give to them. Raises NotAllowed, StateConflict `member_exists`."""
+) -> tuple[Found, str]:
+    """A new user of this project, and the address to give to them. Raises NotAllowed, StateConflict `member_exists`."""
     require_owner(who, "members")
-    member = Member(id=new_id("mem_"), project_id=who.project_id, name=name, role=role)
-    session.add(member)
-    try:
-        await session.flush()
-    except IntegrityError as error:
+    if await repository.is_named(session, who.project_id, name):
         raise StateConflict(
-            f"There is a member called {member.name!r} already.",
+            f"There is a member called {name!r} already.",
             code="member_exists",
             hint="Give the new one another name, or make a fresh sign-in address for the old one.",
             param="name",
-        ) from error
-    return member, _new_address(session, base_url, member)
+        )
+    user = User(id=new_id("user_"), name=name, administrator=False)
+    session.add(user)
+    await session.flush()
+    member = await join(session, user, who.project_id, role)
+    return (member, user), _address(session, base_url, member)
 
 
-async def change(session: AsyncSession, who: Principal, id: str, role: Role) -> Member:
-    """Open sessions have the new role at once. Raises NotAllowed, NotFound."""
-    member = await _get(session, who, id)
-    member.role = role
+async def join(session: AsyncSession, user: User, project_id: str, role: str) -> Member:
+    """A membership for somebody who has none in the project."""
+    member = Member(id=new_id("mem_"), project_id=project_id, user_id=user.id, role=role)
+    session.add(member)
     await session.flush()
     return member
 
 
+async def change(session: AsyncSession, who: Principal, id: str, role: Role) -> Found:
+    """Open sessions have the new role at once. Raises NotAllowed, NotFound."""
+    member, user = await _get(session, who, id)
+    member.role = role
+    await session.flush()
+    return member, user
+
+
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Ends their sessions and takes back their address. Raises NotAllowed, NotFound."""
-    await session.delete(await _get(session, who, id))
+    """Ends what they may see of the project at once. Raises NotAllowed, NotFound.
+
+    Who is of no project any more is no user any more: their sessions end and their addresses are taken back.
+    """
+    member, user = await _get(session, who, id)
+    others = select(func.count()).where(Member.user_id == user.id, Member.id != member.id)
+    if await session.scalar(others) or user.administrator:
+        here = delete(SignInToken).where(
+            SignInToken.user_id == user.id, SignInToken.project_id == who.project_id
+        )
+        await session.execute(here)
+        await session.delete(member)
+    else:
+        await session.delete(member)
+        await session.flush()
+        await session.delete(user)
 
 
-async def renew_address(session: AsyncSession, who: Principal, base_url: str, id: str) -> tuple[Member, str]:
-    """A fresh address; an unused one stops working. Raises NotAllowed, NotFound."""
-    member = await _get(session, who, id)
-    await session.execute(delete(SignInToken).where(SignInToken.member_id == member.id))
-    return member, _new_address(session, base_url, member)
+async def renew_address(
+    session: AsyncSession, who: Principal, base_url: str, id: str, purpose: addresses.Purpose = "sign_in"
+) -> tuple[Found, str]:
+    """A fresh address; unused ones stop working. Raises NotAllowed, NotFound."""
+    member, user = await _get(session, who, id)
+    await addresses.require_authority(session, who, user)
+    await addresses.take_back(session, user.id)
+    return (member, user), _address(session, base_url, member, purpose)
 
 
-def _new_address(session: AsyncSession, base_url: str, member: Member) -> str:
-    return new_sign_in_url(session, base_url, member.project_id, member.role, TOKEN_LIFETIME, member.id)
+def view(member: Member, user: User) -> MemberView:
+    return MemberView.model_validate(
+        {
+            "id": member.id,
+            "user": user.id,
+            "name": user.name,
+            "email": user.email,
+            "role": member.role,
+            "created_at": member.created_at,
+            "last_seen_at": user.last_seen_at,
+        }
+    )
 
 
-async def _get(session: AsyncSession, who: Principal, id: str) -> Member:
+def _address(
+    session: AsyncSession, base_url: str, member: Member, purpose: addresses.Purpose = "sign_in"
+) -> str:
+    return addresses.new_address(
+        session,
+        base_url,
+        member.project_id,
+        addresses.TOKEN_LIFETIME,
+        purpose=purpose,
+        user_id=member.user_id,
+    )
+
+
+async def _get(session: AsyncSession, who: Principal, id: str) -> Found:
     require_owner(who, "members")
-    member = await repository.find_member(session, who.project_id, id)
-    if member is None:
+    found = await repository.find_member(session, who.project_id, id)
+    if found is None:
         raise NotFound(
             f"There is no member {id}.", code="member_not_found", hint="List them with GET /api/v1/members."
         )
-    return member
+    return found

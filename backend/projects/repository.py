@@ -1,46 +1,72 @@
-"""Queries about a project: its API keys, its members, what it holds."""
+"""Queries about projects: their members and invitations, what they hold."""
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, and_, func, select, update
+from sqlalchemy import ColumnElement, ScalarSelect, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import cut, newest_first
-from backend.models import Adapter, ApiKey, Base, BaseModel, Dataset, Job, Member, Reward, now
+from backend.models import (
+    Adapter,
+    Base,
+    BaseModel,
+    Dataset,
+    Invitation,
+    Job,
+    Member,
+    Project,
+    Reward,
+    User,
+    now,
+)
 from reinforge.states import FINAL
-
-
-async def page(
-    session: AsyncSession, project_id: str, *, limit: int, after: str | None
-) -> tuple[list[ApiKey], bool]:
-    query = select(ApiKey).where(ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None))
-    query = newest_first(query, ApiKey.created_at, ApiKey.id, limit=limit, after=after)
-    return cut((await session.scalars(query)).all(), limit)
-
-
-async def revoke(session: AsyncSession, project_id: str, id: str) -> bool:
-    """Whether there was a key to revoke."""
-    found = await session.scalar(
-        update(ApiKey)
-        .where(ApiKey.id == id, ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None))
-        .values(revoked_at=now())
-        .returning(ApiKey.id)
-    )
-    return found is not None
 
 
 async def members(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None
-) -> tuple[list[Member], bool]:
-    """Newest first."""
+) -> tuple[list[tuple[Member, User]], bool]:
+    """With the users that they are, newest first."""
     query = select(Member).where(Member.project_id == project_id)
     query = newest_first(query, Member.created_at, Member.id, limit=limit, after=after)
+    found, more = cut((await session.scalars(query)).all(), limit)
+    users = await session.scalars(select(User).where(User.id.in_([member.user_id for member in found])))
+    known = {user.id: user for user in users}
+    return [(member, known[member.user_id]) for member in found], more
+
+
+async def find_member(session: AsyncSession, project_id: str, id: str) -> tuple[Member, User] | None:
+    """With the user that they are; the membership is locked."""
+    query = (
+        select(Member, User)
+        .join(User, User.id == Member.user_id)
+        .where(Member.id == id, Member.project_id == project_id)
+        .with_for_update(of=Member)
+    )
+    row = (await session.execute(query)).one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
+async def is_named(session: AsyncSession, project_id: str, name: str) -> bool:
+    """Whether a member goes by the name."""
+    query = select(Member.id).join(User, User.id == Member.user_id)
+    return await session.scalar(query.where(Member.project_id == project_id, User.name == name)) is not None
+
+
+async def projects(session: AsyncSession, user_id: str | None) -> list[tuple[Project, str | None]]:
+    """All, or those of a user, by name; with the role of their membership there."""
+    mine = and_(Member.project_id == Project.id, Member.user_id == user_id)
+    query = select(Project, Member.role).order_by(Project.name)
+    query = query.join(Member, mine) if user_id is not None else query.outerjoin(Member, mine)
+    return [(project, role) for project, role in await session.execute(query)]
+
+
+async def invitations(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[Invitation], bool]:
+    """That can still be accepted, newest first."""
+    query = select(Invitation).where(Invitation.project_id == project_id, Invitation.expires_at > now())
+    query = newest_first(query, Invitation.created_at, Invitation.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
-
-
-async def find_member(session: AsyncSession, project_id: str, id: str) -> Member | None:
-    query = select(Member).where(Member.id == id, Member.project_id == project_id).with_for_update()
-    return (await session.scalars(query)).one_or_none()
 
 
 async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:

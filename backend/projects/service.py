@@ -1,17 +1,19 @@
-"""The project, and its API keys: made and revoked by owners; the secret is shown once and kept as a hash."""
+"""Projects: made, renamed, listed and looked at."""
 
 from typing import Any
 
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, digest, new_api_key
+from backend.auth import Principal, digest, membership, project_not_found
+from backend.auth import require_owner as require_owner  # other rooms take it from here
 from backend.ids import new_id
-from backend.models import ApiKey, Project
+from backend.keys import service as keys
+from backend.models import BrowserSession, Member, Project
 from backend.projects import repository
-from reinforge.errors import NotAllowed, NotFound
-from reinforge.schemas.keys import Role
-
-_PREFIX = 6
+from reinforge.errors import NotAllowed, StateConflict
+from reinforge.schemas.keys import ApiKeyCreate
+from reinforge.schemas.projects import ProjectCreate, ProjectSeen
 
 
 async def project(session: AsyncSession, who: Principal) -> Project:
@@ -24,43 +26,111 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
     return await repository.counts(session, project_id)
 
 
-def require_owner(who: Principal, what: str = "API keys") -> None:
-    """Raises NotAllowed `not_owner`."""
-    if who.role != "owner":
-        raise NotAllowed(
-            f"The role {who.role} may not manage {what}.",
-            code="not_owner",
-            hint="Ask an owner of the project.",
+async def seen(session: AsyncSession, who: Principal) -> list[ProjectSeen]:
+    """By name: a user's, all of them for who runs the platform, the one of any other key."""
+    if who.administrator or who.user_id is not None:
+        found = await repository.projects(session, None if who.administrator else who.user_id)
+    else:
+        found = [(await session.get_one(Project, who.project_id), who.role)]
+    role = "owner" if who.administrator else None
+    return [
+        ProjectSeen.model_validate(
+            {
+                "id": each.id,
+                "name": each.name,
+                "created_at": each.created_at,
+                "role": role or mine,
+                "current": each.id == who.project_id,
+            }
         )
+        for each, mine in found
+    ]
 
 
-async def page(
-    session: AsyncSession, who: Principal, *, limit: int, after: str | None
-) -> tuple[list[ApiKey], bool]:
-    """Keys that work, newest first. Raises NotAllowed."""
-    require_owner(who)
-    return await repository.page(session, who.project_id, limit=limit, after=after)
+async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> tuple[Project, str | None]:
+    """A new project, and the secret of its first key if one was asked for; its maker owns it.
+
+    Raises NotAllowed, StateConflict `project_exists`.
+    """
+    require_owner(who, "projects")
+    if who.user_id is None and not who.administrator:
+        raise NotAllowed(
+            "A key of one project cannot make another one.",
+            code="not_administrator",
+            hint="Make it on the page, or with a key of whoever runs the platform.",
+        )
+    project = Project(id=new_id("proj_"), name=body.name)
+    session.add(project)
+    await _store_name(session, project)
+    if who.user_id is not None:
+        session.add(Member(id=new_id("mem_"), project_id=project.id, user_id=who.user_id, role="owner"))
+    secret = None
+    if body.with_key:
+        wanted = ApiKeyCreate(name="first key", role="owner")
+        _, secret = await keys.add(session, who, project.id, wanted)
+    return project, secret
 
 
-async def create(session: AsyncSession, who: Principal, name: str, role: Role) -> tuple[ApiKey, str]:
-    """A new key and its secret. Raises NotAllowed."""
-    require_owner(who)
-    secret = new_api_key()
-    key = ApiKey(
-        id=new_id("key_"),
-        project_id=who.project_id,
-        name=name,
-        role=role,
-        sha256=digest(secret),
-        prefix=secret[:_PREFIX],
-    )
-    session.add(key)
-    await session.flush()
-    return key, secret
+async def rename(session: AsyncSession, who: Principal, id: str, name: str) -> Project:
+    """Raises NotFound, NotAllowed, StateConflict `project_exists`."""
+    project = await owned(session, who, id)
+    project.name = name
+    await _store_name(session, project)
+    return project
 
 
-async def revoke(session: AsyncSession, who: Principal, id: str) -> None:
-    """End a key and the browser sessions that were opened with it. Raises NotAllowed, NotFound `key_not_found`."""
-    require_owner(who)
-    if not await repository.revoke(session, who.project_id, id):
-        raise NotFound(f"There is no API key {id}.", code="key_not_found")
+async def switch(session: AsyncSession, who: Principal, id: str, cookie: str | None) -> Project:
+    """The browser session looks at another project from now on. Raises NotFound, StateConflict."""
+    project = await visible(session, who, id)
+    browser = await session.get(BrowserSession, digest(cookie)) if cookie and who.user_id else None
+    if browser is None:
+        raise StateConflict(
+            "Only a browser in which a user is signed in can switch.",
+            code="no_session",
+            hint="An API key belongs to one project: use a key of the other one.",
+        )
+    browser.project_id = project.id
+    return project
+
+
+async def visible(session: AsyncSession, who: Principal, id: str) -> Project:
+    """A project that the asker is of. Raises NotFound."""
+    project = await session.get(Project, id)
+    if project is None or not await _role_in(session, who, id):
+        raise project_not_found(id)
+    return project
+
+
+async def owned(session: AsyncSession, who: Principal, id: str) -> Project:
+    """A project that the asker owns. Raises NotFound, NotAllowed."""
+    project = await session.get(Project, id)
+    role = await _role_in(session, who, id) if project is not None else None
+    if project is None or role is None:
+        raise project_not_found(id)
+    if role != "owner":
+        raise NotAllowed(
+            f"The role {role} may not manage this project.", code="not_owner", hint="Ask one of its owners."
+        )
+    return project
+
+
+async def _role_in(session: AsyncSession, who: Principal, id: str) -> str | None:
+    if who.administrator:
+        return "owner"
+    if who.user_id is None:
+        return who.role if who.project_id == id else None
+    member = await membership(session, who.user_id, id)
+    return member.role if member is not None else None
+
+
+async def _store_name(session: AsyncSession, project: Project) -> None:
+    name = project.name  # a failed flush takes the row's fields away
+    try:
+        await session.flush()
+    except IntegrityError as error:
+        raise StateConflict(
+            f"There is a project called {name!r} already.",
+            code="project_exists",
+            param="name",
+            hint="Take another name.",
+        ) from error

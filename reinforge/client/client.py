@@ -17,7 +17,7 @@ from reinforge.client.rewards import Rewards
 from reinforge.client.transport import Transport
 from reinforge.client.webhooks import Webhooks
 from reinforge.schemas.playground import SampleEvent
-from reinforge.schemas.resources import Me
+from reinforge.schemas.users import Me
 
 DEFAULT_URL = "http://127.0.0.1:8321"
 

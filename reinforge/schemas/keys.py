@@ -1,25 +1,40 @@
-"""Projects and their API keys."""
+"""API keys, their roles and scopes."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from reinforge.schemas.common import Request, Response, Timestamp
 
-Role = Literal["viewer", "member", "owner"]
+Role = Literal["viewer", "editor", "owner"]
+"""`viewer` reads, `editor` also changes things, `owner` also manages the project: its people, keys and budgets."""
 
 
-class Project(Response):
-    object: Literal["project"] = "project"
-    id: str
-    name: str
-    created_at: Timestamp
+def _renamed(value: Any) -> Any:
+    return "editor" if value == "member" else value
+
+
+GivenRole = Annotated[Role, BeforeValidator(_renamed)]
+"""A role in a request: `member`, as editors were called before, is taken too."""
+
+Scope = Literal["read", "data:write", "jobs:write", "inference", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+SCOPES_OF: dict[Role, tuple[Scope, ...]] = {
+    "viewer": ("read",),
+    "editor": ("read", "data:write", "jobs:write", "inference"),
+    "owner": SCOPES,
+}
+"""Role → the scopes that a key of it may have; without any named it has them all."""
 
 
 class ApiKeyCreate(Request):
     name: str = Field(min_length=1, max_length=100)
-    role: Role = "member"
-    """`viewer` reads, `member` also changes things, `owner` also manages keys."""
+    role: GivenRole = "editor"
+    """`viewer` reads, `editor` also changes things, `owner` also manages people and keys."""
+    scopes: list[Scope] | None = Field(default=None, min_length=1)
+    """What it may be used for, of what its role may; default all of that."""
+    expires_in_days: int | None = Field(default=None, ge=1, le=3650)
+    """Default: it works until it is revoked."""
 
 
 class ApiKey(Response):
@@ -27,10 +42,14 @@ class ApiKey(Response):
     id: str
     name: str
     role: Role
+    scopes: list[Scope] | None = None
+    """None: everything that its role may."""
     prefix: str
     """The key's first characters, to recognise it by."""
+    created_by: str | None = None
     created_at: Timestamp
     last_used_at: Timestamp | None = None
+    expires_at: Timestamp | None = None
 
 
 class ApiKeyCreated(ApiKey):

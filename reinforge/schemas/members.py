@@ -1,26 +1,30 @@
-"""People of a project, and what a project holds."""
+"""People of a project, invitations, and what a project holds."""
 
 from typing import Annotated, Literal
 
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 
 from reinforge.schemas.common import Request, Response, Timestamp
-from reinforge.schemas.keys import Role
+from reinforge.schemas.keys import GivenRole, Role
+
+PersonName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 
 
 class MemberCreate(Request):
-    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
-    role: Role = "member"
+    name: PersonName
+    role: GivenRole = "editor"
 
 
 class MemberUpdate(Request):
-    role: Role
+    role: GivenRole
 
 
 class Member(Response):
     object: Literal["member"] = "member"
     id: str
+    user: str
     name: str
+    email: str | None = None
     role: Role
     created_at: Timestamp
     last_seen_at: Timestamp | None = None
@@ -28,7 +32,44 @@ class Member(Response):
 
 class MemberInvited(Member):
     url: str
-    """One-time sign-in address, valid for 24 hours; shown this once."""
+    """One-time address, valid for 24 hours; shown this once."""
+
+
+class InvitationCreate(Request):
+    role: GivenRole = "editor"
+    note: str | None = Field(default=None, max_length=200)
+    """For whom it is, to recognise it by."""
+    expires_in_days: int = Field(default=7, ge=1, le=90)
+
+
+class Invitation(Response):
+    object: Literal["invitation"] = "invitation"
+    id: str
+    role: Role
+    note: str | None = None
+    created_by: str | None = None
+    created_at: Timestamp
+    expires_at: Timestamp
+
+
+class InvitationMade(Invitation):
+    url: str
+    """Where one person joins the project, once; shown this once."""
+
+
+class InvitationToken(Request):
+    token: str = Field(min_length=8, max_length=200)
+
+
+class InvitationOffer(Response):
+    """What an invitation offers to whoever holds its address."""
+
+    object: Literal["invitation.offer"] = "invitation.offer"
+    project_name: str
+    role: Role
+    expires_at: Timestamp
+    signed_in_as: str | None = None
+    """Name of the user who would join; None for a new one."""
 
 
 class ProjectCounts(Response):

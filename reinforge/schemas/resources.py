@@ -1,4 +1,4 @@
-"""Datasets, rewards, base models, adapters, workers, keys, the signed-in person."""
+"""Datasets, rewards, base models, adapters, workers."""
 
 import json
 from typing import Any, Literal, Self
@@ -183,20 +183,3 @@ class WorkerInfo(Response):
     """Of the asker's project."""
     busy: bool = False
     """Runs a job, of whichever project."""
-
-
-class Me(Response):
-    object: Literal["me"] = "me"
-    key: str
-    name: str
-    role: str
-    project: str
-    project_name: str
-    version: str
-    member: str | None = None
-    """The signed-in person's id; None for an API key, or for whoever started the platform."""
-
-
-class SignIn(Request):
-    token: str = Field(min_length=8, max_length=200)
-    """A one-time sign-in token, or an API key."""

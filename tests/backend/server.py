@@ -20,8 +20,10 @@ from psycopg.types.json import Jsonb
 from backend.database import Database
 from backend.jobs.leases import expire_leases
 from backend.main import create_app
+from backend.objects import Objects
 from backend.queue import WakeUps
 from backend.settings import Settings
+from reinforge.storage import open_store
 
 OWNER_KEY = "rf-test-owner-key"
 WORKER_TOKEN = "worker-secret-for-tests"
@@ -83,6 +85,18 @@ class Backend:
                 await expire_leases(database, wake_ups)
             finally:
                 wake_ups.close()
+                await database.close()
+
+        asyncio.run(once())
+
+    def sweep_objects(self) -> None:
+        """What the background's leader does about objects that nothing refers to, once."""
+
+        async def once() -> None:
+            database = Database(self.database_url, pool_size=2)
+            try:
+                await Objects(database, open_store(self.settings.storage)).sweep_orphans()
+            finally:
                 await database.close()
 
         asyncio.run(once())

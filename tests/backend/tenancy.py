@@ -26,6 +26,8 @@ METHODS = ("get", "post", "put", "patch", "delete")
 _CASE = {"completion": "1", "expect": {"value": 1.0}}
 BODIES: dict[str, Any] = {
     "updateMember": {"role": "viewer"},
+    "renameProject": {"name": "stolen"},
+    "deleteProject": {"name": MARK},
     "renderDataset": {"model": "tiny"},
     "measureDataset": {"model": "tiny"},
     "createRewardRevision": {"source": REWARD},
@@ -68,6 +70,8 @@ class Stranger:
         self.project = f"proj_{MARK}"
         backend.sql("INSERT INTO project (id, name, created_at) VALUES (%s, %s, now())", self.project, MARK)
         self.api = backend.add_key("owner", project=MARK)
+        self.us = backend.add_key("owner")
+        """An owner of the first project, who does not run the platform."""
         self.things: dict[str, str] = {}
         self._data()
         self._trained()
@@ -158,6 +162,18 @@ class Stranger:
         self.things["deployments"] = self._made("/deployments", json={"name": MARK, "model": "tiny"})
         self.things["keys"] = self._made("/keys", json={"name": MARK})
         self.things["members"] = self._made("/members", json={"name": MARK})
+        self.things["invitations"] = self._made("/invitations", json={"note": MARK})
+        self.things["projects"] = self.project
+        [(user,)] = self.backend.sql("SELECT user_id FROM member WHERE id = %s", self.things["members"])
+        self.things["sessions"] = f"sess_{MARK}"
+        self.backend.sql(
+            "INSERT INTO browser_session (sha256, id, project_id, user_id, last_seen_at, expires_at, created_at)"
+            " VALUES (%s, %s, %s, %s, now(), now() + interval '1 day', now())",
+            MARK,
+            self.things["sessions"],
+            self.project,
+            user,
+        )
 
     def url(self, operation: Operation) -> str:
         """The operation's address with this project's things in it. KeyError for a kind that is not here."""

@@ -21,6 +21,7 @@ def stranger(open_lane: Backend) -> Iterator[Stranger]:
     other = Stranger(open_lane)
     yield other
     other.api.close()
+    other.us.close()
 
 
 def with_ids(backend: Backend) -> list[Operation]:
@@ -42,7 +43,7 @@ def test_every_endpoint_with_an_id_is_covered(stranger: Stranger) -> None:
 def test_another_projects_id_is_not_found(stranger: Stranger) -> None:
     found = {}
     for each in with_ids(stranger.backend):
-        answer = stranger.ask(each, stranger.backend.api)
+        answer = stranger.ask(each, stranger.us)
         if answer.status_code != 404:
             found[f"{each.method.upper()} {each.path} ({each.id})"] = (answer.status_code, answer.text[:300])
     assert list(found.items()) == []
@@ -66,7 +67,7 @@ def test_no_list_shows_another_projects_things(stranger: Stranger) -> None:
     for each in operations(stranger.backend):
         if each.method != "get" or "{" in each.path:
             continue
-        answer = stranger.ask(each, stranger.backend.api)
+        answer = stranger.ask(each, stranger.us)
         leaked = [thing for thing in hidden if thing in answer.text]
         if leaked or answer.status_code not in (200, 422):
             shown[f"{each.path} ({each.id})"] = (answer.status_code, leaked)
@@ -78,7 +79,7 @@ def test_no_list_shows_another_projects_things(stranger: Stranger) -> None:
 
 def test_a_running_jobs_worker_is_shown_without_the_job_of_another_project(stranger: Stranger) -> None:
     assert stranger.running in stranger.api.get("/workers").text
-    assert stranger.running not in stranger.backend.api.get("/workers").text
+    assert stranger.running not in stranger.us.get("/workers").text
 
 
 def named(stranger: Stranger, **changes: Any) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def named(stranger: Stranger, **changes: Any) -> dict[str, Any]:
 
 
 def test_things_of_another_project_cannot_be_named_in_a_request(stranger: Stranger) -> None:
-    api, things = stranger.backend.api, stranger.things
+    api, things = stranger.us, stranger.things
     answers = {
         "dataset": api.post("/jobs", json=named(stranger, data={"dataset": things["datasets"]})),
         "held out": api.post(
@@ -118,7 +119,7 @@ def test_things_of_another_project_cannot_be_named_in_a_request(stranger: Strang
 
 
 def test_filters_by_another_projects_things_find_nothing(stranger: Stranger) -> None:
-    api, things = stranger.backend.api, stranger.things
+    api, things = stranger.us, stranger.things
     for query in ({"dataset": things["datasets"]}, {"reward": things["rewards"]}, {"q": MARK}):
         assert api.get("/jobs", params=query).json()["data"] == []
     assert api.get("/evaluations", params={"job": things["jobs"]}).json().get("data", []) == []

@@ -85,7 +85,7 @@ class TestKeys:
 
 class TestMembers:
     def test_a_link_signs_in_one_browser_once(self, page: Page, browser: Browser) -> None:
-        link = invite(page, f"Otto {uuid4()}", "member")
+        link = invite(page, f"Otto {uuid4()}", "editor")
         with visit(browser) as first:
             sign_in(first, link)
             expect(first.get_by_role("link", name="New job").first).to_be_visible()
@@ -102,8 +102,8 @@ class TestMembers:
             sign_in(theirs, link)
             theirs.goto("/rewards")
             expect(theirs.get_by_role("button", name="New reward")).to_have_attribute("aria-disabled", "true")
-            row(page, name).get_by_role("combobox", name=f"Role of {name}").select_option("member")
-            expect(page.get_by_text(f"{name} now has the role member.")).to_be_visible()
+            row(page, name).get_by_role("combobox", name=f"Role of {name}").select_option("editor")
+            expect(page.get_by_text(f"{name} now has the role editor.")).to_be_visible()
             theirs.reload()
             expect(theirs.get_by_role("link", name="New reward")).to_be_visible()
             row(page, name).get_by_role("button", name=f"Remove {name}").click()

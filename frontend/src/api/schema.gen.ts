@@ -18,6 +18,50 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
+        /**
+         * Update Me
+         * @description Change one's name, e-mail address or password; a new password signs other browsers out.
+         */
+        patch: operations["updateMe"];
+        trace?: never;
+    };
+    "/api/v1/me/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Sessions
+         * @description Browsers in which the user is signed in, newest first; an API key has none.
+         */
+        get: operations["listMySessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End Session
+         * @description Sign one of one's browsers out.
+         */
+        delete: operations["endMySession"];
+        options?: never;
+        head?: never;
         patch?: never;
         trace?: never;
     };
@@ -32,7 +76,9 @@ export interface paths {
         put?: never;
         /**
          * Sign In
-         * @description Exchange a one-time token or an API key for a session cookie.
+         * @description Exchange a one-time token, an API key, or an e-mail address and its password for a session cookie.
+         *
+         *     429 `too_many_attempts` after ten wrong passwords within a quarter of an hour.
          */
         post: operations["signIn"];
         delete?: never;
@@ -61,6 +107,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/password-reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset Password
+         * @description Set a password with a one-time address, and sign in; the user's other browsers are signed out.
+         */
+        post: operations["resetPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sign-out": {
         parameters: {
             query?: never;
@@ -81,26 +147,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/project": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Project
-         * @description The project that the key belongs to.
-         */
-        get: operations["getProject"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/keys": {
         parameters: {
             query?: never;
@@ -110,7 +156,7 @@ export interface paths {
         };
         /**
          * List Keys
-         * @description Keys that work, newest first; for owners.
+         * @description Keys that are not revoked, newest first; for owners.
          */
         get: operations["listApiKeys"];
         put?: never;
@@ -145,6 +191,118 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/project": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Project
+         * @description The project that the request is about.
+         */
+        get: operations["getProject"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Projects
+         * @description Those that the asker is of, by name.
+         */
+        get: operations["listProjects"];
+        put?: never;
+        /**
+         * Create Project
+         * @description For owners of a project; who makes it owns it.
+         */
+        post: operations["createProject"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Project
+         * @description Delete everything that the project holds, for its owners; `name` has to be the project's.
+         *
+         *     409 `project_busy` while a worker has one of its jobs. Files go from the object store within about a day.
+         */
+        delete: operations["deleteProject"];
+        options?: never;
+        head?: never;
+        /**
+         * Rename Project
+         * @description For its owners.
+         */
+        patch: operations["renameProject"];
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/switch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Switch Project
+         * @description The browser session looks at this project from now on.
+         */
+        post: operations["switchProject"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Project
+         * @description A tar of the project's data, for its owners: datasets, rewards, golden cases, jobs, metrics, adapters.
+         *
+         *     Keys, passwords and other secrets are never in it.
+         */
+        get: operations["exportProject"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/project/counts": {
         parameters: {
             query?: never;
@@ -174,7 +332,7 @@ export interface paths {
         };
         /**
          * List Members
-         * @description People who may sign in, newest first.
+         * @description People of the project, newest first.
          */
         get: operations["listMembers"];
         put?: never;
@@ -201,7 +359,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Member
-         * @description Remove a person and end their sessions. For owners.
+         * @description Remove a person from the project, at once. For owners.
          */
         delete: operations["removeMember"];
         options?: never;
@@ -225,8 +383,114 @@ export interface paths {
         /**
          * Create Link
          * @description A fresh one-time address for a person whose last one is used up or lost. For owners.
+         *
+         *     403 `user_of_other_projects` for one who is of other projects too: the address would open those.
          */
         post: operations["createMemberSignInLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/members/{id}/password-reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Reset
+         * @description A one-time address at which the person sets a new password. For owners; 403 as for sign-in links.
+         */
+        post: operations["createPasswordReset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Invitations
+         * @description Those that can still be accepted, newest first; for owners.
+         */
+        get: operations["listInvitations"];
+        put?: never;
+        /**
+         * Create Invitation
+         * @description An address with which one person joins the project, once; for owners.
+         */
+        post: operations["createInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw Invitation
+         * @description Its address stops working; for owners.
+         */
+        delete: operations["withdrawInvitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/look": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look At Invitation
+         * @description What an invitation offers, for whoever holds its address; it is not used up by this.
+         */
+        post: operations["lookAtInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept Invitation
+         * @description Join the project: as the signed-in user, or as a new one who is signed in by this.
+         */
+        post: operations["acceptInvitation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1473,6 +1737,158 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Webhooks
+         * @description Newest first. For owners.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Create
+         * @description For owners. The secret is in this answer and in no other.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get
+         * @description For owners.
+         */
+        get: operations["getWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete
+         * @description For owners. What waits to be sent goes with it.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change
+         * @description For owners.
+         */
+        patch: operations["changeWebhook"];
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate
+         * @description For owners. A new secret; for 24 hours the old one signs beside it.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test
+         * @description For owners. Sends a `webhook.test`; its delivery says how that went.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Deliveries
+         * @description Newest first, for 30 days. For owners.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/deliveries/{delivery}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Delivery
+         * @description With its body and every try. For owners.
+         */
+        get: operations["getWebhookDelivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/deliveries/{delivery}/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resend
+         * @description For owners. Once more with the same id and body, whatever became of it.
+         */
+        post: operations["resendWebhookDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workers": {
         parameters: {
             query?: never;
@@ -1815,6 +2231,226 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/fine_tuning/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Jobs
+         * @description Newest first. `metadata[key]=value`, for any number of keys; `metadata=null` for jobs without any.
+         */
+        get: operations["listFineTuningJobs"];
+        put?: never;
+        /**
+         * Create
+         * @description Validate a job with a worker's help and queue it. Sent again after a failure it is still one job.
+         */
+        post: operations["createFineTuningJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/fine_tuning/jobs/{fine_tuning_job_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get */
+        get: operations["getFineTuningJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/fine_tuning/jobs/{fine_tuning_job_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel
+         * @description `running` until its worker has stopped.
+         */
+        post: operations["cancelFineTuningJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/fine_tuning/jobs/{fine_tuning_job_id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause
+         * @description `pausing` until its worker has made a checkpoint and stopped.
+         */
+        post: operations["pauseFineTuningJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/fine_tuning/jobs/{fine_tuning_job_id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Resume */
+        post: operations["resumeFineTuningJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/fine_tuning/jobs/{fine_tuning_job_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Events
+         * @description Newest first.
+         */
+        get: operations["listFineTuningEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/fine_tuning/jobs/{fine_tuning_job_id}/checkpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Checkpoints
+         * @description Highest step first: the three best by held-out reward, and the newest.
+         */
+        get: operations["listFineTuningJobCheckpoints"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/fine_tuning/checkpoints/{model}/permissions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Permissions
+         * @description Projects that may use the checkpoint.
+         */
+        get: operations["listCheckpointPermissions"];
+        put?: never;
+        /**
+         * Create Permissions
+         * @description Owners let other projects use a checkpoint as a model. Asked for twice it is the same permission.
+         */
+        post: operations["createCheckpointPermissions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/fine_tuning/checkpoints/{model}/permissions/{permission_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete Permission */
+        delete: operations["deleteCheckpointPermission"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Models
+         * @description All that `model` may be in a request: base models, then adapters and checkpoints, newest first.
+         */
+        get: operations["listWireModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models/{model}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get */
+        get: operations["getWireModel"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete
+         * @description Owners take the adapter of a finished job off the list. Its job and its checkpoints stay.
+         */
+        delete: operations["deleteWireModel"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deployments": {
         parameters: {
             query?: never;
@@ -1994,6 +2630,17 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** AccountUpdate */
+        AccountUpdate: {
+            /** Name */
+            name?: string | null;
+            /** Email */
+            email?: string | null;
+            /** Password */
+            password?: string | null;
+            /** Current Password */
+            current_password?: string | null;
+        };
         /** Adapter */
         Adapter: {
             /**
@@ -2232,9 +2879,13 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "viewer" | "member" | "owner";
+            role: "viewer" | "editor" | "owner";
+            /** Scopes */
+            scopes?: ("read" | "data:write" | "jobs:write" | "inference" | "admin")[] | null;
             /** Prefix */
             prefix: string;
+            /** Created By */
+            created_by?: string | null;
             /**
              * Created At
              * Format: date-time
@@ -2242,6 +2893,8 @@ export interface components {
             created_at: string;
             /** Last Used At */
             last_used_at?: string | null;
+            /** Expires At */
+            expires_at?: string | null;
         };
         /** ApiKeyCreate */
         ApiKeyCreate: {
@@ -2249,10 +2902,14 @@ export interface components {
             name: string;
             /**
              * Role
-             * @default member
+             * @default editor
              * @enum {string}
              */
-            role?: "viewer" | "member" | "owner";
+            role?: "viewer" | "editor" | "owner";
+            /** Scopes */
+            scopes?: ("read" | "data:write" | "jobs:write" | "inference" | "admin")[] | null;
+            /** Expires In Days */
+            expires_in_days?: number | null;
         };
         /** ApiKeyCreated */
         ApiKeyCreated: {
@@ -2270,9 +2927,13 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "viewer" | "member" | "owner";
+            role: "viewer" | "editor" | "owner";
+            /** Scopes */
+            scopes?: ("read" | "data:write" | "jobs:write" | "inference" | "admin")[] | null;
             /** Prefix */
             prefix: string;
+            /** Created By */
+            created_by?: string | null;
             /**
              * Created At
              * Format: date-time
@@ -2280,6 +2941,8 @@ export interface components {
             created_at: string;
             /** Last Used At */
             last_used_at?: string | null;
+            /** Expires At */
+            expires_at?: string | null;
             /** Key */
             key: string;
         };
@@ -2411,6 +3074,36 @@ export interface components {
             sha256: string;
             /** Bytes */
             bytes: number;
+        };
+        /** BrowserSession */
+        BrowserSession: {
+            /**
+             * Object
+             * @default browser_session
+             * @constant
+             */
+            object?: "browser_session";
+            /** Id */
+            id: string;
+            /** Agent */
+            agent?: string | null;
+            /** Current */
+            current: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Last Seen At
+             * Format: date-time
+             */
+            last_seen_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
         };
         /** Calibration */
         Calibration: {
@@ -2739,6 +3432,29 @@ export interface components {
              * @default false
              */
             final?: boolean;
+        };
+        /** CheckpointView */
+        CheckpointView: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default fine_tuning.job.checkpoint
+             * @constant
+             */
+            object?: "fine_tuning.job.checkpoint";
+            /** Created At */
+            created_at: number;
+            /** Fine Tuned Model Checkpoint */
+            fine_tuned_model_checkpoint: string;
+            /** Fine Tuning Job Id */
+            fine_tuning_job_id: string;
+            /** Step Number */
+            step_number: number;
+            /** Metrics */
+            metrics: {
+                [key: string]: number;
+            };
         };
         /** Choice */
         Choice: {
@@ -3481,6 +4197,22 @@ export interface components {
              */
             deleted?: true;
         };
+        /** DeliveryTry */
+        DeliveryTry: {
+            /** Number */
+            number: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Status */
+            status?: number | null;
+            /** Error */
+            error?: string | null;
+            /** Milliseconds */
+            milliseconds: number;
+        };
         /**
          * DeploymentChange
          * @description Other weights behind the same name; what is under way ends with the old ones.
@@ -3703,6 +4435,34 @@ export interface components {
              * @default 10
              */
             max_rounds?: number;
+        };
+        /**
+         * EarlyStop
+         * @description When a job ends before its last step, with success and with what it has; never, unless a field says so.
+         */
+        EarlyStop: {
+            /**
+             * Patience
+             * @description Evaluations in a row without a better held-out reward; default: they end nothing.
+             */
+            patience?: number | null;
+            /**
+             * Min Delta
+             * @description By how much more than the best one a held-out reward is better.
+             * @default 0
+             */
+            min_delta?: number;
+            /**
+             * No Signal Steps
+             * @description Steps over which the share of groups without any difference in reward is averaged; default: it ends nothing.
+             */
+            no_signal_steps?: number | null;
+            /**
+             * No Signal Share
+             * @description The share at which it ends.
+             * @default 1
+             */
+            no_signal_share?: number;
         };
         /**
          * EdaAdvantage
@@ -4102,6 +4862,81 @@ export interface components {
             evidence?: {
                 [key: string]: unknown;
             };
+        };
+        /** FineTuningJob */
+        FineTuningJob: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default fine_tuning.job
+             * @constant
+             */
+            object?: "fine_tuning.job";
+            /** Created At */
+            created_at: number;
+            error: components["schemas"]["JobErrorView"] | null;
+            /** Fine Tuned Model */
+            fine_tuned_model: string | null;
+            /** Finished At */
+            finished_at: number | null;
+            /**
+             * Hyperparameters
+             * @default {}
+             */
+            hyperparameters?: {
+                [key: string]: unknown;
+            };
+            /** Model */
+            model: string;
+            /** Organization Id */
+            organization_id: string;
+            /**
+             * Result Files
+             * @default []
+             */
+            result_files?: string[];
+            /** Seed */
+            seed: number;
+            /** Status */
+            status: string;
+            /** Trained Tokens */
+            trained_tokens: number | null;
+            /** Training File */
+            training_file: string;
+            /** Validation File */
+            validation_file: string | null;
+            /** Estimated Finish */
+            estimated_finish: number | null;
+            /**
+             * Integrations
+             * @default []
+             */
+            integrations?: {
+                [key: string]: unknown;
+            }[];
+            /** Metadata */
+            metadata: {
+                [key: string]: string;
+            };
+            /** Method */
+            method: {
+                [key: string]: unknown;
+            };
+            /** User Provided Suffix */
+            user_provided_suffix: string | null;
+            /** Usage Metrics */
+            usage_metrics?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Shared With Openai
+             * @default false
+             * @constant
+             */
+            shared_with_openai?: false;
+            /** Eval Id */
+            eval_id?: string | null;
         };
         /**
          * Flip
@@ -4927,6 +5762,32 @@ export interface components {
             execute_token?: string;
         };
         /**
+         * Hyperparameters
+         * @description OpenAI's, in OpenAI's ranges; what else is given is looked up in `backend.openai.hyperparameters`.
+         */
+        Hyperparameters: {
+            /** Batch Size */
+            batch_size?: number | null;
+            /** N Epochs */
+            n_epochs?: number | null;
+            /** Learning Rate Multiplier */
+            learning_rate_multiplier?: number | null;
+            /** Compute Multiplier */
+            compute_multiplier?: number | null;
+            /** Eval Interval */
+            eval_interval?: number | null;
+            /** Eval Samples */
+            eval_samples?: number | null;
+            /**
+             * Reasoning Effort
+             * @default default
+             * @enum {string}
+             */
+            reasoning_effort?: "default" | "low" | "medium" | "high";
+        } & {
+            [key: string]: unknown;
+        };
+        /**
          * IdentityAdvantage
          * @description Slot 1 has compared the completions already (MO-GRPO, GDPO).
          */
@@ -4983,6 +5844,129 @@ export interface components {
              * @description Lower bound; default none.
              */
             ratio_min?: number | null;
+        };
+        /** Invitation */
+        Invitation: {
+            /**
+             * Object
+             * @default invitation
+             * @constant
+             */
+            object?: "invitation";
+            /** Id */
+            id: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "editor" | "owner";
+            /** Note */
+            note?: string | null;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+        };
+        /**
+         * InvitationAccept
+         * @description Signed-in users need the token only; others become users by the name they give.
+         */
+        InvitationAccept: {
+            /** Token */
+            token: string;
+            /** Name */
+            name?: string | null;
+            /** Email */
+            email?: string | null;
+            /** Password */
+            password?: string | null;
+        };
+        /** InvitationCreate */
+        InvitationCreate: {
+            /**
+             * Role
+             * @default editor
+             * @enum {string}
+             */
+            role?: "viewer" | "editor" | "owner";
+            /** Note */
+            note?: string | null;
+            /**
+             * Expires In Days
+             * @default 7
+             */
+            expires_in_days?: number;
+        };
+        /** InvitationMade */
+        InvitationMade: {
+            /**
+             * Object
+             * @default invitation
+             * @constant
+             */
+            object?: "invitation";
+            /** Id */
+            id: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "editor" | "owner";
+            /** Note */
+            note?: string | null;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Url */
+            url: string;
+        };
+        /**
+         * InvitationOffer
+         * @description What an invitation offers to whoever holds its address.
+         */
+        InvitationOffer: {
+            /**
+             * Object
+             * @default invitation.offer
+             * @constant
+             */
+            object?: "invitation.offer";
+            /** Project Name */
+            project_name: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "editor" | "owner";
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Signed In As */
+            signed_in_as?: string | null;
+        };
+        /** InvitationToken */
+        InvitationToken: {
+            /** Token */
+            token: string;
         };
         /** Job */
         Job: {
@@ -5147,6 +6131,32 @@ export interface components {
             /** Applied At */
             applied_at?: string | null;
         };
+        /** JobCreate */
+        JobCreate: {
+            /** Model */
+            model: string;
+            /** Training File */
+            training_file: string;
+            /** Validation File */
+            validation_file?: string | null;
+            method?: components["schemas"]["Method"] | null;
+            /** Suffix */
+            suffix?: string | null;
+            /** Seed */
+            seed?: number | null;
+            /** Metadata */
+            metadata?: {
+                [key: string]: string;
+            } | null;
+            /** Integrations */
+            integrations?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** Hyperparameters */
+            hyperparameters?: {
+                [key: string]: unknown;
+            } | null;
+        };
         /** JobDetail */
         JobDetail: {
             /**
@@ -5229,6 +6239,15 @@ export interface components {
             /** Traceback */
             traceback?: string | null;
         };
+        /** JobErrorView */
+        JobErrorView: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /** Param */
+            param?: string | null;
+        };
         /**
          * JobEvent
          * @description What `GET /api/v1/jobs/{id}/events` lists and the live stream carries.
@@ -5248,6 +6267,35 @@ export interface components {
             data: {
                 [key: string]: unknown;
             };
+        };
+        /** JobEventView */
+        JobEventView: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default fine_tuning.job.event
+             * @constant
+             */
+            object?: "fine_tuning.job.event";
+            /** Created At */
+            created_at: number;
+            /**
+             * Level
+             * @enum {string}
+             */
+            level: "info" | "warn" | "error";
+            /** Message */
+            message: string;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "message" | "metrics";
+            /** Data */
+            data?: {
+                [key: string]: unknown;
+            } | null;
         };
         /** JobForm */
         JobForm: {
@@ -5476,6 +6524,10 @@ export interface components {
              * @description When the job ends, and what it keeps on the way.
              * @default {
              *       "steps": 100,
+             *       "early_stop": {
+             *         "min_delta": 0,
+             *         "no_signal_share": 1
+             *       },
              *       "checkpoint_every": 10,
              *       "error_share": 0.2
              *     }
@@ -6002,6 +7054,14 @@ export interface components {
              */
             max_seconds?: number | null;
             /**
+             * @description When it ends before its last step.
+             * @default {
+             *       "min_delta": 0,
+             *       "no_signal_share": 1
+             *     }
+             */
+            early_stop?: components["schemas"]["EarlyStop"];
+            /**
              * Checkpoint Every
              * @description Steps between checkpoints and resume states.
              * @default 10
@@ -6176,7 +7236,10 @@ export interface components {
              */
             aux?: components["schemas"]["NoAuxiliary"] | components["schemas"]["DpoPair"] | components["schemas"]["Hierarchy"];
         };
-        /** Me */
+        /**
+         * Me
+         * @description Who is asking, and for which project.
+         */
         Me: {
             /**
              * Object
@@ -6188,8 +7251,13 @@ export interface components {
             key: string;
             /** Name */
             name: string;
-            /** Role */
-            role: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "editor" | "owner";
+            /** Scopes */
+            scopes?: ("read" | "data:write" | "jobs:write" | "inference" | "admin")[] | null;
             /** Project */
             project: string;
             /** Project Name */
@@ -6198,6 +7266,20 @@ export interface components {
             version: string;
             /** Member */
             member?: string | null;
+            /** User */
+            user?: string | null;
+            /** Email */
+            email?: string | null;
+            /**
+             * Has Password
+             * @default false
+             */
+            has_password?: boolean;
+            /**
+             * Administrator
+             * @default false
+             */
+            administrator?: boolean;
         };
         /** Member */
         Member: {
@@ -6209,13 +7291,17 @@ export interface components {
             object?: "member";
             /** Id */
             id: string;
+            /** User */
+            user: string;
             /** Name */
             name: string;
+            /** Email */
+            email?: string | null;
             /**
              * Role
              * @enum {string}
              */
-            role: "viewer" | "member" | "owner";
+            role: "viewer" | "editor" | "owner";
             /**
              * Created At
              * Format: date-time
@@ -6230,10 +7316,10 @@ export interface components {
             name: string;
             /**
              * Role
-             * @default member
+             * @default editor
              * @enum {string}
              */
-            role?: "viewer" | "member" | "owner";
+            role?: "viewer" | "editor" | "owner";
         };
         /** MemberInvited */
         MemberInvited: {
@@ -6245,13 +7331,17 @@ export interface components {
             object?: "member";
             /** Id */
             id: string;
+            /** User */
+            user: string;
             /** Name */
             name: string;
+            /** Email */
+            email?: string | null;
             /**
              * Role
              * @enum {string}
              */
-            role: "viewer" | "member" | "owner";
+            role: "viewer" | "editor" | "owner";
             /**
              * Created At
              * Format: date-time
@@ -6268,7 +7358,7 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "viewer" | "member" | "owner";
+            role: "viewer" | "editor" | "owner";
         };
         /**
          * Message
@@ -6293,6 +7383,17 @@ export interface components {
              * @constant
              */
             type?: "message";
+        };
+        /** Method */
+        Method: {
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "supervised" | "dpo" | "reinforcement";
+            reinforcement?: components["schemas"]["Reinforcement"] | null;
+        } & {
+            [key: string]: unknown;
         };
         /** Metrics */
         Metrics: {
@@ -6349,6 +7450,21 @@ export interface components {
             id: string;
             /** Source */
             source: string;
+        };
+        /** ModelView */
+        ModelView: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default model
+             * @constant
+             */
+            object?: "model";
+            /** Created */
+            created: number;
+            /** Owned By */
+            owned_by: string;
         };
         /**
          * Multi
@@ -6517,6 +7633,17 @@ export interface components {
              */
             delta?: number;
         };
+        /** OneTimeAddress */
+        OneTimeAddress: {
+            /**
+             * Object
+             * @default one_time_address
+             * @constant
+             */
+            object?: "one_time_address";
+            /** Url */
+            url: string;
+        };
         /**
          * OpoAdvantage
          * @description A_i = R_i - Σ_j L_j R_j / Σ_j L_j: the baseline weighs completions by their length in tokens.
@@ -6660,6 +7787,24 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
+        /** Page[BrowserSession] */
+        Page_BrowserSession_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["BrowserSession"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
         /** Page[Checkpoint] */
         Page_Checkpoint_: {
             /**
@@ -6742,6 +7887,24 @@ export interface components {
             object?: "list";
             /** Data */
             data: components["schemas"]["FindingEntry"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /** Page[Invitation] */
+        Page_Invitation_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["Invitation"][];
             /**
              * Has More
              * @default false
@@ -6840,6 +8003,24 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
+        /** Page[ProjectSeen] */
+        Page_ProjectSeen_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["ProjectSeen"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
         /** Page[RewardSummary] */
         Page_RewardSummary_: {
             /**
@@ -6868,6 +8049,42 @@ export interface components {
             object?: "list";
             /** Data */
             data: components["schemas"]["RewardTemplate"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /** Page[WebhookDeliveryInfo] */
+        Page_WebhookDeliveryInfo_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["WebhookDeliveryInfo"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /** Page[WebhookInfo] */
+        Page_WebhookInfo_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["WebhookInfo"][];
             /**
              * Has More
              * @default false
@@ -6939,6 +8156,38 @@ export interface components {
              * @default 0.000001
              */
             eps?: number;
+        };
+        /** PasswordReset */
+        PasswordReset: {
+            /** Token */
+            token: string;
+            /**
+             * Password
+             * Format: password
+             */
+            password: string;
+            /** Email */
+            email?: string | null;
+        };
+        /** PermissionView */
+        PermissionView: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default checkpoint.permission
+             * @constant
+             */
+            object?: "checkpoint.permission";
+            /** Created At */
+            created_at: number;
+            /** Project Id */
+            project_id: string;
+        };
+        /** PermissionsCreate */
+        PermissionsCreate: {
+            /** Project Ids */
+            project_ids: string[];
         };
         /**
          * Phase
@@ -7502,6 +8751,74 @@ export interface components {
             /** Demo Job */
             demo_job?: string | null;
         };
+        /** ProjectCreate */
+        ProjectCreate: {
+            /** Name */
+            name: string;
+            /**
+             * With Key
+             * @default false
+             */
+            with_key?: boolean;
+        };
+        /** ProjectCreated */
+        ProjectCreated: {
+            /**
+             * Object
+             * @default project
+             * @constant
+             */
+            object?: "project";
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Key */
+            key?: string | null;
+        };
+        /** ProjectDelete */
+        ProjectDelete: {
+            /** Name */
+            name: string;
+        };
+        /**
+         * ProjectSeen
+         * @description A project with what the asker is in it.
+         */
+        ProjectSeen: {
+            /**
+             * Object
+             * @default project
+             * @constant
+             */
+            object?: "project";
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "editor" | "owner";
+            /** Current */
+            current: boolean;
+        };
+        /** ProjectUpdate */
+        ProjectUpdate: {
+            /** Name */
+            name: string;
+        };
         /**
          * PromptView
          * @description Which rows become which prompts: the same fields as a job's `data`.
@@ -8035,6 +9352,18 @@ export interface components {
              * @default 0.0001
              */
             eps?: number;
+        };
+        /** Reinforcement */
+        Reinforcement: {
+            /** Grader */
+            grader: {
+                [key: string]: unknown;
+            };
+            /** Response Format */
+            response_format?: {
+                [key: string]: unknown;
+            } | null;
+            hyperparameters?: components["schemas"]["Hyperparameters"] | null;
         };
         /** RenderRequest */
         RenderRequest: {
@@ -9334,10 +10663,17 @@ export interface components {
             /** Value */
             value: number;
         };
-        /** SignIn */
+        /**
+         * SignIn
+         * @description A token, or an e-mail address and a password.
+         */
         SignIn: {
             /** Token */
-            token: string;
+            token?: string | null;
+            /** Email */
+            email?: string | null;
+            /** Password */
+            password?: string | null;
         };
         /** SigningSecret */
         SigningSecret: {
@@ -10220,6 +11556,168 @@ export interface components {
             draws?: number;
         };
         /**
+         * WebhookChange
+         * @description What is not given stays as it is.
+         */
+        WebhookChange: {
+            /** Url */
+            url?: string | null;
+            /** Events */
+            events?: ("fine_tuning.job.running" | "fine_tuning.job.paused" | "fine_tuning.job.succeeded" | "fine_tuning.job.failed" | "fine_tuning.job.cancelled" | "evaluation.succeeded" | "evaluation.failed")[] | null;
+            /** Description */
+            description?: string | null;
+            /** Enabled */
+            enabled?: boolean | null;
+        };
+        /** WebhookCreate */
+        WebhookCreate: {
+            /**
+             * Url
+             * @example https://example.org/hooks/reinforge
+             */
+            url: string;
+            /** Events */
+            events?: ("fine_tuning.job.running" | "fine_tuning.job.paused" | "fine_tuning.job.succeeded" | "fine_tuning.job.failed" | "fine_tuning.job.cancelled" | "evaluation.succeeded" | "evaluation.failed")[];
+            /** Description */
+            description?: string | null;
+        };
+        /** WebhookDeliveryDetail */
+        WebhookDeliveryDetail: {
+            /**
+             * Object
+             * @default webhook.delivery
+             * @constant
+             */
+            object?: "webhook.delivery";
+            /** Id */
+            id: string;
+            /** Event */
+            event: string;
+            /** Type */
+            type: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "pending" | "delivered" | "failed";
+            /** Tries */
+            tries: number;
+            /** Next At */
+            next_at?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Ended At */
+            ended_at?: string | null;
+            /** Body */
+            body: {
+                [key: string]: unknown;
+            };
+            /** Log */
+            log: components["schemas"]["DeliveryTry"][];
+        };
+        /** WebhookDeliveryInfo */
+        WebhookDeliveryInfo: {
+            /**
+             * Object
+             * @default webhook.delivery
+             * @constant
+             */
+            object?: "webhook.delivery";
+            /** Id */
+            id: string;
+            /** Event */
+            event: string;
+            /** Type */
+            type: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "pending" | "delivered" | "failed";
+            /** Tries */
+            tries: number;
+            /** Next At */
+            next_at?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Ended At */
+            ended_at?: string | null;
+        };
+        /** WebhookInfo */
+        WebhookInfo: {
+            /**
+             * Object
+             * @default webhook
+             * @constant
+             */
+            object?: "webhook";
+            /** Id */
+            id: string;
+            /** Url */
+            url: string;
+            /** Events */
+            events: string[];
+            /** Description */
+            description?: string | null;
+            /** Enabled */
+            enabled: boolean;
+            /** Disabled Reason */
+            disabled_reason?: string | null;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /** WebhookSecret */
+        WebhookSecret: {
+            /**
+             * Object
+             * @default webhook
+             * @constant
+             */
+            object?: "webhook";
+            /** Id */
+            id: string;
+            /** Url */
+            url: string;
+            /** Events */
+            events: string[];
+            /** Description */
+            description?: string | null;
+            /** Enabled */
+            enabled: boolean;
+            /** Disabled Reason */
+            disabled_reason?: string | null;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** Secret */
+            secret: string;
+        };
+        /**
          * WeightedSum
          * @description R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a row with none leaves its group.
          */
@@ -10276,6 +11774,23 @@ export interface components {
              */
             type: "weighted_sum";
         };
+        /** WireList[CheckpointView] */
+        WireList_CheckpointView_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["CheckpointView"][];
+            /** Has More */
+            has_more: boolean;
+            /** First Id */
+            first_id?: string | null;
+            /** Last Id */
+            last_id?: string | null;
+        };
         /** WireList[File] */
         WireList_File_: {
             /**
@@ -10286,6 +11801,74 @@ export interface components {
             object?: "list";
             /** Data */
             data: components["schemas"]["File"][];
+            /** Has More */
+            has_more: boolean;
+            /** First Id */
+            first_id?: string | null;
+            /** Last Id */
+            last_id?: string | null;
+        };
+        /** WireList[FineTuningJob] */
+        WireList_FineTuningJob_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["FineTuningJob"][];
+            /** Has More */
+            has_more: boolean;
+            /** First Id */
+            first_id?: string | null;
+            /** Last Id */
+            last_id?: string | null;
+        };
+        /** WireList[JobEventView] */
+        WireList_JobEventView_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["JobEventView"][];
+            /** Has More */
+            has_more: boolean;
+            /** First Id */
+            first_id?: string | null;
+            /** Last Id */
+            last_id?: string | null;
+        };
+        /** WireList[ModelView] */
+        WireList_ModelView_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["ModelView"][];
+            /** Has More */
+            has_more: boolean;
+            /** First Id */
+            first_id?: string | null;
+            /** Last Id */
+            last_id?: string | null;
+        };
+        /** WireList[PermissionView] */
+        WireList_PermissionView_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["PermissionView"][];
             /** Has More */
             has_more: boolean;
             /** First Id */
@@ -10463,6 +12046,88 @@ export interface operations {
             };
         };
     };
+    updateMe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccountUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listMySessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_BrowserSession_"];
+                };
+            };
+        };
+    };
+    endMySession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     signIn: {
         parameters: {
             query?: never;
@@ -10511,9 +12176,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        [key: string]: string;
-                    };
+                    "application/json": components["schemas"]["OneTimeAddress"];
+                };
+            };
+        };
+    };
+    resetPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordReset"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };
@@ -10533,26 +12229,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-        };
-    };
-    getProject: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Project"];
-                };
             };
         };
     };
@@ -10634,6 +12310,207 @@ export interface operations {
         responses: {
             /** @description Successful Response */
             204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+        };
+    };
+    listProjects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ProjectSeen_"];
+                };
+            };
+        };
+    };
+    createProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProjectCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectCreated"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProjectDelete"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    renameProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProjectUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    switchProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    exportProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10817,6 +12694,197 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MemberInvited"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createPasswordReset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberInvited"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listInvitations: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Invitation_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationMade"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    withdrawInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    lookAtInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationToken"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationOffer"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    acceptInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationAccept"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
                 };
             };
             /** @description Validation Error */
@@ -13185,6 +15253,328 @@ export interface operations {
             };
         };
     };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_WebhookInfo_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookSecret"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    changeWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookSecret"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_WebhookDeliveryInfo_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                delivery: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryDetail"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    resendWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                delivery: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     listWorkers: {
         parameters: {
             query?: never;
@@ -13872,6 +16262,450 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listFineTuningJobs: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireList_FineTuningJob_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createFineTuningJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FineTuningJob"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getFineTuningJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                fine_tuning_job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FineTuningJob"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    cancelFineTuningJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                fine_tuning_job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FineTuningJob"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    pauseFineTuningJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                fine_tuning_job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FineTuningJob"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    resumeFineTuningJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                fine_tuning_job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FineTuningJob"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listFineTuningEvents: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                fine_tuning_job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireList_JobEventView_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listFineTuningJobCheckpoints: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                fine_tuning_job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireList_CheckpointView_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listCheckpointPermissions: {
+        parameters: {
+            query?: {
+                project_id?: string | null;
+                limit?: number;
+                order?: "ascending" | "descending";
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireList_PermissionView_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createCheckpointPermissions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PermissionsCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireList_PermissionView_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteCheckpointPermission: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+                permission_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listWireModels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WireList_ModelView_"];
+                };
+            };
+        };
+    };
+    getWireModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteWireModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
                 };
             };
             /** @description Validation Error */

@@ -70,7 +70,7 @@ def test_what_is_no_judge_is_refused_with_the_field(backend: Backend) -> None:
 
 def test_only_owners_manage_judges_and_see_the_signing_secret(backend: Backend) -> None:
     made(backend, name="seen")
-    with backend.add_key("member") as client:
+    with backend.add_key("editor") as client:
         assert "seen" in str(client.get("/judges").json())
         assert client.post("/judges", json=JUDGE | {"name": "mine"}).status_code == 403
         assert client.patch("/judges/seen", json={"model": "x"}).status_code == 403

@@ -6,12 +6,12 @@ from tests.backend.server import Backend
 
 
 def test_a_key_is_shown_once_and_works_until_it_is_revoked(backend: Backend) -> None:
-    made = backend.api.post("/keys", json={"name": "ci", "role": "member"})
+    made = backend.api.post("/keys", json={"name": "ci", "role": "editor"})
     assert made.status_code == 201
     key = made.json()
     assert key["key"].startswith(key["prefix"])
     with backend.client(key["key"], "/api/v1") as client:
-        assert client.get("/me").json()["role"] == "member"
+        assert client.get("/me").json()["role"] == "editor"
         listed = backend.api.get("/keys").json()["data"]
         assert key["id"] in [each["id"] for each in listed]
         assert all("key" not in each and "sha256" not in each for each in listed)
@@ -32,7 +32,7 @@ def test_revoking_a_key_ends_the_browsers_that_signed_in_with_it(backend: Backen
 
 
 def test_only_owners_manage_keys(backend: Backend) -> None:
-    for role in ("viewer", "member"):
+    for role in ("viewer", "editor"):
         with backend.add_key(role) as client:
             assert client.get("/project").json()["name"] == "default"
             assert client.get("/keys").status_code == 403

@@ -11,7 +11,7 @@ import pytest
 from tests.backend.server import Backend
 
 
-def invite(backend: Backend, name: str, role: str = "member") -> dict[str, Any]:
+def invite(backend: Backend, name: str, role: str = "editor") -> dict[str, Any]:
     response = backend.api.post("/members", json={"name": name, "role": role})
     assert response.status_code == 201, response.text
     made: dict[str, Any] = response.json()
@@ -34,7 +34,12 @@ def test_a_member_signs_in_once_with_their_address_and_is_named(backend: Backend
     assert made["last_seen_at"] is None
     with sign_in(backend, made["url"]) as browser:
         me = browser.get("/me").json()
-        assert (me["name"], me["role"], me["member"], me["key"]) == ("Ada", "member", made["id"], made["id"])
+        assert (me["name"], me["role"], me["member"], me["user"]) == (
+            "Ada",
+            "editor",
+            made["id"],
+            made["user"],
+        )
     token = parse_qs(urlsplit(made["url"]).query)["token"][0]
     assert backend.bare.post("/api/v1/sign-in", json={"token": token}).status_code == 401
     [listed] = [each for each in backend.api.get("/members").json()["data"] if each["id"] == made["id"]]
@@ -94,7 +99,7 @@ def test_a_name_is_given_once(backend: Backend) -> None:
     assert backend.api.post("/members", json={"name": "  "}).status_code == 422
 
 
-@pytest.mark.parametrize("role", ["viewer", "member"])
+@pytest.mark.parametrize("role", ["viewer", "editor"])
 def test_only_owners_manage_members(backend: Backend, role: str) -> None:
     made = invite(backend, f"Managed by {role}")
     with backend.add_key(role) as client:

@@ -24,7 +24,7 @@ type Props = {
 /** A name and a role; then the secret or link that is shown this once. */
 export function NewEntry(props: Props) {
   const [name, setName] = useState("");
-  const [role, setRole] = useState<Role>("member");
+  const [role, setRole] = useState<Role>("editor");
   const once = useSingleFlight();
   const { made, onClose } = props;
   const submit = (event: FormEvent) => {

@@ -3,7 +3,7 @@ import type { Role } from "@/api/keys";
 
 const ROLES: { value: Role; label: string }[] = [
   { value: "viewer", label: "Viewer: reads" },
-  { value: "member", label: "Member: also changes things" },
+  { value: "editor", label: "Editor: also changes things" },
   { value: "owner", label: "Owner: also manages members and keys" },
 ];
 const SHORT = ROLES.map(({ value, label }) => ({ value, label: label.split(":")[0] as string }));

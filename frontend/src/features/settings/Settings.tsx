@@ -80,7 +80,7 @@ export function Settings() {
         <Section
           id="members"
           title="Members"
-          text="People sign in with a one-time link. Viewers read, members also change things, owners also manage members and keys."
+          text="People sign in with a one-time link. Viewers read, editors also change things, owners also manage members and keys."
         >
           <Members />
         </Section>

@@ -1,0 +1,26 @@
+"""Queries about API keys."""
+
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.cursors import cut, newest_first
+from backend.models import ApiKey, now
+
+
+async def page(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[ApiKey], bool]:
+    query = select(ApiKey).where(ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None))
+    query = newest_first(query, ApiKey.created_at, ApiKey.id, limit=limit, after=after)
+    return cut((await session.scalars(query)).all(), limit)
+
+
+async def revoke(session: AsyncSession, project_id: str, id: str) -> bool:
+    """Whether there was a key to revoke."""
+    found = await session.scalar(
+        update(ApiKey)
+        .where(ApiKey.id == id, ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None))
+        .values(revoked_at=now())
+        .returning(ApiKey.id)
+    )
+    return found is not None

@@ -1,0 +1,27 @@
+"""Who did what to which thing, and when. Rows are only ever added; they go with their project."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.models.base import Base, now
+
+
+class AuditEntry(Base):
+    __tablename__ = "audit_entry"
+    __table_args__ = (Index("ix_audit_entry_list", "project_id", "created_at", "id"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    actor: Mapped[str]
+    """Id of a user or an API key."""
+    actor_name: Mapped[str]
+    """As it was then."""
+    action: Mapped[str]
+    """The operation of the API."""
+    target: Mapped[str | None]
+    """Id of the thing."""
+    details: Mapped[dict[str, Any]]

@@ -1,0 +1,77 @@
+"""Deleting a project: everything that hangs on it, in one transaction."""
+
+from sqlalchemy import Table, delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.auth import Principal
+from backend.keys.service import default_project
+from backend.models import Base, BrowserSession, Job, Member, Project, User
+from backend.projects import service
+from reinforge.errors import InvalidInput, StateConflict
+from reinforge.states import LEASED
+
+
+async def delete_project(session: AsyncSession, who: Principal, id: str, name: str) -> str:
+    """Returns the id of the project that is the platform's first afterwards.
+
+    Raises NotFound, NotAllowed, InvalidInput `name_differs`, StateConflict (`project_busy`, `last_project`). Objects
+    that only this project has used are swept by the background, a day after they were last uploaded.
+    """
+    project = await service.owned(session, who, id)
+    # From here on nothing can be added to the project: foreign keys wait for this lock.
+    await session.refresh(project, with_for_update=True)
+    if name != project.name:
+        raise InvalidInput(
+            "`name` is not the project's name.",
+            code="name_differs",
+            param="name",
+            hint="Deleting cannot be undone: say the name of what is to go.",
+        )
+    if await session.scalar(select(func.count()).select_from(Project)) == 1:
+        raise StateConflict("This is the only project.", code="last_project", hint="Make another one first.")
+    await _check_idle(session, id)
+    await _move_sessions(session, id)
+    for table in reversed(Base.metadata.sorted_tables):
+        if _belongs(table):
+            await session.execute(delete(table).where(table.c.project_id == id))
+    await session.delete(project)
+    await session.flush()
+    await _forget_strangers(session)
+    return (await default_project(session)).id
+
+
+def _belongs(table: Table) -> bool:
+    return "project_id" in table.c
+
+
+async def _check_idle(session: AsyncSession, id: str) -> None:
+    """The jobs are locked, so that no worker claims one now. Raises StateConflict."""
+    jobs = await session.execute(select(Job.id, Job.status).where(Job.project_id == id).with_for_update())
+    held = [row.id for row in jobs if row.status in LEASED]
+    if held:
+        raise StateConflict(
+            f"Workers have {len(held)} of the project's jobs: {', '.join(held[:5])}.",
+            code="project_busy",
+            hint="Cancel them, and delete the project once they have stopped.",
+        )
+
+
+async def _move_sessions(session: AsyncSession, id: str) -> None:
+    """Browsers that look at the project look at another one of their user's."""
+    other = (
+        select(Member.project_id)
+        .where(Member.user_id == BrowserSession.user_id, Member.project_id != id)
+        .order_by(Member.created_at)
+        .limit(1)
+        .scalar_subquery()
+    )
+    here = update(BrowserSession).where(BrowserSession.project_id == id, other.is_not(None))
+    await session.execute(here.values(project_id=other).execution_options(synchronize_session=False))
+
+
+async def _forget_strangers(session: AsyncSession) -> None:
+    """Users who are of no project any more are gone, except those who run the platform."""
+    lost = ~select(Member.id).where(Member.user_id == User.id).exists()
+    await session.execute(
+        delete(User).where(lost, ~User.administrator).execution_options(synchronize_session=False)
+    )

@@ -1,0 +1,85 @@
+"""GET, POST /invitations · DELETE /invitations/{id} · POST /invitations/look, /invitations/accept."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from backend.auth import COOKIE, Principal, Reader, SettingsDep, Writer, check_same_origin, session_principal
+from backend.cursors import encode_cursor
+from backend.database import DatabaseDep, Session
+from backend.projects import invitations
+from backend.strict_json import StrictRoute
+from backend.users.endpoints import browsers, refuse_other_sites, signed_in
+from reinforge.schemas.common import Page
+from reinforge.schemas.members import (
+    Invitation,
+    InvitationCreate,
+    InvitationMade,
+    InvitationOffer,
+    InvitationToken,
+)
+from reinforge.schemas.users import InvitationAccept, Me
+
+router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
+
+
+@router.get("/invitations", operation_id="listInvitations")
+async def list_invitations(
+    session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
+) -> Page[Invitation]:
+    """Those that can still be accepted, newest first; for owners."""
+    found, more = await invitations.page(session, who, limit=limit, after=after)
+    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
+    return Page(data=[Invitation.model_validate(each) for each in found], has_more=more, next_cursor=cursor)
+
+
+@router.post("/invitations", status_code=201, operation_id="createInvitation")
+async def create_invitation(
+    body: InvitationCreate, session: Session, settings: SettingsDep, who: Writer
+) -> InvitationMade:
+    """An address with which one person joins the project, once; for owners."""
+    row, url = await invitations.create(session, who, settings.url, body)
+    return InvitationMade(**Invitation.model_validate(row).model_dump(), url=url)
+
+
+@router.delete("/invitations/{id}", status_code=204, operation_id="withdrawInvitation")
+async def withdraw_invitation(id: str, session: Session, who: Writer) -> None:
+    """Its address stops working; for owners."""
+    await invitations.withdraw(session, who, id)
+
+
+@router.post("/invitations/look", operation_id="lookAtInvitation")
+async def look_at_invitation(
+    body: InvitationToken, request: Request, session: Session, database: DatabaseDep
+) -> InvitationOffer:
+    """What an invitation offers, for whoever holds its address; it is not used up by this."""
+    row, project = await invitations.look(session, body.token)
+    who = await _signed_in_user(request, database)
+    return InvitationOffer.model_validate(
+        {
+            "project_name": project.name,
+            "role": row.role,
+            "expires_at": row.expires_at,
+            "signed_in_as": who.name if who else None,
+        }
+    )
+
+
+@router.post("/invitations/accept", operation_id="acceptInvitation")
+async def accept_invitation(
+    body: InvitationAccept, request: Request, response: Response, session: Session, database: DatabaseDep
+) -> Me:
+    """Join the project: as the signed-in user, or as a new one who is signed in by this."""
+    refuse_other_sites(request)
+    who = await _signed_in_user(request, database)
+    if who is not None:
+        check_same_origin(request)
+    user, project_id = await invitations.accept(session, body, who)
+    cookie = await browsers(request, session).open_for(user, project_id)
+    return await signed_in(request, response, session, database, cookie)
+
+
+async def _signed_in_user(request: Request, database: DatabaseDep) -> Principal | None:
+    cookie = request.cookies.get(COOKIE)
+    who = await session_principal(database, cookie, None) if cookie else None
+    return who if who is not None and who.user_id is not None else None

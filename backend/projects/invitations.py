@@ -1,0 +1,110 @@
+"""Invitations: one address lets one person join a project, as a user that they are already or as a new one."""
+
+import secrets
+from datetime import timedelta
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.auth import Principal, digest, membership, require_owner
+from backend.ids import new_id
+from backend.models import Invitation, Project, User, now
+from backend.projects import members, repository
+from backend.users import passwords, service
+from reinforge.errors import InvalidInput, NotFound, StateConflict
+from reinforge.schemas.members import InvitationCreate
+from reinforge.schemas.users import InvitationAccept
+
+
+async def page(
+    session: AsyncSession, who: Principal, *, limit: int, after: str | None
+) -> tuple[list[Invitation], bool]:
+    """Open ones, newest first. Raises NotAllowed."""
+    require_owner(who, "invitations")
+    return await repository.invitations(session, who.project_id, limit=limit, after=after)
+
+
+async def create(
+    session: AsyncSession, who: Principal, base_url: str, body: InvitationCreate
+) -> tuple[Invitation, str]:
+    """The invitation and its address. Raises NotAllowed."""
+    require_owner(who, "invitations")
+    token = secrets.token_urlsafe(30)
+    row = Invitation(
+        id=new_id("inv_"),
+        project_id=who.project_id,
+        sha256=digest(token),
+        role=body.role,
+        note=body.note,
+        created_by=who.name,
+        expires_at=now() + timedelta(days=body.expires_in_days),
+    )
+    session.add(row)
+    await session.flush()
+    return row, f"{base_url.rstrip('/')}/join?token={token}"
+
+
+async def withdraw(session: AsyncSession, who: Principal, id: str) -> None:
+    """Raises NotAllowed, NotFound."""
+    require_owner(who, "invitations")
+    gone = await session.execute(
+        delete(Invitation)
+        .where(Invitation.id == id, Invitation.project_id == who.project_id)
+        .returning(Invitation.id)
+    )
+    if gone.first() is None:
+        raise NotFound(f"There is no invitation {id}.", code="invitation_not_found")
+
+
+async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
+    """What the address offers; it is not used up by this. Raises NotFound."""
+    query = select(Invitation).where(Invitation.sha256 == digest(token), Invitation.expires_at > now())
+    row = await session.scalar(query)
+    if row is None:
+        raise _not_valid()
+    return row, await session.get_one(Project, row.project_id)
+
+
+async def accept(session: AsyncSession, body: InvitationAccept, who: Principal | None) -> tuple[User, str]:
+    """The user who has joined, and the project. Raises NotFound, StateConflict `member_exists`, InvalidInput."""
+    used = await session.scalar(
+        delete(Invitation)
+        .where(Invitation.sha256 == digest(body.token), Invitation.expires_at > now())
+        .returning(Invitation)
+    )
+    if used is None:
+        raise _not_valid()
+    if who is not None and who.user_id is not None:
+        user = await session.get_one(User, who.user_id)
+        if await membership(session, user.id, used.project_id) is not None:
+            raise StateConflict(
+                f"{user.name} is a member of the project already.",
+                code="member_exists",
+                hint="Leave the invitation to the person whom it is for.",
+            )
+    else:
+        user = await _new_user(session, body)
+    await members.join(session, user, used.project_id, used.role)
+    return user, used.project_id
+
+
+async def _new_user(session: AsyncSession, body: InvitationAccept) -> User:
+    if body.name is None:
+        raise InvalidInput("A name is needed.", code="name_needed", param="name")
+    user = User(id=new_id("user_"), name=body.name, administrator=False)
+    session.add(user)
+    await session.flush()
+    if body.email is not None or body.password is not None:
+        await service.set_email(session, user, body.email)
+    if body.password is not None:
+        given = body.password.get_secret_value()
+        user.password = await passwords.hashed(given, name=user.name, email=user.email)
+    return user
+
+
+def _not_valid() -> NotFound:
+    return NotFound(
+        "This invitation is unknown, used up, withdrawn or expired.",
+        code="invitation_not_found",
+        hint="Ask an owner of the project for a new one.",
+    )

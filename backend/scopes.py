@@ -1,0 +1,69 @@
+"""Which scope of an API key a request needs: decided by method and address, in this one table.
+
+Reading needs `read`; a change needs the scope of the room it goes to. What the table does not name needs `admin`,
+so that a new room is closed to narrow keys until somebody has thought about it (a test asks for the thought).
+"""
+
+from reinforge.errors import NotAllowed
+from reinforge.schemas.keys import Scope
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+WRITES: dict[str, Scope] = {
+    "datasets": "data:write",
+    "rewards": "data:write",
+    "files": "data:write",
+    "uploads": "data:write",
+    "models": "data:write",
+    "jobs": "jobs:write",
+    "preflights": "jobs:write",
+    "evaluations": "jobs:write",
+    "fine_tuning": "jobs:write",
+    "adapters": "jobs:write",
+    "deployments": "jobs:write",
+    "demo": "jobs:write",
+    "sample": "inference",
+    "chat": "inference",
+    "completions": "inference",
+    "keys": "admin",
+    "members": "admin",
+    "invitations": "admin",
+    "projects": "admin",
+    "project": "admin",
+    "budgets": "admin",
+    "judges": "admin",
+    "webhooks": "admin",
+}
+"""First part of the address behind `/api/v1` or `/v1` → what changes there need."""
+ADMIN_READS = frozenset({"keys", "invitations", "audit", "signing-secret", "webhooks"})
+INFERENCE_READS = frozenset({"models", "deployments", "chat"})
+ANY = frozenset({"me", "meta", "sign-in", "sign-out", "sign-in-links", "password-reset"})
+"""Of whoever has a key at all."""
+
+
+def room(path: str) -> str:
+    """`/api/v1/jobs/ftjob-1/cancel` → `jobs`."""
+    return path.removeprefix("/api").removeprefix("/v1").strip("/").partition("/")[0]
+
+
+def needed(method: str, path: str) -> frozenset[Scope]:
+    """Any one of these is enough; empty when every key may."""
+    where = room(path)
+    if where in ANY:
+        return frozenset()
+    if method not in SAFE:
+        return frozenset({WRITES.get(where, "admin")})
+    if where in ADMIN_READS:
+        return frozenset({"admin"})
+    return frozenset({"read", "inference"}) if where in INFERENCE_READS else frozenset({"read"})
+
+
+def check(scopes: frozenset[str] | None, method: str, path: str) -> None:
+    """Raises NotAllowed `missing_scope`. None stands for a key without narrowed scopes."""
+    wanted = needed(method, path)
+    if scopes is None or not wanted or wanted & scopes:
+        return
+    raise NotAllowed(
+        f"This API key does not have the scope {' or '.join(sorted(wanted))}.",
+        code="missing_scope",
+        hint=f"It has: {', '.join(sorted(scopes))}. Make a key with the scope that is missing.",
+    )

@@ -1,0 +1,1 @@
+"""Users: signing in, their account, their browsers."""

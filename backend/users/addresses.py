@@ -1,0 +1,118 @@
+"""One-time addresses: they sign one browser in, or set a password, once."""
+
+import secrets
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.auth import Principal, digest
+from backend.ids import new_id
+from backend.keys.service import default_project
+from backend.models import Member, SignInToken, User, now
+from reinforge.errors import NotAllowed, NotAuthenticated
+from reinforge.platform.places import write_private
+
+Purpose = Literal["sign_in", "start", "reset"]
+TOKEN_LIFETIME = timedelta(hours=24)
+LINK_LIFETIME = timedelta(minutes=10)
+_PAGES: dict[Purpose, str] = {"sign_in": "sign-in", "start": "sign-in", "reset": "reset-password"}
+
+
+def new_address(
+    session: AsyncSession,
+    base_url: str,
+    project_id: str,
+    lifetime: timedelta,
+    *,
+    purpose: Purpose = "sign_in",
+    user_id: str | None = None,
+    key_id: str | None = None,
+) -> str:
+    """An address that works once."""
+    token = secrets.token_urlsafe(30)
+    row = SignInToken(
+        sha256=digest(token),
+        purpose=purpose,
+        project_id=project_id,
+        user_id=user_id,
+        key_id=key_id,
+        expires_at=now() + lifetime,
+    )
+    session.add(row)
+    return f"{base_url.rstrip('/')}/{_PAGES[purpose]}?token={token}"
+
+
+async def use(session: AsyncSession, token: str, *purposes: Purpose) -> SignInToken | None:
+    """The address's row, used up by this; None for one that is unknown, used up or expired."""
+    used: SignInToken | None = await session.scalar(
+        delete(SignInToken)
+        .where(
+            SignInToken.sha256 == digest(token),
+            SignInToken.purpose.in_(purposes),
+            SignInToken.expires_at > now(),
+        )
+        .returning(SignInToken)
+    )
+    return used
+
+
+async def take_back(session: AsyncSession, user_id: str) -> None:
+    """Unused addresses of a user stop working."""
+    await session.execute(delete(SignInToken).where(SignInToken.user_id == user_id))
+
+
+async def write_start_address(session: AsyncSession, base_url: str, path: Path) -> str:
+    """An address that signs whoever started the platform in, also written to `path` for their eyes.
+
+    Earlier unused ones stop working; those of others stay.
+    """
+    project = await default_project(session)
+    await session.execute(delete(SignInToken).where(SignInToken.purpose == "start"))
+    url = new_address(session, base_url, project.id, TOKEN_LIFETIME, purpose="start")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_private(path, url + "\n")
+    return url
+
+
+async def starter(session: AsyncSession) -> User:
+    """Whoever runs the platform: made at the first sign-in with the address of start-up, found again at later ones."""
+    project = await default_project(session)
+    # The project's row lock keeps two first sign-ins from making two of them.
+    await session.refresh(project, with_for_update=True)
+    query = select(User).where(User.administrator).order_by(User.created_at).limit(1)
+    user = await session.scalar(query)
+    if user is None:
+        user = User(id=new_id("user_"), name="owner", administrator=True)
+        session.add(user)
+        await session.flush()
+        session.add(Member(id=new_id("mem_"), project_id=project.id, user_id=user.id, role="owner"))
+        await session.flush()
+    return user
+
+
+async def require_authority(session: AsyncSession, who: Principal, user: User) -> None:
+    """Whether `who`, an owner of a project, may make addresses that act as `user`. Raises NotAllowed.
+
+    Such an address opens all that the user can see: one who is of other projects too, or who runs the platform, is
+    out of a project owner's hands.
+    """
+    if who.administrator or who.user_id == user.id:
+        return
+    elsewhere = select(Member.id).where(Member.user_id == user.id, Member.project_id != who.project_id)
+    if user.administrator or await session.scalar(elsewhere.limit(1)) is not None:
+        raise NotAllowed(
+            f"{user.name} belongs to other projects too: an address made here would open those.",
+            code="user_of_other_projects",
+            hint="Ask whoever runs the platform for an address.",
+        )
+
+
+def not_valid(what: str = "sign-in token or API key") -> NotAuthenticated:
+    return NotAuthenticated(
+        f"The {what} is unknown, used up or expired.",
+        code="invalid_sign_in_token",
+        hint="Ask an owner for a new address, restart the backend for one, or use an API key.",
+    )

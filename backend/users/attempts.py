@@ -1,0 +1,53 @@
+"""Wrong passwords are counted, in the database, so that every process of the backend counts together.
+
+Somebody who guesses is held off: for one address from one place after few tries, for one address from anywhere or
+from one place for any address after many. Who knows the password waits at most the window's time. Tokens and keys are
+not counted: they have 160 random bits and more.
+"""
+
+from datetime import timedelta
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.database import Database
+from backend.models import SignInFailure, now
+from reinforge.errors import TooManyRequests
+
+WINDOW = timedelta(minutes=15)
+MOST_HERE = 10
+"""For one address from one place."""
+MOST_ANYWHERE = 100
+"""For one address from all places together, and for all addresses from one place."""
+
+
+async def check(session: AsyncSession, email: str, ip: str) -> None:
+    """Raises TooManyRequests `too_many_attempts`."""
+    recent = SignInFailure.at > now() - WINDOW
+    query = select(
+        func.count().filter(SignInFailure.email == email, SignInFailure.ip == ip),
+        func.count().filter(SignInFailure.email == email),
+        func.count().filter(SignInFailure.ip == ip),
+    ).where(recent, (SignInFailure.email == email) | (SignInFailure.ip == ip))
+    here, of_email, of_ip = (await session.execute(query)).one()
+    if here >= MOST_HERE or max(of_email, of_ip) >= MOST_ANYWHERE:
+        raise TooManyRequests(
+            "There were too many wrong passwords.",
+            code="too_many_attempts",
+            hint=f"Wait up to {WINDOW.seconds // 60} minutes, or ask an owner for a one-time address.",
+        )
+
+
+async def note_failure(database: Database, email: str, ip: str) -> None:
+    """Stored at once: the request itself fails, and takes its own transaction back."""
+    async with database.transaction() as session:
+        session.add(SignInFailure(email=email, ip=ip))
+
+
+async def forgive(session: AsyncSession, email: str) -> None:
+    """The right password was given: earlier mistakes are forgotten."""
+    await session.execute(delete(SignInFailure).where(SignInFailure.email == email))
+
+
+async def forget_old(session: AsyncSession) -> None:
+    await session.execute(delete(SignInFailure).where(SignInFailure.at < now() - WINDOW))

@@ -1,0 +1,130 @@
+"""GET, PATCH /me · GET, DELETE /me/sessions · POST /sign-in, /sign-out, /sign-in-links, /password-reset."""
+
+from fastapi import APIRouter, Request, Response
+
+from backend.auth import COOKIE, SESSION_LIFETIME, Reader, SettingsDep, check_same_origin, session_principal
+from backend.database import DatabaseDep, Session
+from backend.strict_json import StrictRoute
+from backend.users import addresses, service, view
+from reinforge.errors import NotAuthenticated
+from reinforge.schemas.common import Page
+from reinforge.schemas.users import (
+    AccountUpdate,
+    BrowserSession,
+    Me,
+    OneTimeAddress,
+    PasswordReset,
+    SignIn,
+)
+
+router = APIRouter(prefix="/api/v1", tags=["sign-in"], route_class=StrictRoute)
+
+
+def browsers(request: Request, session: Session) -> service.Browsers:
+    return service.Browsers(session, request.headers.get("user-agent"), request.cookies.get(COOKIE))
+
+
+def refuse_other_sites(request: Request) -> None:
+    """Browsers always say where a POST comes from; the command line says nothing. Raises NotAllowed."""
+    if "origin" in request.headers or "sec-fetch-site" in request.headers:
+        check_same_origin(request)
+
+
+async def signed_in(
+    request: Request, response: Response, session: Session, database: DatabaseDep, cookie: str
+) -> Me:
+    """Commit the new session and answer with its cookie: unreadable for scripts, never sent along by other sites."""
+    await session.commit()
+    who = await session_principal(database, cookie, None)
+    if who is None:
+        raise NotAuthenticated("The session has ended already.", code="invalid_sign_in_token")
+    response.set_cookie(
+        COOKIE,
+        cookie,
+        max_age=int(SESSION_LIFETIME.total_seconds()),
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    request.state.principal = who
+    return await view.me(session, who)
+
+
+@router.get("/me", operation_id="getMe")
+async def me(session: Session, who: Reader) -> Me:
+    return await view.me(session, who)
+
+
+@router.patch("/me", operation_id="updateMe")
+async def update_me(body: AccountUpdate, request: Request, session: Session, who: Reader) -> Me:
+    """Change one's name, e-mail address or password; a new password signs other browsers out."""
+    await service.update_account(session, who, body, request.cookies.get(COOKIE))
+    return await view.me(session, who)
+
+
+@router.get("/me/sessions", operation_id="listMySessions")
+async def list_sessions(request: Request, session: Session, who: Reader) -> Page[BrowserSession]:
+    """Browsers in which the user is signed in, newest first; an API key has none."""
+    found = await service.sessions(session, who.user_id)
+    return Page(data=[view.browser(each, request.cookies.get(COOKIE)) for each in found])
+
+
+@router.delete("/me/sessions/{id}", status_code=204, operation_id="endMySession")
+async def end_session(id: str, session: Session, who: Reader) -> None:
+    """Sign one of one's browsers out."""
+    await service.end_session(session, who.user_id, id)
+
+
+@router.post("/sign-in", operation_id="signIn")
+async def sign_in(
+    body: SignIn, request: Request, response: Response, session: Session, database: DatabaseDep
+) -> Me:
+    """Exchange a one-time token, an API key, or an e-mail address and its password for a session cookie.
+
+    429 `too_many_attempts` after ten wrong passwords within a quarter of an hour.
+    """
+    refuse_other_sites(request)
+    opener = browsers(request, session)
+    if body.token is not None:
+        cookie = await opener.with_token(body.token)
+    else:
+        assert body.email is not None
+        assert body.password is not None
+        ip = request.client.host if request.client else ""
+        cookie = await opener.with_password(database, body.email, body.password.get_secret_value(), ip)
+    return await signed_in(request, response, session, database, cookie)
+
+
+@router.post("/sign-in-links", operation_id="createSignInLink")
+async def create_sign_in_link(session: Session, settings: SettingsDep, who: Reader) -> OneTimeAddress:
+    """An address that signs one browser in as whoever asks for it; it works once, for ten minutes."""
+    url = addresses.new_address(
+        session,
+        settings.url,
+        who.project_id,
+        addresses.LINK_LIFETIME,
+        user_id=who.user_id,
+        key_id=who.key_id,
+    )
+    return OneTimeAddress(url=url)
+
+
+@router.post("/password-reset", operation_id="resetPassword")
+async def reset_password(
+    body: PasswordReset, request: Request, response: Response, session: Session, database: DatabaseDep
+) -> Me:
+    """Set a password with a one-time address, and sign in; the user's other browsers are signed out."""
+    refuse_other_sites(request)
+    cookie = await browsers(request, session).reset_password(
+        body.token, body.password.get_secret_value(), body.email
+    )
+    return await signed_in(request, response, session, database, cookie)
+
+
+@router.post("/sign-out", status_code=204, operation_id="signOut")
+async def sign_out(request: Request, response: Response, session: Session) -> None:
+    """Forget the session cookie; without one nothing happens."""
+    if cookie := request.cookies.get(COOKIE):
+        check_same_origin(request)
+        await service.close_session(session, cookie)
+    response.delete_cookie(COOKIE)

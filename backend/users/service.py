@@ -1,0 +1,193 @@
+"""Signing in and out, and one's own account."""
+
+import secrets
+
+from sqlalchemy import delete, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.auth import SESSION_LIFETIME, Principal, digest, works
+from backend.database import Database
+from backend.ids import new_id
+from backend.models import ApiKey, BrowserSession, Member, SignInToken, User, now
+from backend.users import addresses, attempts, passwords
+from reinforge.errors import InvalidInput, NotAllowed, NotAuthenticated, NotFound, StateConflict
+from reinforge.schemas.users import AccountUpdate
+
+_AGENT = 200
+
+
+class Browsers:
+    """Opens sessions for one request: what the browser says it is, and the cookie that it came with.
+
+    That session ends when another one opens: a cookie that somebody planted is worth nothing after a sign-in.
+    """
+
+    def __init__(self, session: AsyncSession, agent: str | None, cookie: str | None) -> None:
+        self.session, self._agent, self._cookie = session, agent, cookie
+
+    async def open(self, project_id: str, *, user_id: str | None = None, key_id: str | None = None) -> str:
+        """The new cookie's value."""
+        if self._cookie is not None:
+            await close_session(self.session, self._cookie)
+        cookie = secrets.token_urlsafe(30)
+        self.session.add(
+            BrowserSession(
+                sha256=digest(cookie),
+                id=new_id("sess_"),
+                project_id=project_id,
+                user_id=user_id,
+                key_id=key_id,
+                agent=(self._agent or "")[:_AGENT] or None,
+                expires_at=now() + SESSION_LIFETIME,
+            )
+        )
+        return cookie
+
+    async def open_for(self, user: User, project_id: str | None = None) -> str:
+        """For a user: in the project given, else in the first that they joined. Raises NotAuthenticated."""
+        user.last_seen_at = now()
+        if project_id is None:
+            mine = select(Member.project_id).where(Member.user_id == user.id).order_by(Member.created_at)
+            project_id = await self.session.scalar(mine.limit(1))
+        if project_id is None:
+            raise NotAuthenticated(
+                "You are not a member of any project any more.",
+                code="no_project",
+                hint="Ask an owner of a project for an invitation.",
+            )
+        return await self.open(project_id, user_id=user.id)
+
+    async def with_token(self, token: str) -> str:
+        """For a one-time token (used up by this) or an API key. Raises NotAuthenticated."""
+        used = await addresses.use(self.session, token, "sign_in", "start")
+        if used is None:
+            key = await self.session.scalar(select(ApiKey).where(ApiKey.sha256 == digest(token)))
+        elif used.purpose == "start":
+            return await self.open_for(await addresses.starter(self.session), used.project_id)
+        elif used.user_id is not None:
+            user = await self.session.get_one(User, used.user_id)
+            return await self.open_for(user, used.project_id)
+        else:
+            key = await self.session.get(ApiKey, used.key_id)
+        if key is None or not works(key):
+            raise addresses.not_valid()
+        return await self.open(key.project_id, key_id=key.id)
+
+    async def with_password(self, database: Database, email: str, password: str, ip: str) -> str:
+        """Raises NotAuthenticated `wrong_password`, TooManyRequests."""
+        await attempts.check(self.session, email, ip)
+        user = await self.session.scalar(select(User).where(User.email == email))
+        if not await passwords.matches(user.password if user else None, password):
+            await attempts.note_failure(database, email, ip)
+            raise NotAuthenticated(
+                "The e-mail address or the password is wrong.",
+                code="wrong_password",
+                hint="Ask an owner of your project for an address to set a new one.",
+            )
+        assert user is not None
+        assert user.password is not None
+        await attempts.forgive(self.session, email)
+        if passwords.is_outdated(user.password):
+            user.password = await passwords.hashed(password, name=user.name, email=email)
+        return await self.open_for(user)
+
+    async def reset_password(self, token: str, password: str, email: str | None) -> str:
+        """Set the password of the user whom the address is for; their other sessions end. Raises NotAuthenticated."""
+        used = await addresses.use(self.session, token, "reset")
+        if used is None or used.user_id is None:
+            raise addresses.not_valid("address")
+        user = await self.session.get_one(User, used.user_id)
+        await set_email(self.session, user, email or user.email)
+        user.password = await passwords.hashed(password, name=user.name, email=user.email)
+        await end_sessions(self.session, user.id)
+        await addresses.take_back(self.session, user.id)
+        return await self.open_for(user)
+
+
+async def close_session(session: AsyncSession, cookie: str) -> None:
+    await session.execute(delete(BrowserSession).where(BrowserSession.sha256 == digest(cookie)))
+
+
+async def end_sessions(session: AsyncSession, user_id: str, *, but: str | None = None) -> None:
+    """All of a user, except that of the cookie `but`."""
+    query = delete(BrowserSession).where(BrowserSession.user_id == user_id)
+    await session.execute(query if but is None else query.where(BrowserSession.sha256 != digest(but)))
+
+
+async def sessions(session: AsyncSession, user_id: str | None) -> list[BrowserSession]:
+    """Those that have not expired, newest first."""
+    query = select(BrowserSession).where(BrowserSession.user_id == user_id, BrowserSession.expires_at > now())
+    return list(await session.scalars(query.order_by(BrowserSession.created_at.desc())))
+
+
+async def end_session(session: AsyncSession, user_id: str | None, id: str) -> None:
+    """Raises NotFound."""
+    gone = await session.execute(
+        delete(BrowserSession)
+        .where(BrowserSession.id == id, BrowserSession.user_id == user_id)
+        .returning(BrowserSession.id)
+    )
+    if gone.first() is None:
+        raise NotFound(f"There is no session {id}.", code="session_not_found")
+
+
+def require_user(who: Principal) -> str:
+    """The user's id. Raises StateConflict `no_account` for API keys."""
+    if who.user_id is None:
+        raise StateConflict(
+            "An API key has no account.",
+            code="no_account",
+            hint="Sign in to the page as a person to change your account.",
+        )
+    return who.user_id
+
+
+async def update_account(
+    session: AsyncSession, who: Principal, body: AccountUpdate, cookie: str | None
+) -> User:
+    """Raises StateConflict, InvalidInput, NotAllowed `wrong_password`."""
+    user = await session.get_one(User, require_user(who), with_for_update=True)
+    if user.password is not None and (body.email is not None or body.password is not None):
+        given = body.current_password.get_secret_value() if body.current_password else ""
+        if not await passwords.matches(user.password, given):
+            raise NotAllowed(
+                "The current password is wrong.", code="wrong_password", param="current_password"
+            )
+    if body.name is not None:
+        user.name = body.name
+    if body.email is not None:
+        await set_email(session, user, body.email)
+    if body.password is not None:
+        if user.email is None:
+            raise InvalidInput(
+                "A password needs an e-mail address to sign in with.", code="email_needed", param="email"
+            )
+        user.password = await passwords.hashed(
+            body.password.get_secret_value(), name=user.name, email=user.email
+        )
+        await end_sessions(session, user.id, but=cookie)
+    await session.flush()
+    return user
+
+
+async def set_email(session: AsyncSession, user: User, email: str | None) -> None:
+    """Raises InvalidInput `email_needed`, StateConflict `email_taken`."""
+    if email is None:
+        raise InvalidInput(
+            "A password needs an e-mail address to sign in with.", code="email_needed", param="email"
+        )
+    user.email = email
+    try:
+        await session.flush()
+    except IntegrityError as error:
+        raise StateConflict(
+            "Somebody else signs in with this e-mail address.", code="email_taken", param="email"
+        ) from error
+
+
+async def forget_expired(session: AsyncSession) -> None:
+    """Delete sessions, addresses and failed attempts whose time is over."""
+    await session.execute(delete(BrowserSession).where(BrowserSession.expires_at < now()))
+    await session.execute(delete(SignInToken).where(SignInToken.expires_at < now()))
+    await attempts.forget_old(session)

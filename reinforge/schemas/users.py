@@ -1,0 +1,99 @@
+"""Signing in, one's own account, browser sessions."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, SecretStr, StringConstraints, model_validator
+
+from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.keys import Role, Scope
+from reinforge.schemas.members import PersonName
+
+Email = Annotated[
+    str,
+    StringConstraints(
+        strip_whitespace=True, to_lower=True, max_length=254, pattern=r"^[^@\s\x00]+@[^@\s\x00]+$"
+    ),
+]
+"""In lower case. Only its shape is checked: no mail is sent to it."""
+Password = Annotated[SecretStr, Field(min_length=10, max_length=200)]
+
+
+class SignIn(Request):
+    """A token, or an e-mail address and a password."""
+
+    token: str | None = Field(default=None, min_length=8, max_length=200)
+    """A one-time sign-in token, or an API key."""
+    email: Email | None = None
+    password: SecretStr | None = Field(default=None, max_length=200)
+
+    @model_validator(mode="after")
+    def one_way(self) -> Self:
+        if (self.token is None) != (self.email is not None and self.password is not None):
+            raise ValueError("give a `token`, or `email` and `password`")
+        return self
+
+
+class Me(Response):
+    """Who is asking, and for which project."""
+
+    object: Literal["me"] = "me"
+    key: str
+    """Id of the user or API key."""
+    name: str
+    role: Role
+    scopes: list[Scope] | None = None
+    """Of a key that may not do everything that its role may."""
+    project: str
+    project_name: str
+    version: str
+    member: str | None = None
+    """Id of the membership; None for an API key, or for who runs the platform and is not a member."""
+    user: str | None = None
+    """None for an API key."""
+    email: str | None = None
+    has_password: bool = False
+    administrator: bool = False
+    """Runs the platform: makes projects and is owner of all of them."""
+
+
+class AccountUpdate(Request):
+    name: PersonName | None = None
+    email: Email | None = None
+    password: Password | None = None
+    """The new one. Other browsers of the user are signed out."""
+    current_password: SecretStr | None = Field(default=None, max_length=200)
+    """Needed to change the e-mail address or password of an account that has a password."""
+
+
+class PasswordReset(Request):
+    token: str = Field(min_length=8, max_length=200)
+    password: Password
+    email: Email | None = None
+    """Needed when the account has none yet."""
+
+
+class InvitationAccept(Request):
+    """Signed-in users need the token only; others become users by the name they give."""
+
+    token: str = Field(min_length=8, max_length=200)
+    name: PersonName | None = None
+    email: Email | None = None
+    password: Password | None = None
+
+
+class BrowserSession(Response):
+    object: Literal["browser_session"] = "browser_session"
+    id: str
+    agent: str | None = None
+    """What the browser says it is."""
+    current: bool
+    """The one that asks."""
+    created_at: Timestamp
+    last_seen_at: Timestamp
+    expires_at: Timestamp
+
+
+class OneTimeAddress(Response):
+    object: Literal["one_time_address"] = "one_time_address"
+    url: str
+    """Works once; shown this once."""

@@ -1,0 +1,222 @@
+"""Passwords, one-time addresses, sessions: who gets in, and who stays in."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.backend.people import browser, made, refusal, sign_in, starter, token_of
+from tests.backend.server import Backend
+
+PASSWORD = "correct horse battery"
+
+
+def person(backend: Backend, name: str, role: str = "editor") -> dict[str, Any]:
+    return made(backend.api.post("/members", json={"name": name, "role": role}))
+
+
+def with_password(backend: Backend, name: str, password: str = PASSWORD) -> str:
+    """A member's e-mail address, after they have set a password."""
+    email = f"{name.lower()}@example.org"
+    with sign_in(backend, person(backend, name)["url"]) as client:
+        me = made(client.patch("/me", json={"email": email.upper(), "password": password}), 200)
+        assert (me["email"], me["has_password"]) == (email, True)
+    return email
+
+
+def test_the_address_of_start_up_makes_one_user_who_runs_the_platform(backend: Backend) -> None:
+    with starter(backend) as first:
+        me = first.get("/me").json()
+        assert (me["role"], me["administrator"], me["project_name"]) == ("owner", True, "default")
+        assert me["has_password"] is False, "no password is asked for"
+    with starter(backend) as again:
+        assert again.get("/me").json()["user"] == me["user"]
+
+
+def test_a_password_signs_in_whatever_the_case_of_the_address(backend: Backend) -> None:
+    email = with_password(backend, "Pauline")
+    [(stored,)] = backend.sql("SELECT password FROM user_account WHERE email = %s", email)
+    assert stored.startswith("$argon2id$")
+    with browser(backend) as client:
+        me = made(client.post("/sign-in", json={"email": f" {email.upper()} ", "password": PASSWORD}), 200)
+        assert (me["name"], client.get("/me").status_code) == ("Pauline", 200)
+
+
+def test_a_wrong_password_and_an_unknown_address_are_answered_alike(backend: Backend) -> None:
+    email = with_password(backend, "Quentin")
+    with browser(backend) as client:
+        wrong = client.post("/sign-in", json={"email": email, "password": "not it at all"})
+        nobody = client.post("/sign-in", json={"email": "nobody@example.org", "password": "not it at all"})
+    assert refusal(wrong) == refusal(nobody) == (401, "wrong_password")
+    assert wrong.json()["error"]["message"] == nobody.json()["error"]["message"]
+
+
+def test_guessing_is_held_off_even_with_the_right_password(backend: Backend) -> None:
+    email = with_password(backend, "Rosa")
+    with browser(backend) as client:
+        for number in range(10):
+            answer = client.post("/sign-in", json={"email": email, "password": f"guess {number}"})
+            assert refusal(answer) == (401, "wrong_password")
+        held = client.post("/sign-in", json={"email": email, "password": PASSWORD})
+        assert refusal(held) == (429, "too_many_attempts")
+        assert int(held.headers["retry-after"]) > 0
+        backend.sql("UPDATE sign_in_failure SET at = at - interval '20 minutes' WHERE email = %s", email)
+        made(client.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
+    assert backend.sql("SELECT 1 FROM sign_in_failure WHERE email = %s", email) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"email": "sam@example.org", "password": "short"}, "password"),
+        ({"email": "sam@example.org", "password": "sam@example.org"}, "password"),
+        ({"email": "no address", "password": PASSWORD}, "email"),
+        ({"password": PASSWORD}, "email"),
+    ],
+    ids=["short", "the-address-itself", "no-address", "without-address"],
+)
+def test_passwords_that_are_refused_change_nothing(
+    backend: Backend, body: dict[str, str], param: str
+) -> None:
+    with sign_in(backend, person(backend, f"Sam {param} {len(body)} {len(str(body))}")["url"]) as client:
+        answer = client.patch("/me", json=body)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (422, param)
+        assert client.get("/me").json()["email"] is None
+
+
+def test_changing_a_password_needs_the_old_one_and_ends_other_sessions(backend: Backend) -> None:
+    email = with_password(backend, "Tilda")
+    with browser(backend) as here, browser(backend) as there:
+        for each in (here, there):
+            made(each.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
+        new = "another long password"
+        assert refusal(here.patch("/me", json={"password": new})) == (403, "wrong_password")
+        taken = here.patch("/me", json={"email": "x@y", "current_password": "wrong password"})
+        assert refusal(taken) == (403, "wrong_password")
+        made(here.patch("/me", json={"password": new, "current_password": PASSWORD}), 200)
+        assert here.get("/me").status_code == 200
+        assert there.get("/me").status_code == 401
+        assert refusal(there.post("/sign-in", json={"email": email, "password": PASSWORD}))[0] == 401
+
+
+def test_an_owner_gives_an_address_to_set_a_new_password(backend: Backend) -> None:
+    email = with_password(backend, "Ulla")
+    [(id,)] = backend.sql(
+        "SELECT member.id FROM member JOIN user_account u ON u.id = user_id WHERE email = %s", email
+    )
+    url = made(backend.api.post(f"/members/{id}/password-reset"), 200)["url"]
+    assert "/reset-password?token=" in url
+    token = token_of(url)
+    with browser(backend) as old, browser(backend) as new:
+        made(old.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
+        assert refusal(new.post("/sign-in", json={"token": token}))[0] == 401, "it signs nobody in"
+        me = made(new.post("/password-reset", json={"token": token, "password": "brand new password"}), 200)
+        assert me["email"] == email
+        assert old.get("/me").status_code == 401
+        again = new.post("/password-reset", json={"token": token, "password": "brand new password"})
+        assert refusal(again) == (401, "invalid_sign_in_token")
+        made(old.post("/sign-in", json={"email": email, "password": "brand new password"}), 200)
+
+
+def test_an_address_is_given_to_one_user_only(backend: Backend) -> None:
+    email = with_password(backend, "Vera")
+    with sign_in(backend, person(backend, "Verena")["url"]) as client:
+        assert refusal(client.patch("/me", json={"email": email})) == (409, "email_taken")
+
+
+@pytest.fixture
+def signed_in(backend: Backend) -> Iterator[httpx.Client]:
+    with sign_in(backend, backend.api.post("/sign-in-links").json()["url"]) as client:
+        yield client
+
+
+def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(backend: Backend) -> None:
+    url = backend.api.post("/sign-in-links").json()["url"]
+    with browser(backend) as client:
+        cookie = client.post("/sign-in", json={"token": token_of(url)}).headers["set-cookie"].lower()
+    assert re.search(r"\bhttponly\b", cookie)
+    assert "samesite=lax" in cookie
+    assert "path=/" in cookie
+    assert "domain=" not in cookie, "only this host gets it"
+
+
+def test_behind_https_the_cookie_never_travels_in_the_clear(database_url: str, tmp_path: Any) -> None:
+    with Backend(database_url, tmp_path) as running:
+        answer = running.bare.post(
+            "/api/v1/sign-in", json={"token": "rf-test-owner-key"}, headers={"x-forwarded-proto": "https"}
+        )
+        assert "secure" in answer.headers["set-cookie"].lower()
+
+
+def test_a_cookie_from_before_the_sign_in_is_worth_nothing_after_it(backend: Backend) -> None:
+    """Session fixation: who planted a session in somebody's browser must not share the one they open."""
+    ours = person(backend, "Wanda")
+    theirs = person(backend, "Xaver")
+    with sign_in(backend, theirs["url"]) as attacker:
+        planted = attacker.cookies["reinforge_session"]
+        with browser(backend) as victim:
+            victim.cookies.set("reinforge_session", planted, domain="127.0.0.1")
+            made(victim.post("/sign-in", json={"token": token_of(ours["url"])}), 200)
+            assert victim.cookies["reinforge_session"] != planted
+        assert attacker.get("/me").status_code == 401
+
+
+def test_the_sessions_of_a_user_are_listed_and_ended(backend: Backend) -> None:
+    email = with_password(backend, "Yasmin")
+    with browser(backend) as here, browser(backend) as there:
+        for each in (here, there):
+            made(each.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
+        listed = here.get("/me/sessions").json()["data"]
+        assert [each["agent"] for each in listed] == ["test browser"] * len(listed)
+        [mine] = [each for each in listed if each["current"]]
+        others = [each["id"] for each in listed if not each["current"]]
+        assert here.cookies["reinforge_session"] not in str(listed)
+        for id in others:
+            assert here.delete(f"/me/sessions/{id}").status_code == 204
+        assert there.get("/me").status_code == 401
+        assert [each["id"] for each in here.get("/me/sessions").json()["data"]] == [mine["id"]]
+        with sign_in(backend, person(backend, "Zoe")["url"]) as other:
+            assert other.delete(f"/me/sessions/{mine['id']}").status_code == 404
+
+
+def test_an_expired_session_is_over(backend: Backend, signed_in: httpx.Client) -> None:
+    assert signed_in.get("/me").status_code == 200
+    backend.sql("UPDATE browser_session SET expires_at = now() - interval '1 second'")
+    assert signed_in.get("/me").status_code == 401
+
+
+def test_a_link_of_a_key_dies_with_the_key(backend: Backend) -> None:
+    key = made(backend.api.post("/keys", json={"name": "short-lived"}))
+    with backend.client(key["key"], "/api/v1") as client:
+        unused, used = (client.post("/sign-in-links").json()["url"] for _ in range(2))
+    with sign_in(backend, used) as page:
+        assert page.get("/me").json()["name"] == "short-lived"
+        backend.api.delete(f"/keys/{key['id']}")
+        assert page.get("/me").status_code == 401
+    assert backend.bare.post("/api/v1/sign-in", json={"token": token_of(unused)}).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/password-reset", "/invitations/accept"])
+def test_another_site_cannot_sign_a_browser_in(backend: Backend, path: str) -> None:
+    for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
+        body = {"token": "x" * 20} | ({"password": PASSWORD} if path == "/password-reset" else {})
+        answer = backend.bare.post("/api/v1" + path, json=body, headers=headers)
+        assert refusal(answer) == (403, "cross_origin")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("PATCH", "/me"), ("DELETE", "/me/sessions/sess_x"), ("POST", "/sign-out"), ("POST", "/keys")],
+    ids=["account", "session", "sign-out", "key"],
+)
+def test_a_cookie_alone_changes_nothing(backend: Backend, method: str, path: str) -> None:
+    """Without the word of the browser that our own page asked, and from other sites."""
+    url = backend.api.post("/sign-in-links").json()["url"]
+    with httpx.Client(base_url=f"{backend.url}/api/v1") as page:
+        page.post("/sign-in", json={"token": token_of(url)})
+        for headers in ({}, {"origin": "null"}, {"sec-fetch-site": "same-site"}):
+            body = {"name": "x"} if method != "DELETE" else None
+            assert refusal(page.request(method, path, json=body, headers=headers)) == (403, "cross_origin")
+        assert page.get("/me").status_code == 200
