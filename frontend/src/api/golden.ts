@@ -45,6 +45,24 @@ export function useDeleteGolden(reward: string) {
   });
 }
 
+/** What all cases say about a stored revision; keyed by the cases too, so that a new one asks again. */
+export const goldenRunQuery = (reward: string, revision: number, cases: readonly GoldenCase[]) =>
+  queryOptions({
+    queryKey: [...rewardKeys.all, "golden-run", reward, revision, cases.map(({ id }) => id)],
+    queryFn: ({ signal }) =>
+      unwrap(
+        http.POST("/api/v1/rewards/{id}/golden-cases/run", {
+          params: { path: { id: reward } },
+          body: { revision },
+          signal,
+        }),
+      ),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 60_000,
+    retry: false,
+    enabled: cases.length > 0,
+  });
+
 /** Runs all cases: against the newest revision, or a source that is not stored. */
 export const useRunGolden = (reward: string) =>
   useMutation({

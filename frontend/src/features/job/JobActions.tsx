@@ -1,4 +1,4 @@
-import { Button } from "@mantine/core";
+import { Button, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { adapterDownloadUrl } from "@/api/adapters";
@@ -12,10 +12,12 @@ import {
   usePauseJob,
   useResumeJob,
 } from "@/api/jobs";
+import { ButtonLink } from "@/components/ButtonLink";
 import { Confirm } from "@/components/Confirm";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { count } from "@/lib/format";
+import { ChangeReward } from "./ChangeReward";
 import { ChangeSettings } from "./ChangeSettings";
 
 type Props = { job: JobDetail; step: number; mayWrite: boolean };
@@ -42,13 +44,43 @@ function Costs({ job, step }: { job: JobDetail; step: number }) {
   );
 }
 
+/** What another value or revision can take over from the next step on. */
+function Change({ job, refusal }: { job: JobDetail; refusal: string | null }) {
+  const [settings, onSettings] = useDisclosure(false);
+  const [reward, onReward] = useDisclosure(false);
+  if (refusal) {
+    return (
+      <GatedButton variant="default" refusal={refusal}>
+        Change…
+      </GatedButton>
+    );
+  }
+  return (
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" title="From the next step on, while it runs.">
+            Change…
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Label>From the next step on</Menu.Label>
+          <Menu.Item onClick={onSettings.open}>Learning rate, temperature, KL, clip range…</Menu.Item>
+          <Menu.Item onClick={onReward.open}>The reward…</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <ChangeSettings job={job.id} opened={settings} onClose={onSettings.close} />
+      <ChangeReward job={job} opened={reward} onClose={onReward.close} />
+    </>
+  );
+}
+
 const NO_RIGHT = "Your key may only read this project.";
 
 /** What a person can do with the job; cancelling says what is lost first. */
 export function JobActions({ job, step, mayWrite }: Props) {
   const [asking, { open, close }] = useDisclosure(false);
   const cancel = useCancelJob(job.id);
-  const [changing, settings] = useDisclosure(false);
   const pause = usePauseJob(job.id);
   const resume = useResumeJob(job.id);
   const refusal = mayWrite ? null : NO_RIGHT;
@@ -56,16 +88,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
     <>
       {resume.error && <Failure title="Not resumed" error={resume.error} />}
       {pause.error && <Failure title="Not paused" error={pause.error} />}
-      {!isFinal(job.status) && (
-        <GatedButton
-          variant="default"
-          refusal={refusal}
-          onClick={settings.open}
-          title="Learning rate, temperature, KL and clip range, from the next step on."
-        >
-          Change…
-        </GatedButton>
-      )}
+      {!isFinal(job.status) && <Change job={job} refusal={refusal} />}
       {isPausable(job.status) && (
         <GatedButton
           variant="default"
@@ -94,9 +117,14 @@ export function JobActions({ job, step, mayWrite }: Props) {
         </GatedButton>
       )}
       {job.adapter ? (
-        <Button component="a" href={adapterDownloadUrl(job.adapter)} download>
-          Download adapter
-        </Button>
+        <>
+          <ButtonLink to="/deployments" search={{ from: job.adapter }} variant="default">
+            Deploy…
+          </ButtonLink>
+          <Button component="a" href={adapterDownloadUrl(job.adapter)} download>
+            Download adapter
+          </Button>
+        </>
       ) : (
         !isFinal(job.status) && (
           <GatedButton refusal="The adapter is there when the job has succeeded.">
@@ -104,7 +132,6 @@ export function JobActions({ job, step, mayWrite }: Props) {
           </GatedButton>
         )
       )}
-      <ChangeSettings job={job.id} opened={changing} onClose={settings.close} />
       <Confirm
         opened={asking}
         onClose={close}

@@ -83,7 +83,7 @@ export default function ReplayTab({ reward, unsaved, place, onPlace, refusal }: 
   const [wanted, setWanted] = useState<string | null>(null);
   const job = jobs?.find((one) => one.id === place.job) ?? jobs?.[0];
   const name = job && names.get(job.id);
-  const what = wanted ?? (unsaved ? UNSAVED : String(reward.revision));
+  const what = wanted ?? (unsaved ? UNSAVED : String(place.revision ?? reward.revision));
 
   if (query.isError && !jobs) {
     return (

@@ -45,6 +45,12 @@ describe("words of a replay", () => {
     expect(facts.get("Useful groups")?.text).toBe("50 % → 50 %");
   });
 
+  it("says what its judges cost, where they have a price", () => {
+    expect(replayFacts(REPORT).some((fact) => fact.name === "Cost")).toBe(false);
+    const cost = replayFacts({ ...REPORT, cost: 0.05 }).find((fact) => fact.name === "Cost");
+    expect(cost).toMatchObject({ text: "0.05", note: "of its judges, 0.5 per 1,000 completions" });
+  });
+
   it("names what was replayed", () => {
     expect(replacedBy({ revision: 3 })).toBe("revision 3");
     expect(replacedBy({ revision: null })).toBe("unsaved source");

@@ -67,5 +67,14 @@ export function replayFacts(report: ReplayReport): Fact[] {
           .join(", ") || "the new one scored every completion",
     },
     { name: "Time", text: `${number(report.reward_ms, 2)} ms`, note: "a completion, inside the new one" },
+    ...(report.cost == null
+      ? []
+      : [
+          {
+            name: "Cost",
+            text: number(report.cost, 3),
+            note: `of its judges, ${number((1000 * report.cost) / Math.max(1, report.completions), 3)} per 1,000 completions`,
+          },
+        ]),
   ];
 }
