@@ -77,10 +77,10 @@ def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BY
             continue
         tail_at = slot.at + window[0]
         numbers_at = tail_at + window[1]
-        printed = clean_text(space[slot.at : tail_at])
-        numbers = _doubles(window[2] // 8).unpack_from(space, numbers_at)
+        printed = clean_text(space[slot.at : tail_at]) if window[0] else ""
         prints.append(printed)
-        results.append(_row(slot, printed, space[tail_at:numbers_at], numbers))
+        numbers = _doubles(window[2] // 8).unpack_from(space, numbers_at)
+        results.append(_row(slot, printed, space[tail_at:numbers_at], numbers) if slot.status else None)
     return Run(
         status, cause, progress, header, results, prints, _seconds(cpu), _seconds(unit_wall), payload[log_at:]
     )
@@ -115,17 +115,16 @@ def clean_text(raw: bytes) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
 
 
-def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]) -> RowResult | None:
-    """One row; None when it has no outcome. Most have neither steps nor criteria nor candidates: those cost nothing."""
-    if slot.status == 0:
-        return None
+def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]) -> RowResult:
+    """One row that has an outcome. Most have neither steps nor criteria nor candidates: those cost nothing."""
     if slot.status > len(_STATUSES) or not _bounded((slot.score, *numbers)):
         return _DAMAGED
     status = _STATUSES[slot.status - 1]
-    reason_at = slot.part_names + slot.criteria_names
-    part_names = _names(tail[: slot.part_names], slot.parts)
-    criteria_names = _names(tail[slot.part_names : reason_at], slot.criteria)
-    steps_at = slot.parts + slot.criteria
+    parts_end, steps_at = slot.part_names, slot.parts + slot.criteria
+    reason_at = parts_end + slot.criteria_names
+    message_at = reason_at + slot.reason
+    part_names = _names(tail[:parts_end], slot.parts)
+    criteria_names = _names(tail[parts_end:reason_at], slot.criteria)
     steps = _steps(numbers[steps_at : steps_at + 2 * slot.steps]) if slot.steps else []
     if part_names is None or criteria_names is None or steps is None:
         return _DAMAGED
@@ -139,9 +138,9 @@ def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]
         [list(vectors[i * slot.width : (i + 1) * slot.width]) for i in range(slot.candidates)]
         if vectors
         else [],
-        clean_text(tail[reason_at : reason_at + slot.reason]) or None,
+        clean_text(tail[reason_at:message_at]) or None,
         prints,
-        clean_text(tail[reason_at + slot.reason :]) or None,
+        clean_text(tail[message_at:]) or None,
         1000 * _seconds(slot.wall),
         1000 * _seconds(slot.cpu),
     )

@@ -35,28 +35,32 @@ class Report:
         self._printing: int | None = None
         self._kept = 0
         self._seen = 0
-        self._header = region.Header(region.LOADING, 0, 0, 0, 0, time.monotonic(), time.thread_time(), 0)
+        self._state, self._unit, self._line, self._column = region.LOADING, 0, 0, 0
+        self._clocks = time.monotonic(), time.thread_time()
 
     def begin(self, unit: int, row: int) -> tuple[float, float]:
         """A unit starts: its prints go to ``row``; returns the clocks, wall and CPU."""
         self._printing, self._kept, self._seen = row, 0, 0
-        wall, cpu = time.monotonic(), time.thread_time()
-        region.HEADER.pack_into(self._shared, 0, region.LOADED, unit, 0, 0, 0, wall, cpu, self._at)
-        self._header = region.Header(region.LOADED, unit, 0, 0, 0, wall, cpu, self._at)
-        return wall, cpu
+        self._state, self._unit = region.LOADED, unit
+        self._clocks = clocks = time.monotonic(), time.thread_time()
+        region.HEADER.pack_into(self._shared, 0, region.LOADED, unit, 0, 0, 0, *clocks, self._at)
+        return clocks
 
     def finish(self) -> None:
         """The child is about to end because it has nothing more to do."""
-        self._update(finished=1)
+        place = self._line, self._column
+        region.HEADER.pack_into(self._shared, 0, self._state, self._unit, *place, 1, *self._clocks, self._at)
 
     def load_failed(self, message: str, line: int | None, column: int | None) -> None:
         self.row(0, "exception", message=message)
-        self._update(state=region.LOAD_FAILED, line=line or 0, column=column or 0, finished=1)
+        self._state, self._line, self._column = region.LOAD_FAILED, line or 0, column or 0
+        self.finish()
 
     def needs(self, modules: Iterable[str]) -> None:
         """Libraries have to be loaded first."""
         self.row(0, "ok", value=Converted(criteria=dict.fromkeys(modules, 1.0)))
-        self._update(state=region.NEEDS, finished=1)
+        self._state = region.NEEDS
+        self.finish()
 
     def row(
         self,
@@ -107,10 +111,6 @@ class Report:
         _TWO_U32.pack_into(self._shared, at, self._kept, self._at)
         _U32.pack_into(self._shared, region.USED_OFFSET, self._at + self._kept)
         return self._seen <= _UNCOUNTED_PRINTS
-
-    def _update(self, **changes: float) -> None:
-        self._header = self._header._replace(**changes, used=self._at)  # type: ignore[arg-type]
-        region.HEADER.pack_into(self._shared, 0, *self._header)
 
 
 class Prints(io.RawIOBase):
