@@ -8,7 +8,8 @@ import { NumberText } from "@/components/spec/Control";
 import type { Json } from "@/lib/paths";
 import { shown } from "@/lib/spec-values";
 import styles from "./ChangeSettings.module.css";
-import { asked, isWrong } from "./change-settings";
+import { asked } from "./change-settings";
+import { isWrong } from "./fork-body";
 
 type Values = Record<string, Json | undefined>;
 

@@ -1,13 +1,11 @@
-import { Button, Tabs } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { useAccess } from "@/api/access";
 import { checkpointDownloadUrl } from "@/api/adapters";
 import { type Checkpoint, checkpointsQuery, isFinal, type JobDetail } from "@/api/jobs";
-import { modelsQuery } from "@/api/models";
+import { ButtonLink } from "@/components/ButtonLink";
 import { Change } from "@/components/Change";
-import { CodeBlock } from "@/components/CodeBlock";
-import { CopyButton } from "@/components/CopyButton";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
@@ -16,7 +14,8 @@ import { ago, bytes, reward, signed } from "@/lib/format";
 import { getAt, type JsonObject } from "@/lib/paths";
 import { CheckpointNow } from "./CheckpointNow";
 import styles from "./Checkpoints.module.css";
-import { baseName, guides } from "./use-adapter";
+import { ForkJob } from "./ForkJob";
+import { UseIt } from "./UseIt";
 
 type Props = {
   job: JobDetail;
@@ -57,6 +56,7 @@ function columns(
   rows: readonly Checkpoint[],
   props: Props,
   refusal: string | null,
+  onFork: (step: number) => void,
 ): Column<Checkpoint>[] {
   const base = job.held_out_reward_before ?? null;
   const values = [base, ...rows.map((one) => one.held_out_reward)].filter((one) => one !== null);
@@ -111,6 +111,26 @@ function columns(
           >
             Try it
           </GatedButton>
+          {one.step > 0 && (
+            <GatedButton
+              refusal={refusal}
+              variant="default"
+              size="compact-sm"
+              aria-label={`Fork from step ${one.step}`}
+              onClick={() => onFork(one.step)}
+            >
+              Fork…
+            </GatedButton>
+          )}
+          <ButtonLink
+            to="/deployments"
+            search={{ from: one.id }}
+            variant="default"
+            size="compact-sm"
+            aria-label={`Deploy step ${one.step}`}
+          >
+            Deploy
+          </ButtonLink>
           <Button
             component="a"
             variant="default"
@@ -125,46 +145,6 @@ function columns(
       ),
     },
   ];
-}
-
-function UseIt({ job }: { job: JobDetail }) {
-  const models = useQuery(modelsQuery).data?.data;
-  const rank = getAt((job.resolved_spec ?? job.spec) as JsonObject, "adapter.rank");
-  const list = guides(
-    baseName(
-      models?.find((one) => one.id === job.model),
-      job.model,
-    ),
-    job.id,
-    typeof rank === "number" ? rank : 16,
-  );
-  return (
-    <section className={styles.use} aria-labelledby="use-adapter">
-      <h2 id="use-adapter">Use the adapter elsewhere</h2>
-      <p>
-        A download is a <code>.tar.gz</code> with <code>adapter_config.json</code> and{" "}
-        <code>adapter_model.safetensors</code>. It fits {job.model} only.
-      </p>
-      <Tabs defaultValue={list[0]?.key} variant="default" keepMounted={false}>
-        <Tabs.List>
-          {list.map(({ key, title }) => (
-            <Tabs.Tab key={key} value={key}>
-              {title}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        {list.map(({ key, title, about, text }) => (
-          <Tabs.Panel key={key} value={key} pt="sm">
-            <div className={styles.guide}>
-              <span>{about}</span>
-              <CopyButton text={text} size="compact-sm" />
-            </div>
-            <CodeBlock text={text} label={title} />
-          </Tabs.Panel>
-        ))}
-      </Tabs>
-    </section>
-  );
 }
 
 function NoneYet({ job }: { job: JobDetail }) {
@@ -190,6 +170,7 @@ export function Checkpoints(props: Props) {
   const { job, trying, children } = props;
   const checkpoints = useQuery(checkpointsQuery(job.id));
   const { refusal } = useAccess();
+  const [forking, setForking] = useState<number | null>(null);
   const rows = checkpoints.data?.data;
   if (checkpoints.isError && !rows) {
     const retry = () => void checkpoints.refetch();
@@ -210,7 +191,7 @@ export function Checkpoints(props: Props) {
       {now}
       <DataTable
         label="Checkpoints"
-        columns={columns(job, rows ?? [], props, refusal)}
+        columns={columns(job, rows ?? [], props, refusal, setForking)}
         rows={rows}
         rowKey={(one) => one.id}
         expected={3}
@@ -227,6 +208,7 @@ export function Checkpoints(props: Props) {
         </section>
       )}
       <UseIt job={job} />
+      <ForkJob job={job} step={forking} onClose={() => setForking(null)} />
     </div>
   );
 }

@@ -36,7 +36,8 @@ function toEnd(block: HTMLPreElement | null): void {
 function Ending({ job }: { job: JobDetail }) {
   const { error, reason, status } = job;
   const stopped = isStopped(status);
-  if (!stopped && !error) return null;
+  const early = status === "succeeded" && reason != null;
+  if (!stopped && !error && !early) return null;
   const more = (
     <>
       {error?.traceback && (
@@ -52,7 +53,7 @@ function Ending({ job }: { job: JobDetail }) {
   );
   return (
     <Notice
-      tone={status === "failed" ? "bad" : "warn"}
+      tone={status === "failed" ? "bad" : early ? "info" : "warn"}
       title={sayReason(status, error?.code ?? reason)}
       more={more}
     >

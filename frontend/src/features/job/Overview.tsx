@@ -9,6 +9,7 @@ import { ChartSpaceProvider } from "@/components/chart/space";
 import { Changes } from "./Changes";
 import { marksOf } from "./change-words";
 import { BIG, type ChartDef, chartGroups, KL, searchText } from "./chart-defs";
+import { Family } from "./Family";
 import { KlCard } from "./KlCard";
 import { MetricChart } from "./MetricChart";
 import styles from "./Overview.module.css";
@@ -86,6 +87,7 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
         stopped={isFinal(job.status) || job.status === "paused"}
         onPick={onPick}
       />
+      <Family job={job} />
       <Toolbar view={view} onView={onView} onBack={zoom.onBack} onReset={zoom.onReset} />
       <Changes changes={changes ?? []} />
       <ChartSpaceProvider value={space}>

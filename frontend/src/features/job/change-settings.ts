@@ -1,8 +1,6 @@
 import type { JobSetting, NewValue } from "@/api/job-steer";
 import type { Json } from "@/lib/paths";
-
-/** Something was typed that is no number. */
-export const isWrong = (value: Json | undefined) => value !== undefined && typeof value !== "number";
+import { isWrong } from "./fork-body";
 
 /** What a person wants to change; null while one of the fields holds no number. */
 export function asked(

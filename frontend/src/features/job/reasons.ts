@@ -29,12 +29,25 @@ export const REASONS: Record<string, readonly [title: string, text?: string]> = 
   gradient_not_finite: ["the gradient is not finite"],
   invalid_adapter: ["the adapter cannot be loaded"],
   preparation_failed: ["the job could not be prepared"],
+  time_limit: [
+    "its time was over",
+    "limits.max_seconds had passed; the adapter is what it had learned by then.",
+  ],
+  held_out_flat: [
+    "the held-out reward rose no more",
+    "As many evaluations in a row as limits.early_stop.patience says were no better than the best one.",
+  ],
+  no_signal: [
+    "completions taught nothing more",
+    "Within a group nearly all rewards were alike, over as many steps as limits.early_stop.no_signal_steps says.",
+  ],
   no_checkpoint: ["there is no adapter"],
 };
 
 const STATUS: Partial<Record<JobStatus, string>> = {
   failed: "Failed",
   paused: "Paused",
+  succeeded: "Ended early",
   queued: "Queued again",
 };
 

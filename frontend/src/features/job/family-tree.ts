@@ -1,0 +1,39 @@
+import type { Job } from "@/api/jobs";
+
+export type Member = { job: Job; depth: number };
+
+/** A family as the lines of a tree: each job before its forks, forks by the step that they begin at. */
+export function treeLines(jobs: readonly Job[]): Member[] {
+  const known = new Set(jobs.map((job) => job.id));
+  const childrenOf = (id: string | null) =>
+    jobs
+      .filter(({ forked_from: from }) => (from && known.has(from.job) ? from.job : null) === id)
+      .sort((a, b) => (a.forked_from?.step ?? 0) - (b.forked_from?.step ?? 0));
+  const lines = (id: string | null, depth: number): Member[] =>
+    childrenOf(id).flatMap((job) => [{ job, depth }, ...lines(job.id, depth + 1)]);
+  return lines(null, 0);
+}
+
+const WORDS: Record<string, string> = {
+  weights: "weights",
+  optimizer: "optimizer",
+  algorithm: "the algorithm's state",
+  critic: "critic",
+  reference: "reference",
+  order: "order of prompts",
+};
+
+/** "weights, optimizer and order of prompts". */
+export function carriedWords(carried: readonly string[]): string {
+  const words = carried.map((one) => WORDS[one] ?? one);
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+}
+
+/** Labels of curves: names, told apart by the end of the id where two are alike. */
+export function labels(jobs: readonly Job[]): Map<string, string> {
+  const often = new Map<string, number>();
+  for (const { name } of jobs) often.set(name, (often.get(name) ?? 0) + 1);
+  return new Map(
+    jobs.map(({ id, name }) => [id, (often.get(name) ?? 0) > 1 ? `${name} · ${id.slice(-6)}` : name]),
+  );
+}

@@ -1,0 +1,26 @@
+import type { JobFork } from "@/api/job-steer";
+import type { Json } from "@/lib/paths";
+
+/** What a person has filled in: empty fields stay as they are in the other job. */
+export type ForkDraft = {
+  name: string;
+  preset: string;
+  reward: string;
+  numbers: Readonly<Record<string, Json | undefined>>;
+};
+
+export const EMPTY: ForkDraft = { name: "", preset: "", reward: "", numbers: {} };
+
+/** Something was typed that is no number. */
+export const isWrong = (value: Json | undefined) => value !== undefined && typeof value !== "number";
+
+/** The request; null while one of the fields holds no number. */
+export function forkBody(step: number, draft: ForkDraft, rewardName: string): JobFork | null {
+  const numbers = Object.entries(draft.numbers).filter(([, value]) => value !== undefined);
+  if (numbers.some(([, value]) => isWrong(value))) return null;
+  const set: Record<string, unknown> = {};
+  if (draft.preset) set["algorithm.preset"] = draft.preset;
+  if (draft.reward) set.rewards = [{ name: rewardName, reward: draft.reward }];
+  for (const [path, value] of numbers) set[path] = value;
+  return { step, name: draft.name.trim() || null, set };
+}
