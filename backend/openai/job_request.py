@@ -10,17 +10,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from backend.errors import validation_error
-from backend.openai import hyperparameters
 from reinforge.dataset import split
 from reinforge.errors import InvalidInput, ReinforgeError
-from reinforge.grading.source import parse_grader
-from reinforge.grading.types import PythonGrader
+from reinforge.imports import hyperparameters
+from reinforge.imports.grader import WHERE as GRADER
+from reinforge.imports.grader import as_reward
 from reinforge.schemas.openai_jobs import Hyperparameters, JobCreate, Reinforcement
-from reinforge.schemas.resources import written
 from reinforge.spec import JobSpec
-
-GRADER = "method.reinforcement.grader"
-_NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ def translate(body: JobCreate, method: Reinforcement, rows: int, held_out: str |
     seed = secrets.randbelow(2**31) if body.seed is None else body.seed
     asked = method.hyperparameters or Hyperparameters()
     notes = _notes(method, asked)
-    reward = _reward(method.grader)
+    reward = as_reward(method.grader)
     kept = (asked.model_extra or {}).get("held_out_rows")
     resolved = hyperparameters.resolve(asked, _training_rows(rows, held_out, kept, seed))
     given = resolved.spec
@@ -133,17 +129,6 @@ def _training_rows(rows: int, held_out: str | None, kept: Any, seed: int) -> int
     # A number that cannot be is refused with the whole specification.
     usable = isinstance(kept, int) and 0 <= kept < rows
     return len(split(rows, kept if usable else None, seed)[0])
-
-
-def _reward(grader: dict[str, Any]) -> dict[str, Any]:
-    """The grader as a job's reward. What code does wrong counts as 0, as it does at OpenAI."""
-    parsed = parse_grader(written(None, grader), GRADER)
-    name = _NOT_A_NAME.sub("_", parsed.name).strip("_.-")[:64]
-    named = {"name": name if name[:1].isalpha() else f"grader_{name}".rstrip("_")[:64], "on_error": "zero"}
-    if isinstance(parsed, PythonGrader):
-        fields = parsed.model_dump(exclude={"image_tag", "name"}, exclude_none=True)
-        return fields | named
-    return parsed.model_dump(mode="json", exclude={"name"}, exclude_none=True) | named
 
 
 def _notes(method: Reinforcement, asked: Hyperparameters) -> list[str]:

@@ -5,8 +5,9 @@ from typing import Any
 
 from backend.jobs.view import progress
 from backend.models import Job, Project, now
-from backend.openai import hyperparameters, model_names
+from backend.openai import model_names
 from backend.openai.wire import seconds
+from reinforge.imports import hyperparameters
 from reinforge.reward_spec import PythonReward
 from reinforge.schemas.openai_jobs import FineTuningJob, JobErrorView
 from reinforge.spec import JobSpec

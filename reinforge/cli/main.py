@@ -14,6 +14,7 @@ from reinforge.cli import (
     evaluate,
     gate,
     golden,
+    imports,
     jobs,
     judges,
     library,
@@ -37,6 +38,7 @@ app.command()(serve.up)
 app.command()(serve.demo)
 app.command()(serve.doctor)
 app.command()(serve.train)
+app.command("import")(imports.import_project)
 app.command()(preflight.preflight)
 app.command()(chat.chat)
 app.command("eval")(evaluate.evaluate)

@@ -5,7 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.openai import hyperparameters, jobs
+from backend.openai import jobs
+from reinforge.imports import hyperparameters
 from reinforge.schemas.openai_jobs import Hyperparameters
 from tests.backend.openai.requests import CHECK, CODE, body, created
 from tests.backend.openai.test_files import refused

@@ -61,7 +61,7 @@ _THEIRS = {
     "evaluation.every_steps": "eval_interval",
     "evaluation.samples_per_row": "eval_samples",
 }
-_EITHER = {
+EITHER = {
     "completions_per_prompt": "compute_multiplier",
     "learning_rate": "learning_rate_multiplier",
     "steps": "n_epochs",
@@ -135,7 +135,7 @@ def _ours(asked: Hyperparameters) -> dict[str, Any]:
             raise InvalidInput(
                 f"{given} and {name} mean the same.", code="given_twice", param=f"{WHERE}.{given}"
             )
-        theirs = _EITHER.get(name)
+        theirs = EITHER.get(name)
         if theirs is not None and getattr(asked, theirs) is not None:
             raise InvalidInput(
                 f"{given} and {theirs} decide about the same thing.",

@@ -1,0 +1,41 @@
+"""`reinforge import`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reinforge import imports
+from reinforge.cli import output
+from reinforge.cli.output import Json, err, out
+from reinforge.dataset import detect_format, iter_rows
+
+
+def import_project(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A fine-tuning job as JSON, or a Python file with rewards (OpenAI, Predibase, TRL)."
+        ),
+    ],
+    to: Annotated[Path | None, typer.Option(help="Folder to make; default: the file's name.")] = None,
+    model: Annotated[str, typer.Option(help="Base model to train.")] = "starter-arith",
+    data: Annotated[Path | None, typer.Option(help="Rows to train on; without, a stub is written.")] = None,
+    json: Json = False,
+) -> None:
+    """Make a folder with a job file, its reward and rows from a job or a reward of another service."""
+    rows = None if data is None else sum(1 for _ in iter_rows(data, detect_format(data)))
+    folder = to or Path(file.stem)
+    found = imports.read(file, model, rows)
+    found.use_data(data, folder)
+    written = found.write(folder)
+    if json:
+        output.print_json(
+            {"folder": str(folder), "files": [str(each) for each in written], "notes": found.notes}
+        )
+        return
+    for each in written:
+        out.print(str(each), markup=False, soft_wrap=True)
+    for note in found.notes:
+        err.print(f"- {note}", markup=False, soft_wrap=True)
+    err.print(f"Next: reinforge job create -f {written[0]} --wait", markup=False, soft_wrap=True)

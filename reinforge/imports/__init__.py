@@ -1,0 +1,6 @@
+"""`reinforge import`: a fine-tuning job or a reward from elsewhere as a folder with a job file."""
+
+from reinforge.imports.project import Project
+from reinforge.imports.read import read
+
+__all__ = ["Project", "read"]

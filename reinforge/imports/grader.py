@@ -1,0 +1,32 @@
+"""A grader of OpenAI's wire as a reward of a job."""
+
+import re
+from typing import Any
+
+from reinforge.grading.multi import Grader
+from reinforge.grading.source import parse_grader
+from reinforge.grading.types import PythonGrader
+from reinforge.schemas.resources import written
+
+WHERE = "method.reinforcement.grader"
+_NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+def parse(grader: dict[str, Any]) -> Grader:
+    """Raises InvalidInput `invalid_grader`."""
+    return parse_grader(written(None, grader), WHERE)
+
+
+def reward_name(text: str) -> str:
+    """The text as a name that a reward may have."""
+    name = _NOT_A_NAME.sub("_", text).strip("_.-")
+    return (name if name[:1].isalpha() else f"grader_{name}".rstrip("_"))[:64]
+
+
+def as_reward(grader: dict[str, Any]) -> dict[str, Any]:
+    """For `JobSpec.rewards`. What its code does wrong counts as 0, as it does at OpenAI. Raises InvalidInput."""
+    parsed = parse(grader)
+    named = {"name": reward_name(parsed.name), "on_error": "zero"}
+    if isinstance(parsed, PythonGrader):
+        return parsed.model_dump(exclude={"image_tag", "name"}, exclude_none=True) | named
+    return parsed.model_dump(mode="json", exclude={"name"}, exclude_none=True) | named

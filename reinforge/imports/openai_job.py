@@ -1,0 +1,115 @@
+"""A fine-tuning job as OpenAI, Azure or Bedrock show it, or the request that made it."""
+
+import ast
+import json
+from typing import Any
+
+from pydantic import ValidationError
+
+from reinforge.errors import InvalidInput
+from reinforge.grading.multi import columns, judges, leaves
+from reinforge.grading.types import PythonGrader
+from reinforge.imports import grader as graders
+from reinforge.imports import hyperparameters
+from reinforge.imports.project import Project
+from reinforge.imports.reward_file import read_keys
+from reinforge.schemas.openai_jobs import Hyperparameters
+
+_ASSUMED_ROWS = hyperparameters.AUTO_STEPS * hyperparameters.AUTO_BATCH
+_PROMPTS = ("messages", "prompt", "tools")
+
+
+def project(raw: Any, filename: str, model: str, rows: int | None) -> Project:
+    """Raises InvalidInput for JSON that is no reinforcement job."""
+    method = raw.get("method") if isinstance(raw, dict) else None
+    settings = method.get("reinforcement") if isinstance(method, dict) else None
+    if not isinstance(settings, dict) or not isinstance(settings.get("grader"), dict):
+        kind = method.get("type") if isinstance(method, dict) else None
+        raise InvalidInput(
+            f"{filename} has no grader under method.reinforcement.",
+            code="not_a_reinforcement_job",
+            param="file",
+            hint=f"A {kind} job has nothing that could reward completions." if kind else None,
+        )
+    found = Project(origin=f"{raw.get('id') or filename}, a fine-tuning job", job={"model": model})
+    _data(found, raw)
+    found.job["rewards"] = [_reward(found, settings["grader"])]
+    _numbers(found, settings.get("hyperparameters") or {}, rows)
+    for name in ("seed", "metadata"):
+        if raw.get(name):
+            found.job[name] = raw[name]
+    if suffix := raw.get("user_provided_suffix") or raw.get("suffix"):
+        found.job["name"] = str(suffix)
+    if raw.get("model") and raw["model"] != model:
+        found.notes.append(f"The model was {raw['model']}, which is hosted: here {model} is trained.")
+    if settings.get("response_format"):
+        found.files["response_format.json"] = json.dumps(settings["response_format"], indent=2) + "\n"
+        found.notes.append(
+            "response_format.json is kept for you and not enforced while sampling: say in the prompt what is wanted."
+        )
+    if raw.get("integrations"):
+        found.notes.append("Integrations are not carried over.")
+    return found
+
+
+def _data(found: Project, raw: dict[str, Any]) -> None:
+    found.job["data"] = {"dataset": "data.jsonl"}
+    files = [f"training_file {raw['training_file']}"] if raw.get("training_file") else []
+    if raw.get("validation_file"):
+        found.job["data"]["held_out"] = "heldout.jsonl"
+        files.append(f"validation_file {raw['validation_file']}")
+    if files:
+        found.notes.append(f"The rows were {' and '.join(files)}: the same JSONL can be used here.")
+
+
+def _reward(found: Project, grader: dict[str, Any]) -> dict[str, Any]:
+    parsed = graders.parse(grader)
+    name = graders.reward_name(parsed.name)
+    read = set(columns(parsed))
+    for part in leaves(parsed).values():
+        if isinstance(part, PythonGrader):
+            read |= read_keys(ast.parse(part.source), {"item"})
+    found.columns = sorted(read - set(_PROMPTS))
+    for judge in sorted(judges(parsed)):
+        found.notes.append(
+            f"The grader asks {judge}: `reinforge judge add {judge} --base-url … --model …` on a server, "
+            "`judges:` here for `reinforge train`."
+        )
+    if isinstance(parsed, PythonGrader):
+        found.files["reward.py"] = parsed.source.rstrip("\n") + "\n"
+        return {"type": "python", "name": name, "path": "reward.py", "on_error": "zero"}
+    found.files["grader.json"] = json.dumps(grader, indent=2, ensure_ascii=False) + "\n"
+    return {"type": "grader", "name": name, "path": "grader.json", "on_error": "zero"}
+
+
+def _numbers(found: Project, raw: dict[str, Any], rows: int | None) -> None:
+    known = {
+        name: value
+        for name, value in raw.items()
+        if name in Hyperparameters.model_fields
+        or name in hyperparameters.OURS
+        or name in hyperparameters.ALIASES
+    }
+    # Our own server shows both a number and its multiplier.
+    for ours, theirs in hyperparameters.EITHER.items():
+        if ours in known:
+            known.pop(theirs, None)
+    try:
+        asked = Hyperparameters.model_validate(known)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, (hyperparameters.WHERE, *first["loc"])))
+        raise InvalidInput(f"{where}: {first['msg']}", code="invalid_input", param=where) from error
+    resolved = hyperparameters.resolve(asked, rows or _ASSUMED_ROWS)
+    for part, value in resolved.spec.items():
+        found.job[part] = found.job.get(part, {}) | value if isinstance(value, dict) else value
+    if rows is None and asked.n_epochs is not None:
+        found.job["limits"]["steps"] = hyperparameters.AUTO_STEPS
+        batch = found.job["rollout"]["prompts_per_step"]
+        found.notes.append(
+            f"n_epochs was {asked.n_epochs}: set limits.steps to rows × {asked.n_epochs} / {batch} (--data counts)."
+        )
+    if dropped := sorted(set(raw) - set(known)):
+        found.notes.append(f"Not known here: {', '.join(dropped)}.")
+    if asked.reasoning_effort != "default":
+        found.notes.append("reasoning_effort has no effect: say how long to think in the prompt.")

@@ -1,0 +1,35 @@
+"""Which kind of file it is: JSON is a fine-tuning job of OpenAI's wire, Python a reward."""
+
+import json
+from pathlib import Path
+
+from reinforge.errors import InvalidInput
+from reinforge.imports import openai_job, reward_file
+from reinforge.imports.project import Project
+
+
+def read(path: Path, model: str, rows: int | None = None) -> Project:
+    """`model`: the base model to train. `rows`: how many there are to train on, where that is known.
+
+    Raises InvalidInput for a file that is neither.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise InvalidInput(f"There is no file {path}.", code="file_not_found", param="file") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"{path} cannot be read: {error}.", code="file_unreadable", param="file"
+        ) from error
+    if path.suffix == ".py":
+        return reward_file.project(text, path.name, model)
+    try:
+        raw = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{path.name} is no JSON: {error}.",
+            code="invalid_json",
+            param="file",
+            hint="Give a fine-tuning job as JSON (`client.fine_tuning.jobs.retrieve(id).to_json()`) or rewards as .py.",
+        ) from error
+    return openai_job.project(raw, path.name, model, rows)
