@@ -18,21 +18,21 @@ class BlobCache:
     """A folder of files named by their SHA-256; the least recently used go when it grows over `max_bytes`."""
 
     def __init__(
-        self, folder: Path, fetch: Callable[[str, Path], None], *, max_bytes: int = MAX_BYTES
+        self, folder: Path, fetch: Callable[[str, Path, str | None], None], *, max_bytes: int = MAX_BYTES
     ) -> None:
         self._folder = folder
         self._fetch = fetch
         self._max_bytes = max_bytes
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def place(self, sha256: str, target: Path) -> None:
-        """Put the blob at `target` (a hard link where the file system can).
+    def place(self, sha256: str, target: Path, token: str | None = None) -> None:
+        """Put the blob at `target` (a hard link where the file system can). `token`: of the job that needs it.
 
         Raises BackendAway when the backend stays away or what it sends stays damaged.
         """
         cached = self._folder / sha256
         if not cached.exists():
-            self._download(sha256, cached)
+            self._download(sha256, cached, token)
             self._prune(keep=sha256)
         os.utime(cached)
         target.unlink(missing_ok=True)
@@ -41,13 +41,13 @@ class BlobCache:
         except OSError:
             target.write_bytes(cached.read_bytes())
 
-    def _download(self, sha256: str, cached: Path) -> None:
+    def _download(self, sha256: str, cached: Path, token: str | None) -> None:
         # Two processes may fetch the same blob; each writes its own file and the last rename wins.
         fresh = cached.with_name(f".{sha256}.{os.getpid()}")
         pause = 0.2
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._fetch(sha256, fresh)
+                self._fetch(sha256, fresh, token)
                 fresh.replace(cached)
                 return
             except BackendAway as error:

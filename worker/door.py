@@ -95,10 +95,13 @@ class Door:
     def answer_call(self, call: str, answer: CallAnswer) -> None:
         self._post(f"/calls/{call}/answer", answer)
 
-    def put_blob(self, path: Path, sha256: str, kind: str) -> None:
-        """Upload an immutable file by its content's hash; one that is already there is left alone."""
+    def put_blob(self, path: Path, sha256: str, kind: str, token: str | None = None) -> None:
+        """Upload an immutable file by its content's hash; one that is already there is left alone.
+
+        token: of the job that it belongs to; without one the worker's own.
+        """
         url: str = f"/blobs/{sha256}"
-        headers = self._headers() | {"content-length": str(path.stat().st_size)}
+        headers = self._headers(token) | {"content-length": str(path.stat().st_size)}
         params: dict[str, str] | None = {"kind": kind}
         for _ in range(3):
             # Redirects by hand: the body has to be read again and the token stays here.
@@ -109,14 +112,17 @@ class Door:
             headers = {"content-length": headers["content-length"]}
         raise BackendAway("The object store redirects in circles.", code="redirect_loop")
 
-    def get_blob(self, sha256: str, path: Path) -> None:
-        """Download a blob to `path`, all or nothing. Raises BackendAway when the content is not what its name says."""
+    def get_blob(self, sha256: str, path: Path, token: str | None = None) -> None:
+        """Download a blob to `path`, all or nothing. Raises BackendAway when the content is not what its name says.
+
+        token: of the job that needs it; without one the worker's own.
+        """
         part = path.with_name(f"{path.name}.part")
         digest = hashlib.sha256()
         try:
             with (
                 self._client.stream(
-                    "GET", f"/blobs/{sha256}", headers=self._headers(), follow_redirects=True
+                    "GET", f"/blobs/{sha256}", headers=self._headers(token), follow_redirects=True
                 ) as response,
                 part.open("wb") as file,
             ):

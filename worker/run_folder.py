@@ -75,15 +75,15 @@ def prepare(
             hint="Put the old files back, or add the model again and start a new job.",
         )
     dataset = folder.path / f"dataset.{claimed.dataset_format}"
-    blobs.place(claimed.dataset.sha256, dataset)
+    blobs.place(claimed.dataset.sha256, dataset, claimed.job_token)
     held_out = None
     if claimed.held_out is not None:
         held_out = folder.path / f"held_out.{claimed.held_out_format or claimed.dataset_format}"
-        blobs.place(claimed.held_out.sha256, held_out)
+        blobs.place(claimed.held_out.sha256, held_out, claimed.job_token)
     resume = None
     if claimed.resume is not None:
         resume = folder.path / "resume"
-        blobs.place(claimed.resume.sha256, resume)
+        blobs.place(claimed.resume.sha256, resume, claimed.job_token)
     manifest = RunManifest(
         job=claimed.job,
         attempt=claimed.attempt,

@@ -115,7 +115,7 @@ class Sender(threading.Thread):
         if blob.sha256 in self._uploaded or self._lease.lost is not None:
             return
         path = self._blobs / blob.sha256
-        self._door.put_blob(path, blob.sha256, kind)
+        self._door.put_blob(path, blob.sha256, kind, self._claimed.job_token)
         self._uploaded.add(blob.sha256)
         path.unlink(missing_ok=True)  # a long run would fill the disk with what is stored elsewhere
 

@@ -12,6 +12,7 @@ from backend.objects import ObjectsDep, find_stored
 from backend.sealing import SealerDep
 from backend.strict_json import WorkerRoute
 from backend.workers import blobs, heartbeat, records, service
+from backend.workers.blob_access import BlobHolder
 from backend.workers.call_judges import with_judges
 from backend.workers.claim import claim
 from reinforge.schemas.common import Page
@@ -35,7 +36,7 @@ door = APIRouter(
     prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute, dependencies=[Depends(worker_door)]
 )
 jobs_door = APIRouter(prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute)
-"""Requests about a claimed job: the job token takes the place of the worker token."""
+"""Requests about a claimed job: the job token takes the place of the worker token. Blobs take either."""
 
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing to do."}}
@@ -74,12 +75,13 @@ async def store_records(id: str, body: RecordBatch, session: Session, token: Job
     return await records.store(session, id, token, body)
 
 
-@door.put("/blobs/{sha256}", status_code=201, operation_id="putBlob")
+@jobs_door.put("/blobs/{sha256}", status_code=201, operation_id="putBlob")
 async def put_blob(
     sha256: Sha256,
     request: Request,
     objects: ObjectsDep,
     settings: SettingsDep,
+    _: BlobHolder,
     kind: Annotated[str, Query(pattern=r"^[a-z_]{1,40}$")] = "blob",
 ) -> Response:
     """201 once stored, 200 when it was there already."""
@@ -94,8 +96,12 @@ async def put_blob(
     return Response(status_code=201 if stored else 200)
 
 
-@door.get("/blobs/{sha256}", response_class=StreamingResponse, operation_id="getBlob")
-async def get_blob(sha256: Sha256, session: Session, objects: ObjectsDep) -> StreamingResponse:
+@jobs_door.get("/blobs/{sha256}", response_class=StreamingResponse, operation_id="getBlob")
+async def get_blob(
+    sha256: Sha256, session: Session, objects: ObjectsDep, holder: BlobHolder
+) -> StreamingResponse:
+    """With a job token only what the job has to do with."""
+    await holder.require_readable(session, sha256)
     row = await find_stored(session, sha256)
     headers = {"content-length": str(row.bytes), "etag": f'"{sha256}"'}
     return StreamingResponse(objects.stream(sha256), headers=headers, media_type="application/octet-stream")

@@ -1,7 +1,8 @@
 """The worker door: what workers and the backend say to each other over HTTP. Workers hold no database credentials.
 
-Every request carries `Authorization: Bearer <worker token>`; those about a claimed job carry its job token
-instead, and the attempt number, which is the fencing token: a stale attempt is refused with `lease_lost`.
+Registration, claims and calls carry `Authorization: Bearer <worker token>`. What is about a claimed job, its blobs
+included, carries the job token that the claim answered: it is good for that job and attempt only, and a stale attempt
+is refused with `lease_lost`.
 """
 
 from typing import Any, Literal

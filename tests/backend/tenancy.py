@@ -161,6 +161,15 @@ class Stranger:
     def _people(self) -> None:
         self.things["deployments"] = self._made("/deployments", json={"name": MARK, "model": "tiny"})
         self.things["keys"] = self._made("/keys", json={"name": MARK})
+        hook = {"url": "http://93.184.215.14/hook", "description": MARK}
+        self.things["webhooks"] = self._made("/webhooks", json=hook)
+        self.things["deliveries"] = f"msg_{MARK}"
+        self.backend.sql(
+            "INSERT INTO webhook_delivery (id, webhook_id, event_id, type, body, state, tries, next_at, give_up_at,"
+            " created_at) VALUES (%s, %s, 'evt', 'webhook.test', '{}', 'delivered', 1, now(), now(), now())",
+            self.things["deliveries"],
+            self.things["webhooks"],
+        )
         self.things["members"] = self._made("/members", json={"name": MARK})
         self.things["invitations"] = self._made("/invitations", json={"note": MARK})
         self.things["projects"] = self.project

@@ -45,6 +45,8 @@ class DoorState:
     forget_acknowledgement: int = 0
     """So many record batches are stored but answered with 503."""
     acknowledged: int = 0
+    blob_tokens: set[str] = field(default_factory=set)
+    """With which tokens blobs were asked for and sent."""
     order: list[str] = field(default_factory=list)
     """What arrived, in order: `blob <sha>`, `record <sequence>`."""
 
@@ -96,6 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
         data = self._body()
         state = self.server.state
         sha256 = self.path.rpartition("/")[2].partition("?")[0]
+        state.blob_tokens.add(self.headers.get("authorization", ""))
         if state.away:
             return self._error(503, "unavailable")
         if state.refuse_blobs:
@@ -115,6 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
         if state.away:
             return self._error(503, "unavailable")
         sha256 = self.path.rpartition("/")[2]
+        state.blob_tokens.add(self.headers.get("authorization", ""))
         if sha256 not in state.blobs:
             return self._error(404, "blob_not_found")
         data = state.blobs[sha256]

@@ -30,6 +30,11 @@ def test_all_records_arrive_in_order_with_their_blobs_before_them(bench: Bench) 
     assert not list((bench.folder / "blobs").iterdir()), "delivered blobs do not fill the worker's disk"
 
 
+def test_blobs_travel_with_the_jobs_own_token(bench: Bench) -> None:
+    bench.run("metrics:1 blob end")
+    assert bench.server.state.blob_tokens == {"Bearer job-token"}
+
+
 def test_the_trainer_finds_everything_local(bench: Bench, model: Path) -> None:
     bench.run("end")
     manifest = json.loads((bench.folder / "run.json").read_text())

@@ -1,0 +1,84 @@
+"""Who may read and write blobs: the lane of calls with the workers' shared secret, an attempt at a job with its token.
+
+A job token is good for what its job needs, for as long as the attempt is the current one. Blobs that belong to
+nobody's job are read with the shared secret only.
+"""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+from sqlalchemy import literal, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.auth import SettingsDep, bearer, digest, is_worker_token
+from backend.database import Database, DatabaseDep
+from backend.models import Attempt, Checkpoint, Dataset, Job, ResumeState, StepRollouts
+from reinforge.errors import LeaseLost, NotAuthenticated, NotFound
+from reinforge.states import LEASED
+
+
+class Holder:
+    """Whoever sent the request: an attempt's job, or any worker (`job` None)."""
+
+    def __init__(self, job: str | None) -> None:
+        self.job = job
+
+    async def require_readable(self, session: AsyncSession, sha256: str) -> None:
+        """Raises NotFound for a blob that the job has nothing to do with."""
+        if self.job is not None and not await _is_of_job(session, self.job, sha256):
+            raise NotFound(f"No object {sha256} belongs to {self.job}.", code="blob_not_found")
+
+
+async def _holder(request: Request, settings: SettingsDep, database: DatabaseDep) -> Holder:
+    token = bearer(request)
+    if token is None:
+        raise _unknown()
+    return Holder(None if is_worker_token(token, settings) else await _job_of(database, token))
+
+
+BlobHolder = Annotated[Holder, Depends(_holder)]
+
+
+async def _job_of(database: Database, token: str) -> str:
+    """Raises NotAuthenticated for an unknown token, LeaseLost for one whose attempt is over."""
+    async with database.transaction() as session:
+        found = await session.execute(
+            select(Attempt.job_id, Attempt.number, Attempt.ended_at, Job.attempt, Job.status)
+            .join(Job, Job.id == Attempt.job_id)
+            .where(Attempt.token_sha256 == digest(token))
+        )
+        row = found.one_or_none()
+    if row is None:
+        raise _unknown()
+    if row.number != row.attempt or row.ended_at is not None or row.status not in LEASED:
+        raise LeaseLost(
+            f"Attempt {row.number} of {row.job_id} no longer holds the job.",
+            hint="Stop the trainer; the platform decides what becomes of the job.",
+        )
+    return str(row.job_id)
+
+
+async def _is_of_job(session: AsyncSession, job_id: str, sha256: str) -> bool:
+    """The job's datasets, and what its attempts have stored or begin with."""
+    made = [
+        select(literal(1)).where(table.job_id == job_id, table.sha256 == sha256).exists()
+        for table in (ResumeState, Checkpoint, StepRollouts)
+    ]
+    data = (
+        select(literal(1))
+        .where(
+            Job.id == job_id,
+            or_(Dataset.id == Job.dataset_id, Dataset.id == Job.held_out_dataset_id),
+            Dataset.sha256 == sha256,
+        )
+        .exists()
+    )
+    return bool(await session.scalar(select(or_(data, *made))))
+
+
+def _unknown() -> NotAuthenticated:
+    return NotAuthenticated(
+        "The worker token is missing or wrong.",
+        code="invalid_worker_token",
+        hint="Set REINFORGE_WORKER_TOKEN to the same value for the backend and its workers.",
+    )
