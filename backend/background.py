@@ -27,6 +27,7 @@ from backend.openai import upload_store as uploads
 from backend.queue import WakeUps
 from backend.sealing import Sealer
 from backend.settings import Settings
+from backend.usage import service as usage
 from backend.users import service as users
 from backend.webhooks.delivery import Deliveries, forget_old
 from reinforge.errors import ReinforgeError
@@ -65,6 +66,7 @@ class Leader:
             Duty("calls", 60.0, self.calls.clean_up),
             Duty("deployments", 30.0, self.deployments),
             Duty("sessions", 600.0, self.forget),
+            Duty("storage", 3600.0, self.measure_storage),
             Duty("files", 60.0, self.expire_files),
             Duty("objects", 600.0, self.objects_sweep),
         ]
@@ -82,6 +84,10 @@ class Leader:
     async def deployments(self) -> None:
         async with self.database.transaction() as session:
             await sweep_deployments(session)
+
+    async def measure_storage(self) -> None:
+        async with self.database.transaction() as session:
+            await usage.measure_storage(session)
 
     async def forget(self) -> None:
         async with self.database.transaction() as session:

@@ -50,6 +50,7 @@ from backend.rewards.endpoints import router as rewards
 from backend.rewards.source_endpoints import router as reward_sources
 from backend.sealing import Sealer
 from backend.settings import Settings
+from backend.usage.endpoints import router as usage
 from backend.users import addresses
 from backend.users.endpoints import router as sign_in
 from backend.webhooks.endpoints import router as webhooks
@@ -62,7 +63,7 @@ log = logging.getLogger(__name__)
 
 _DATABASE_WITHIN = 30.0
 ROUTERS = (
-    sign_in, api_keys, projects, members, invitations, demo, datasets, dataset_prompts, reward_sources, rewards,
+    sign_in, api_keys, projects, members, invitations, usage, demo, datasets, dataset_prompts, reward_sources, rewards,
     golden, judges, base_models, jobs, preflights, evaluations, playground, adapters, webhooks, workers, openai_graders,
     openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models, deployments, openai_chat,
     health.router,

@@ -110,7 +110,9 @@ async def cancel(session: AsyncSession, job: Job) -> None:
     await change_status(session, job, JobStatus.CANCELLING, reason="requested")
 
 
-async def pause(session: AsyncSession, job: Job) -> None:
+async def pause(
+    session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
+) -> None:
     """Pause a locked job: at once when no worker has made a step of it yet, else by asking the worker for a checkpoint
     and to stop. A job that pauses or has paused stays as it is.
 
@@ -129,11 +131,11 @@ async def pause(session: AsyncSession, job: Job) -> None:
         # Its worker hears of it with the next heartbeat, which is refused, and ends the trainer.
         await _end_attempt_from_here(session, job, "paused")
     if status is not JobStatus.RUNNING:
-        await change_status(session, job, JobStatus.PAUSED, reason=PAUSE_REQUESTED)
+        await change_status(session, job, JobStatus.PAUSED, reason=reason, error=error)
         return
     for kind in _TO_PAUSE:
         session.add(JobCommand(id=new_id("cmd_"), job_id=job.id, kind=kind))
-    await change_status(session, job, JobStatus.PAUSING, reason=PAUSE_REQUESTED)
+    await change_status(session, job, JobStatus.PAUSING, reason=reason, error=error)
 
 
 async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
@@ -171,7 +173,7 @@ async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> No
     if job.status == JobStatus.CANCELLING:
         await change_status(session, job, JobStatus.CANCELLED, reason="requested")
     elif job.status == JobStatus.PAUSING:
-        await change_status(session, job, JobStatus.PAUSED, reason=PAUSE_REQUESTED)
+        await change_status(session, job, JobStatus.PAUSED, reason=job.reason, error=job.error)
     elif job.lost_attempts >= MAX_LOST_ATTEMPTS:
         error = {
             "code": "worker_lost",
@@ -195,7 +197,7 @@ async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> Non
         "message": f"The trainer did not stop within {waited.total_seconds():.0f} s, so it was ended.",
         "hint": "When the job is resumed it goes on from its last resume state; steps after it are made again.",
     }
-    await change_status(session, job, JobStatus.PAUSED, reason=PAUSE_REQUESTED, error=error)
+    await change_status(session, job, JobStatus.PAUSED, reason=job.reason, error=error)
 
 
 async def _end_attempt_from_here(session: AsyncSession, job: Job, outcome: str) -> None:

@@ -1,22 +1,38 @@
-"""Counting what a project uses."""
+"""Counting what a project uses, and its budgets."""
 
-from datetime import UTC, datetime
-from typing import Literal, get_args
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
 
+from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.models import UsageRow
+from backend.auth import Principal, require_owner
+from backend.models import BudgetRow, UsageRow, now
+from backend.usage import repository
+from reinforge.errors import InvalidInput, NotFound, StateConflict
+from reinforge.schemas.usage import Budget, BudgetSet, Usage, UsageDay, UsageKind, UsageSource
 
-Kind = Literal[
-    "device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes",
-    "served_input_tokens", "served_output_tokens",
-]  # fmt: skip
-"""`storage_bytes` is a level, the day's last; the others are sums over the day."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
+_WORDS: dict[str, str] = {
+    "device_seconds": "seconds of workers' time",
+    "sampled_tokens": "sampled tokens",
+    "trained_tokens": "trained tokens",
+    "judge_spend": "spent on judges",
+    "storage_bytes": "bytes stored",
+    "served_input_tokens": "tokens read by deployments",
+    "served_output_tokens": "tokens written by deployments",
+}
+_PERIODS = {"day": "today", "month": "this month", "total": "in all"}
 
 
-async def add(session: AsyncSession, project_id: str, kind: Kind, amount: float, source: str = "") -> None:
+def today() -> date:
+    """Usage is counted by the day in UTC."""
+    return datetime.now(UTC).date()
+
+
+async def add(
+    session: AsyncSession, project_id: str, kind: UsageKind, amount: float, source: str = ""
+) -> None:
     """Count `amount` as used today; `source` is the job or deployment that used it.
 
     The row of a source stays locked until the transaction ends: keep transactions with one source short.
@@ -24,11 +40,135 @@ async def add(session: AsyncSession, project_id: str, kind: Kind, amount: float,
     if amount <= 0:
         return
     statement = insert(UsageRow).values(
-        project_id=project_id, day=datetime.now(UTC).date(), kind=kind, source=source, amount=amount
+        project_id=project_id, day=today(), kind=kind, source=source, amount=amount
     )
     grown = UsageRow.amount + statement.excluded.amount
     await session.execute(
         statement.on_conflict_do_update(
             index_elements=["project_id", "day", "kind", "source"], set_={"amount": grown}
         )
+    )
+
+
+async def measure_storage(session: AsyncSession) -> None:
+    """Write down what every project stores now, as today's level."""
+    for project_id, stored in await repository.storage(session):
+        statement = insert(UsageRow).values(
+            project_id=project_id, day=today(), kind="storage_bytes", source="", amount=float(stored)
+        )
+        level = {"amount": statement.excluded.amount}
+        keys = ["project_id", "day", "kind", "source"]
+        await session.execute(statement.on_conflict_do_update(index_elements=keys, set_=level))
+
+
+async def report(session: AsyncSession, project_id: str, days: int) -> Usage:
+    """The last `days` days, today included."""
+    last = today()
+    first = last - timedelta(days=days - 1)
+    by_day: dict[date, dict[UsageKind, float]] = {first + timedelta(days=n): {} for n in range(days)}
+    totals: dict[UsageKind, float] = {}
+    for day, kind, amount in await repository.by_day(session, project_id, first):
+        by_day.setdefault(day, {})[kind] = amount
+        totals[kind] = totals.get(kind, 0.0) + amount
+    stored = float(dict(await repository.storage(session, project_id)).get(project_id, 0))
+    by_day[last]["storage_bytes"] = totals["storage_bytes"] = stored
+    return Usage(
+        first_day=first,
+        last_day=last,
+        days=[UsageDay(day=day, amounts=amounts) for day, amounts in sorted(by_day.items())],
+        totals=totals,
+        sources=[
+            UsageSource(source=source, name=name, amounts=amounts)
+            for source, name, amounts in await repository.by_source(session, project_id, first)
+        ],
+        budgets=await budgets(session, project_id),
+    )
+
+
+async def budgets(session: AsyncSession, project_id: str) -> list[Budget]:
+    """With what is used of each."""
+    return [await _seen(session, row) for row in await repository.budgets(session, project_id)]
+
+
+async def exhausted(session: AsyncSession, project_id: str) -> Budget | None:
+    """A budget of which nothing is left. One short query where there is none."""
+    for each in await budgets(session, project_id):
+        if each.exhausted:
+            return each
+    return None
+
+
+async def require_budget(session: AsyncSession, project_id: str) -> None:
+    """Before something new that costs. Raises StateConflict `budget_exceeded`."""
+    spent = await exhausted(session, project_id)
+    if spent is not None:
+        message, hint = told(spent)
+        raise StateConflict(message, code="budget_exceeded", hint=hint)
+
+
+def told(spent: Budget) -> tuple[str, str]:
+    """What to say of an exhausted budget, and what can be done about it."""
+    message = (
+        f"The project's budget is used up: {spent.used:,.6g} {_WORDS[spent.kind]} {_PERIODS[spent.period]}, "
+        f"and {spent.amount:,.6g} are allowed."
+    )
+    until = {"day": " or wait until tomorrow (UTC)", "month": " or wait for next month (UTC)"}
+    return message, f"An owner can raise it under Settings → Usage{until.get(spent.period, '')}."
+
+
+async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet) -> Budget:
+    """Raises NotAllowed, InvalidInput."""
+    require_owner(who, "budgets")
+    if body.kind == "storage_bytes" and body.period != "total":
+        raise InvalidInput(
+            "What is stored is a level: it has no day or month.",
+            param="period",
+            hint="Set it with the period `total`.",
+        )
+    statement = insert(BudgetRow).values(
+        project_id=who.project_id,
+        kind=body.kind,
+        period=body.period,
+        amount=body.amount,
+        created_at=now(),
+    )
+    fresh = {"amount": statement.excluded.amount, "created_at": statement.excluded.created_at}
+    row = await session.scalar(
+        statement.on_conflict_do_update(
+            index_elements=["project_id", "kind", "period"], set_=fresh
+        ).returning(BudgetRow)
+    )
+    assert row is not None
+    return await _seen(session, row)
+
+
+async def remove_budget(session: AsyncSession, who: Principal, kind: str, period: str) -> None:
+    """Raises NotAllowed, NotFound."""
+    require_owner(who, "budgets")
+    gone: Sequence[object] = (
+        await session.execute(
+            delete(BudgetRow)
+            .where(BudgetRow.project_id == who.project_id, BudgetRow.kind == kind, BudgetRow.period == period)
+            .returning(BudgetRow.kind)
+        )
+    ).all()
+    if not gone:
+        raise NotFound(f"There is no budget of {kind} for {period}.", code="budget_not_found")
+
+
+async def _seen(session: AsyncSession, row: BudgetRow) -> Budget:
+    if row.kind == "storage_bytes":
+        used = float(dict(await repository.storage(session, row.project_id)).get(row.project_id, 0))
+    else:
+        since = {"day": today(), "month": today().replace(day=1)}.get(row.period)
+        used = await repository.used(session, row.project_id, row.kind, since)
+    return Budget.model_validate(
+        {
+            "kind": row.kind,
+            "period": row.period,
+            "amount": row.amount,
+            "used": used,
+            "exhausted": used >= row.amount,
+            "created_at": row.created_at,
+        }
     )

@@ -25,6 +25,7 @@ from backend.models import (
 from backend.objects import require_stored
 from backend.workers.claim import HELD_OUT_REWARD
 from backend.workers.ending import end_attempt
+from backend.workers.metering import count_rollouts, count_step
 from backend.workers.points import store_points
 from reinforge.records import (
     ChangeApplied,
@@ -99,6 +100,7 @@ class Applier:
         job.step = record.step
         if (seconds := record.values.get("time/step")) is not None:
             job.recent_step_seconds = [*job.recent_step_seconds, seconds][-RECENT_STEPS:]
+        await count_step(self.session, job, self.attempt, record)
         await self._points("train", record)
 
     async def _points(self, kind: str, record: StepMetrics | Evaluated) -> None:
@@ -120,6 +122,7 @@ class Applier:
                 revisions=record.revisions,
             )
         )
+        await count_rollouts(self.session, job, record)
         if record.rows:
             rows: list[dict[str, Any]] = [where | row.model_dump() for row in record.rows]
             await self.session.execute(insert(Completion), rows)

@@ -11,6 +11,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import digest
+from backend.jobs import budgets
 from backend.jobs.changes import scheduled
 from backend.jobs.fork import BEFORE_ATTEMPTS
 from backend.jobs.lifecycle import append_event, change_status, lease_end
@@ -49,7 +50,7 @@ async def claim(session: AsyncSession, body: Claim, sealer: Sealer) -> Claimed |
     if body.job is not None:
         query = query.where(Job.id == body.job)
     job = await session.scalar(query.with_for_update(skip_locked=True))
-    if job is None:
+    if job is None or await budgets.enforce(session, job):
         return None
     resume = await session.scalar(
         select(ResumeState).where(ResumeState.job_id == job.id).order_by(ResumeState.step.desc()).limit(1)

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.ids import new_id
 from backend.jobs.lifecycle import change_status
 from backend.models import Adapter, Attempt, Checkpoint, Job, now
+from backend.workers.metering import count_time
 from reinforge.records import Ended
 from reinforge.states import JobStatus
 
@@ -17,6 +18,7 @@ async def end_attempt(session: AsyncSession, job: Job, attempt: Attempt, record:
 
     A job that was being cancelled is cancelled, whatever its trainer managed to do in the meantime.
     """
+    await count_time(session, job, attempt)
     attempt.ended_at, attempt.outcome, attempt.reason = now(), record.outcome, record.reason
     if job.status == JobStatus.CANCELLING:
         await change_status(session, job, JobStatus.CANCELLED, reason="requested")
@@ -28,7 +30,10 @@ async def end_attempt(session: AsyncSession, job: Job, attempt: Attempt, record:
             error = _error(record)
             await change_status(session, job, JobStatus.FAILED, reason=error["code"], error=error)
         case "paused":
-            why = _error(record) if record.message is not None else None  # None: it was asked for
+            if job.status == JobStatus.PAUSING and record.message is None:  # asked for: why is known already
+                await change_status(session, job, JobStatus.PAUSED, reason=job.reason, error=job.error)
+                return
+            why = _error(record) if record.message is not None else None
             await change_status(session, job, JobStatus.PAUSED, reason=record.reason, error=why)
         case "cancelled":
             await change_status(session, job, JobStatus.CANCELLED, reason=record.reason or "trainer_stopped")

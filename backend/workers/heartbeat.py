@@ -2,9 +2,10 @@
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.jobs import changes, commands
+from backend.jobs import budgets, changes, commands
 from backend.jobs.lifecycle import lease_end
 from backend.workers.fence import lock_attempt, require_lease
+from backend.workers.metering import count_time
 from reinforge.records import Command
 from reinforge.schemas.worker_door import Heartbeat, HeartbeatReply
 
@@ -14,6 +15,8 @@ async def beat(session: AsyncSession, job_id: str, token: str | None, body: Hear
     job, attempt = await lock_attempt(session, job_id, body.attempt, token)
     require_lease(job, attempt)
     job.lease_until = lease_end()
+    await count_time(session, job, attempt)
+    await budgets.enforce(session, job)
     if body.applied_commands:
         await commands.heard(session, job, body.applied_commands)
     told = [Command(id=each.id, kind=each.kind) for each in await commands.pending(session, job_id)]

@@ -20,7 +20,14 @@ MARK = "zebra"
 """Is in the name of everything that the other project holds."""
 SHARED = {"/api/v1/models/{id}"}
 """Base models belong to the platform, not to a project."""
-PLACES = {"split": "train", "step": "1", "prompt_no": "0", "sample_no": "0"}
+PLACES = {
+    "split": "train",
+    "step": "1",
+    "prompt_no": "0",
+    "sample_no": "0",
+    "kind": "judge_spend",
+    "period": "total",
+}
 METHODS = ("get", "post", "put", "patch", "delete")
 
 _CASE = {"completion": "1", "expect": {"value": 1.0}}
@@ -162,6 +169,7 @@ class Stranger:
         self.things["deployments"] = self._made("/deployments", json={"name": MARK, "model": "tiny"})
         self.things["keys"] = self._made("/keys", json={"name": MARK})
         hook = {"url": "http://93.184.215.14/hook", "description": MARK}
+        self.api.put("/budgets", json={"kind": "judge_spend", "period": "total", "amount": 1e9})
         self.things["webhooks"] = self._made("/webhooks", json=hook)
         self.things["deliveries"] = f"msg_{MARK}"
         self.backend.sql(

@@ -497,6 +497,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Usage
+         * @description What the project has used, by day in UTC and by job or deployment, and its budgets.
+         */
+        get: operations["getUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/budgets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set Budget
+         * @description For owners. Used up, it pauses the project's jobs and refuses new ones.
+         */
+        put: operations["setBudget"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/budgets/{kind}/{period}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Budget
+         * @description For owners.
+         */
+        delete: operations["removeBudget"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/demo": {
         parameters: {
             query?: never;
@@ -1146,6 +1206,68 @@ export interface paths {
          *     Asked for again before it is there, it is the same one.
          */
         post: operations["checkpointJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fork Job
+         * @description A new job that goes on from a step of this one, checked like any other. The old one is not touched.
+         *
+         *     `forked_from.carried` says what went on as it was; anything else began anew.
+         */
+        post: operations["forkJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/starts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Starts
+         * @description The steps that a fork can go on from, newest first.
+         */
+        get: operations["listJobStarts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/family": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Family
+         * @description The job, what it was forked from and every fork of those, oldest first; `forked_from` makes the tree.
+         */
+        get: operations["listJobFamily"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1943,27 +2065,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/worker/v1/blobs/{sha256}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Get Blob */
-        get: operations["getBlob"];
-        /**
-         * Put Blob
-         * @description 201 once stored, 200 when it was there already.
-         */
-        put: operations["putBlob"];
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/worker/v1/calls/next": {
         parameters: {
             query?: never;
@@ -2046,6 +2147,30 @@ export interface paths {
         put?: never;
         /** Store Records */
         post: operations["storeRecords"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/blobs/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Blob
+         * @description With a job token only what the job has to do with.
+         */
+        get: operations["getBlob"];
+        /**
+         * Put Blob
+         * @description 201 once stored, 200 when it was there already.
+         */
+        put: operations["putBlob"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3105,6 +3230,52 @@ export interface components {
              */
             expires_at: string;
         };
+        /** Budget */
+        Budget: {
+            /**
+             * Object
+             * @default budget
+             * @constant
+             */
+            object?: "budget";
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "device_seconds" | "sampled_tokens" | "trained_tokens" | "judge_spend" | "storage_bytes" | "served_input_tokens" | "served_output_tokens";
+            /**
+             * Period
+             * @enum {string}
+             */
+            period: "day" | "month" | "total";
+            /** Amount */
+            amount: number;
+            /** Used */
+            used: number;
+            /** Exhausted */
+            exhausted: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /** BudgetSet */
+        BudgetSet: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "device_seconds" | "sampled_tokens" | "trained_tokens" | "judge_spend" | "storage_bytes" | "served_input_tokens" | "served_output_tokens";
+            /**
+             * Period
+             * @default month
+             * @enum {string}
+             */
+            period?: "day" | "month" | "total";
+            /** Amount */
+            amount: number;
+        };
         /** Calibration */
         Calibration: {
             /**
@@ -3268,7 +3439,7 @@ export interface components {
             model: string;
             /** Choices */
             choices: components["schemas"]["Choice"][];
-            usage: components["schemas"]["Usage"];
+            usage: components["schemas"]["reinforge__schemas__openai_chat__Usage"];
             /** System Fingerprint */
             system_fingerprint?: string | null;
         };
@@ -3578,6 +3749,7 @@ export interface components {
              * @default []
              */
             changes?: components["schemas"]["ScheduledChange"][];
+            fork?: components["schemas"]["ForkStart"] | null;
         };
         /** ClaimedReward */
         ClaimedReward: {
@@ -4956,6 +5128,25 @@ export interface components {
             /** Text */
             text: string;
         };
+        /**
+         * ForkStart
+         * @description `resume_path` is of another job: a resume state, or a checkpoint where no resume state of the step is kept.
+         */
+        ForkStart: {
+            /** Step */
+            step: number;
+            /** Carried */
+            carried: ("weights" | "optimizer" | "algorithm" | "critic" | "reference" | "order")[];
+        };
+        /** ForkedFrom */
+        ForkedFrom: {
+            /** Job */
+            job: string;
+            /** Step */
+            step: number;
+            /** Carried */
+            carried: ("weights" | "optimizer" | "algorithm" | "critic" | "reference" | "order")[];
+        };
         /** FunctionCall */
         FunctionCall: {
             /** Name */
@@ -6007,6 +6198,7 @@ export interface components {
             adapter?: string | null;
             /** Jail */
             jail?: string | null;
+            forked_from?: components["schemas"]["ForkedFrom"] | null;
             /**
              * Created At
              * Format: date-time
@@ -6196,6 +6388,7 @@ export interface components {
             adapter?: string | null;
             /** Jail */
             jail?: string | null;
+            forked_from?: components["schemas"]["ForkedFrom"] | null;
             /**
              * Created At
              * Format: date-time
@@ -6296,6 +6489,34 @@ export interface components {
             data?: {
                 [key: string]: unknown;
             } | null;
+        };
+        /**
+         * JobFamily
+         * @description A job, what it was forked from and every fork of those, oldest first.
+         */
+        JobFamily: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["Job"][];
+        };
+        /**
+         * JobFork
+         * @description A new job that goes on from a step of another: with the specification as it was there, but for `set`.
+         */
+        JobFork: {
+            /** Step */
+            step?: number | null;
+            /** Name */
+            name?: string | null;
+            /** Set */
+            set?: {
+                [key: string]: unknown;
+            };
         };
         /** JobForm */
         JobForm: {
@@ -6546,6 +6767,29 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
+        };
+        /**
+         * JobStart
+         * @description A step that a fork can go on from.
+         */
+        JobStart: {
+            /** Step */
+            step: number;
+            /** Whole */
+            whole: boolean;
+            /** Held Out Reward */
+            held_out_reward?: number | null;
+        };
+        /** JobStartList */
+        JobStartList: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["JobStart"][];
         };
         /**
          * JobStatus
@@ -11367,23 +11611,31 @@ export interface components {
              */
             ratio_cap?: number;
         };
-        /** Usage */
-        Usage: {
+        /** UsageDay */
+        UsageDay: {
             /**
-             * Prompt Tokens
-             * @default 0
+             * Day
+             * Format: date
              */
-            prompt_tokens?: number;
-            /**
-             * Completion Tokens
-             * @default 0
-             */
-            completion_tokens?: number;
-            /**
-             * Total Tokens
-             * @default 0
-             */
-            total_tokens?: number;
+            day: string;
+            /** Amounts */
+            amounts: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * UsageSource
+         * @description A job or deployment, and what it has used within the days asked for.
+         */
+        UsageSource: {
+            /** Source */
+            source: string;
+            /** Name */
+            name?: string | null;
+            /** Amounts */
+            amounts: {
+                [key: string]: number;
+            };
         };
         /** ValidationError */
         ValidationError: {
@@ -11977,6 +12229,53 @@ export interface components {
             created_at: string;
             /** Finished At */
             finished_at?: string | null;
+        };
+        /** Usage */
+        reinforge__schemas__openai_chat__Usage: {
+            /**
+             * Prompt Tokens
+             * @default 0
+             */
+            prompt_tokens?: number;
+            /**
+             * Completion Tokens
+             * @default 0
+             */
+            completion_tokens?: number;
+            /**
+             * Total Tokens
+             * @default 0
+             */
+            total_tokens?: number;
+        };
+        /** Usage */
+        reinforge__schemas__usage__Usage: {
+            /**
+             * Object
+             * @default usage
+             * @constant
+             */
+            object?: "usage";
+            /**
+             * First Day
+             * Format: date
+             */
+            first_day: string;
+            /**
+             * Last Day
+             * Format: date
+             */
+            last_day: string;
+            /** Days */
+            days: components["schemas"]["UsageDay"][];
+            /** Totals */
+            totals: {
+                [key: string]: number;
+            };
+            /** Sources */
+            sources: components["schemas"]["UsageSource"][];
+            /** Budgets */
+            budgets: components["schemas"]["Budget"][];
         };
         /** Evaluation */
         reinforge__spec__Evaluation: {
@@ -12886,6 +13185,100 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Me"];
                 };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getUsage: {
+        parameters: {
+            query?: {
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["reinforge__schemas__usage__Usage"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    setBudget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BudgetSet"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budget"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    removeBudget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: "device_seconds" | "sampled_tokens" | "trained_tokens" | "judge_spend" | "storage_bytes" | "served_input_tokens" | "served_output_tokens";
+                period: "day" | "month" | "total";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Validation Error */
             422: {
@@ -14210,6 +14603,105 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobCommandView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    forkJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobFork"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listJobStarts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobStartList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listJobFamily: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobFamily"];
                 };
             };
             /** @description Validation Error */
@@ -15666,68 +16158,6 @@ export interface operations {
             };
         };
     };
-    getBlob: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                sha256: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    putBlob: {
-        parameters: {
-            query?: {
-                kind?: string;
-            };
-            header?: never;
-            path: {
-                sha256: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": unknown;
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
     nextCall: {
         parameters: {
             query?: never;
@@ -15891,6 +16321,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RecordReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getBlob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    putBlob: {
+        parameters: {
+            query?: {
+                kind?: string;
+            };
+            header?: never;
+            path: {
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
                 };
             };
             /** @description Validation Error */

@@ -1,0 +1,31 @@
+"""GET /usage · PUT /budgets · DELETE /budgets/{kind}/{period}."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from backend.auth import Reader, Writer
+from backend.database import Session
+from backend.strict_json import StrictRoute
+from backend.usage import service
+from reinforge.schemas.usage import Budget, BudgetSet, Period, Usage, UsageKind
+
+router = APIRouter(prefix="/api/v1", tags=["usage"], route_class=StrictRoute)
+
+
+@router.get("/usage", operation_id="getUsage")
+async def get_usage(session: Session, who: Reader, days: Annotated[int, Query(ge=1, le=366)] = 30) -> Usage:
+    """What the project has used, by day in UTC and by job or deployment, and its budgets."""
+    return await service.report(session, who.project_id, days)
+
+
+@router.put("/budgets", operation_id="setBudget")
+async def set_budget(body: BudgetSet, session: Session, who: Writer) -> Budget:
+    """For owners. Used up, it pauses the project's jobs and refuses new ones."""
+    return await service.set_budget(session, who, body)
+
+
+@router.delete("/budgets/{kind}/{period}", status_code=204, operation_id="removeBudget")
+async def remove_budget(kind: UsageKind, period: Period, session: Session, who: Writer) -> None:
+    """For owners."""
+    await service.remove_budget(session, who, kind, period)

@@ -1,0 +1,60 @@
+"""What a project has used, and its budgets."""
+
+from datetime import date
+from typing import Literal
+
+from pydantic import Field
+
+from reinforge.schemas.common import Request, Response, Timestamp
+
+UsageKind = Literal[
+    "device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes",
+    "served_input_tokens", "served_output_tokens",
+]  # fmt: skip
+"""device_seconds: that workers held jobs. judge_spend: in the currency of the judges' prices. storage_bytes is a level,
+the day's last; the others are sums over the day."""
+Period = Literal["day", "month", "total"]
+"""In UTC."""
+
+
+class UsageDay(Response):
+    day: date
+    amounts: dict[UsageKind, float]
+
+
+class UsageSource(Response):
+    """A job or deployment, and what it has used within the days asked for."""
+
+    source: str
+    name: str | None = None
+    amounts: dict[UsageKind, float]
+
+
+class BudgetSet(Request):
+    kind: UsageKind
+    period: Period = "month"
+    """`storage_bytes` has only `total`."""
+    amount: float = Field(ge=0, allow_inf_nan=False)
+
+
+class Budget(Response):
+    object: Literal["budget"] = "budget"
+    kind: UsageKind
+    period: Period
+    amount: float
+    used: float
+    exhausted: bool
+    created_at: Timestamp
+
+
+class Usage(Response):
+    object: Literal["usage"] = "usage"
+    first_day: date
+    last_day: date
+    days: list[UsageDay]
+    """One for each day, oldest first; kinds that were not used are left out."""
+    totals: dict[UsageKind, float]
+    """Over these days; of `storage_bytes` what is stored now."""
+    sources: list[UsageSource]
+    """Those that used most device time, at most 20."""
+    budgets: list[Budget]

@@ -1,0 +1,172 @@
+"""What is counted, by day and source, and what budgets do to jobs."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.backend.people import made, refusal
+from tests.backend.server import Backend, Trainer
+from tests.backend.test_completions import row, send
+
+
+def usage(backend: Backend, days: int = 30) -> dict[str, Any]:
+    return made(backend.api.get("/usage", params={"days": days}), 200)
+
+
+def of(backend: Backend, job: str) -> dict[str, float]:
+    """What a job has used."""
+    [found] = [each for each in usage(backend)["sources"] if each["source"] == job]
+    amounts: dict[str, float] = found["amounts"]
+    return amounts
+
+
+def waited(backend: Backend, trainer: Trainer, seconds: float) -> None:
+    """As if the attempt had last been counted so long ago."""
+    backend.sql(
+        "UPDATE attempt SET counted_at = now() - make_interval(secs => %s), claimed_at = claimed_at - interval '1 day'"
+        " WHERE job_id = %s",
+        seconds,
+        trainer.claimed["job"],
+    )
+
+
+@pytest.fixture
+def job(open_lane: Backend) -> Trainer:
+    trainer = open_lane.claim(open_lane.create_job())
+    trainer.start()
+    return trainer
+
+
+def test_tokens_are_counted_once_whatever_is_sent_again(open_lane: Backend, job: Trainer) -> None:
+    rows = [row(prompt, sample) for prompt in range(2) for sample in range(3)]
+    send(job, 1, "train", rows)
+    step = {"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 20.0, "judge/cost": 0.25}}
+    again = job.number(step)
+    for _ in range(2):
+        assert job.post(again).status_code == 200
+    job.send(step | {"step": 2, "values": {"tokens/trained": 50.0, "judge/cost": 0.75}})
+    found = of(open_lane, job.claimed["job"])
+    assert found["sampled_tokens"] == sum(each["length"] for each in rows)
+    assert found["trained_tokens"] == 50.0
+    assert found["judge_spend"] == 0.75
+
+
+def test_steps_that_a_resume_repeats_count_again(open_lane: Backend, job: Trainer) -> None:
+    name = job.claimed["job"]
+    job.send({"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 10.0}})
+    job.resume_state(1)
+    job.send({"kind": "step_metrics", "step": 2, "values": {"tokens/trained": 25.0}})
+    job.end("paused", reason="storage_full", message="full")
+    open_lane.api.post(f"/jobs/{name}/resume")
+    again = open_lane.claim(name)
+    again.start(step=1)
+    again.send({"kind": "step_metrics", "step": 2, "values": {"tokens/trained": 25.0}})
+    assert of(open_lane, name)["trained_tokens"] == 10 + 15 + 15
+
+
+def test_device_time_runs_while_a_worker_holds_the_job(open_lane: Backend, job: Trainer) -> None:
+    waited(open_lane, job, 12)
+    assert job.heartbeat().status_code == 200
+    first = of(open_lane, job.claimed["job"])["device_seconds"]
+    assert 12 <= first < 15
+    waited(open_lane, job, 3600)
+    job.heartbeat()
+    second = of(open_lane, job.claimed["job"])["device_seconds"]
+    assert second - first == pytest.approx(30, abs=1), "beyond a lease nobody knows what happened"
+    waited(open_lane, job, 5)
+    job.end("cancelled")
+    assert of(open_lane, job.claimed["job"])["device_seconds"] - second == pytest.approx(5, abs=1)
+
+
+def test_every_device_of_a_job_counts(open_lane: Backend) -> None:
+    trainer = open_lane.claim(open_lane.create_job())
+    trainer.send({"kind": "started", "step": 0, "steps": 3, "facts": {"devices": 4}})
+    waited(open_lane, trainer, 10)
+    trainer.heartbeat()
+    assert of(open_lane, trainer.claimed["job"])["device_seconds"] == pytest.approx(40, abs=4)
+
+
+def test_days_are_apart_and_those_without_use_are_there(open_lane: Backend, job: Trainer) -> None:
+    job.send({"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 7.0}})
+    open_lane.sql("UPDATE usage SET day = day - 3 WHERE source = %s", job.claimed["job"])
+    found = usage(open_lane, days=5)
+    today = datetime.now(UTC).date()
+    assert [each["day"] for each in found["days"]] == [
+        str(today - timedelta(days=n)) for n in (4, 3, 2, 1, 0)
+    ]
+    assert found["days"][1]["amounts"]["trained_tokens"] == 7.0
+    assert found["days"][2]["amounts"] == {}
+    assert [each["source"] for each in usage(open_lane, days=2)["sources"]].count(job.claimed["job"]) == 0
+
+
+def test_what_is_stored_counts_each_object_once(open_lane: Backend) -> None:
+    before = usage(open_lane)["totals"]["storage_bytes"]
+    rows = [{"prompt": "stored " * 40, "answer": "x"}]
+    open_lane.add_dataset(rows)
+    once = usage(open_lane)["totals"]["storage_bytes"]
+    open_lane.add_dataset(rows)
+    assert once > before
+    assert usage(open_lane)["totals"]["storage_bytes"] == once
+
+
+@pytest.fixture
+def budget(open_lane: Backend) -> Iterator[Any]:
+    def put(kind: str, amount: float, period: str = "month") -> dict[str, Any]:
+        body = {"kind": kind, "amount": amount, "period": period}
+        return made(open_lane.api.put("/budgets", json=body), 200)
+
+    yield put
+    open_lane.sql("DELETE FROM budget")
+
+
+def test_a_used_up_budget_pauses_what_runs_and_refuses_what_is_new(
+    open_lane: Backend, job: Trainer, budget: Any
+) -> None:
+    name = job.claimed["job"]
+    job.send({"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 100.0}})
+    assert job.heartbeat().json()["commands"] == []
+    queued = open_lane.create_job()
+    assert budget("trained_tokens", 50)["exhausted"] is True
+    kinds = [each["kind"] for each in job.heartbeat().json()["commands"]]
+    assert "pause" in kinds
+    assert open_lane.job(name)["reason"] == "budget"
+    job.end("paused", reason="pause_requested")
+    paused = open_lane.job(name)
+    assert (paused["status"], paused["reason"]) == ("paused", "budget")
+    assert "50" in paused["error"]["message"]
+    assert "Settings" in paused["error"]["hint"]
+
+    assert open_lane.door.post("/jobs/claim", json={"worker": "w", "job": queued}).status_code == 204
+    assert (open_lane.job(queued)["status"], open_lane.job(queued)["reason"]) == ("paused", "budget")
+    new = open_lane.api.post("/jobs", json=open_lane.spec())
+    assert refusal(new) == (409, "budget_exceeded")
+    assert new.headers["x-should-retry"] == "false"
+    assert refusal(open_lane.api.post(f"/jobs/{name}/resume")) == (409, "budget_exceeded")
+
+    budget("trained_tokens", 1e9)
+    assert open_lane.api.post(f"/jobs/{name}/resume").json()["status"] == "queued"
+    assert open_lane.claim(name).claimed["job"] == name
+
+
+def test_a_daily_budget_is_there_again_the_next_day(open_lane: Backend, job: Trainer, budget: Any) -> None:
+    job.send({"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 9.0}})
+    assert budget("trained_tokens", 5, "day")["exhausted"] is True
+    open_lane.sql("UPDATE usage SET day = day - 1")
+    [seen] = usage(open_lane)["budgets"]
+    assert (seen["used"], seen["exhausted"]) == (0, False)
+    assert budget("trained_tokens", 5, "total")["exhausted"] is True
+
+
+def test_budgets_are_set_and_removed_by_owners(open_lane: Backend, budget: Any) -> None:
+    budget("judge_spend", 5)
+    with open_lane.add_key("editor") as editor:
+        body = {"kind": "judge_spend", "amount": 50}
+        assert refusal(editor.put("/budgets", json=body)) == (403, "not_owner")
+        assert refusal(editor.delete("/budgets/judge_spend/month")) == (403, "not_owner")
+        assert editor.get("/usage").json()["budgets"][0]["amount"] == 5
+    assert open_lane.api.delete("/budgets/judge_spend/month").status_code == 204
+    assert refusal(open_lane.api.delete("/budgets/judge_spend/month")) == (404, "budget_not_found")
+    wrong = open_lane.api.put("/budgets", json={"kind": "storage_bytes", "amount": 1, "period": "day"})
+    assert (wrong.status_code, wrong.json()["error"]["param"]) == (422, "period")
