@@ -38,11 +38,11 @@ class DeploymentChange(DeploymentTarget):
 
 
 class DeploymentUsage(Response):
-    requests: int = 0
+    requests: int
     """Answered, those that were broken off included."""
-    failed_requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    failed_requests: int
+    prompt_tokens: int
+    completion_tokens: int
 
 
 class DeploymentError(Response):
@@ -80,7 +80,7 @@ class DeploymentInfo(Response):
     """`loading` until a worker has loaded it once; `ready` answers, loading on demand; `draining` ends what is under
     way; `stopped` refuses; `failed` could not be loaded or lost its worker: the next request tries again."""
     error: DeploymentError | None = None
-    under_way: int = 0
+    under_way: int
     """Requests that are being answered now."""
     usage: DeploymentUsage
     vllm: VllmCommand

@@ -15,25 +15,23 @@ const BROKEN_OFF = new ApiError(
 export const sampleError = (event: SampleEvent): ApiError => toApiError(500, { error: event.error });
 
 /**
- * Samples on a worker and calls `onEvent` for every event, in order. Resolves after `end`, after `error` (which is an
- * event like the others: `sampleError` reads it) and when `signal` aborts, which also stops the sampling.
+ * Posts and hands on the data of every server-sent event, until `onData` says that it was the last one or `signal`
+ * aborts, which also stops the sampling.
  *
- * @throws ApiError when the request is refused, nobody answers, or the stream ends without `end` or `error`.
+ * @throws ApiError when the request is refused, nobody answers, or the stream ends before its last event.
  */
-export async function sampleStream(
-  body: SampleRequest,
-  onEvent: (event: SampleEvent) => void,
+export async function postStream(
+  path: string,
+  body: object,
+  onData: (data: string) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
   let over = false;
   const parse = createFrameParser(({ data }) => {
-    if (over || signal.aborted) return;
-    const event = JSON.parse(data) as SampleEvent;
-    over = event.type === "end" || event.type === "error";
-    onEvent(event);
+    if (!over && !signal.aborted) over = onData(data);
   });
   try {
-    const response = await reach("/api/v1/sample", {
+    const response = await reach(path, {
       method: "POST",
       headers: { "content-type": "application/json", accept: "text/event-stream" },
       credentials: "same-origin",
@@ -53,4 +51,23 @@ export async function sampleStream(
     throw error instanceof ApiError ? error : BROKEN_OFF;
   }
   if (!over && !signal.aborted) throw BROKEN_OFF;
+}
+
+/**
+ * Samples on a worker and calls `onEvent` for every event, in order. Resolves after `end`, after `error` (which is an
+ * event like the others: `sampleError` reads it) and when `signal` aborts.
+ *
+ * @throws ApiError as `postStream` does.
+ */
+export function sampleStream(
+  body: SampleRequest,
+  onEvent: (event: SampleEvent) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const onData = (data: string) => {
+    const event = JSON.parse(data) as SampleEvent;
+    onEvent(event);
+    return event.type === "end" || event.type === "error";
+  };
+  return postStream("/api/v1/sample", body, onData, signal);
 }

@@ -47,6 +47,19 @@ export const rewardCheckQuery = (source: string, entry: string | null) =>
 
 const testSource = (body: Schemas["RewardTest"]) => unwrap(http.POST("/api/v1/rewards/test", { body }));
 
+/** What a stored reward says about one completion; the same one is asked about once. */
+export const scoreQuery = (id: string, row: RewardTestRow) =>
+  queryOptions({
+    queryKey: [...ROOM, "score", id, row],
+    queryFn: ({ signal }) =>
+      unwrap(
+        http.POST("/api/v1/rewards/{id}/test", { params: { path: { id } }, body: { rows: [row] }, signal }),
+      ),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 5 * 60_000,
+    retry: false,
+  });
+
 /** Scores completions with code that is not stored. */
 export const useTestSource = () => useMutation({ mutationFn: testSource });
 

@@ -15,6 +15,9 @@ const STATES: Record<string, [string, Tone]> = {
   failed: ["Failed", "bad"],
   cancelled: ["Cancelled", "off"],
   ready: ["Ready", "ok"],
+  loading: ["Loading", "wait"],
+  draining: ["Draining", "warn"],
+  stopped: ["Stopped", "off"],
 };
 
 export function StatePill({ state }: { state: string }) {

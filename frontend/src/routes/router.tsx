@@ -180,6 +180,17 @@ const adapters = createRoute({
   component: screen(() => import("./adapters"), "AdaptersRoute"),
 });
 
+const deployments = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/deployments",
+  // `from`: a form is open, for these weights when they are named.
+  validateSearch: (search: Record<string, unknown>): { show?: string; from?: string } => ({
+    show: text(search.show),
+    from: typeof search.from === "string" ? search.from : undefined,
+  }),
+  component: screen(() => import("./deployments"), "DeploymentsRoute"),
+});
+
 const settings = createRoute({
   getParentRoute: () => signedIn,
   path: "/settings",
@@ -189,10 +200,13 @@ const settings = createRoute({
 const playground = createRoute({
   getParentRoute: () => signedIn,
   path: "/playground",
-  validateSearch: (search: Record<string, unknown>): { model?: string; job?: string; step?: number } => ({
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { model?: string; job?: string; step?: number; deployment?: string } => ({
     model: text(search.model),
     job: text(search.job),
     step: whole(search.step),
+    deployment: text(search.deployment),
   }),
   component: screen(() => import("./playground"), "PlaygroundRoute"),
 });
@@ -211,6 +225,7 @@ const tree = root.addChildren([
     reward,
     models,
     adapters,
+    deployments,
     playground,
     settings,
   ]),

@@ -28,20 +28,30 @@ const COLUMNS: Column<Adapter>[] = [
   { head: "Size", hide: "medium", align: "right", cell: (one) => bytes(one.bytes) },
   { head: "Made", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
   {
-    head: "File",
+    head: "Take it",
     align: "right",
     cell: (one) => (
-      <Button
-        component="a"
-        variant="default"
-        size="compact-sm"
-        style={{ position: "relative", zIndex: 1 }}
-        href={adapterDownloadUrl(one.id)}
-        download
-        aria-label={`Download ${one.name}`}
-      >
-        Download
-      </Button>
+      <span style={{ position: "relative", zIndex: 1, display: "inline-flex", gap: 6 }}>
+        <ButtonLink
+          to="/deployments"
+          search={{ from: one.id }}
+          variant="default"
+          size="compact-sm"
+          aria-label={`Deploy ${one.name}`}
+        >
+          Deploy
+        </ButtonLink>
+        <Button
+          component="a"
+          variant="default"
+          size="compact-sm"
+          href={adapterDownloadUrl(one.id)}
+          download
+          aria-label={`Download ${one.name}`}
+        >
+          Download
+        </Button>
+      </span>
     ),
   },
 ];

@@ -1,15 +1,18 @@
 import styles from "./Playground.module.css";
 import { ReplyCard } from "./ReplyCard";
+import { Score } from "./Score";
 import type { Message, Side, Turn } from "./talk";
 
 type Props = {
   before: readonly Message[];
   turns: readonly Turn[];
   names: readonly [Side, string][];
+  /** The reward that scores answers; empty for none. */
+  reward: string;
 };
 
 /** What has been said: each prompt once, its answers side by side. */
-export function Conversation({ before, turns, names }: Props) {
+export function Conversation({ before, turns, names, reward }: Props) {
   return (
     <div className={styles.turns}>
       {before.map((message, i) => (
@@ -28,7 +31,22 @@ export function Conversation({ before, turns, names }: Props) {
           </div>
           <div className={styles.sides} data-count={names.length}>
             {names.map(([side, name]) => (
-              <ReplyCard key={side} name={name} reply={turn.replies[side]} />
+              <ReplyCard
+                key={side}
+                name={name}
+                reply={turn.replies[side]}
+                score={
+                  reward !== "" &&
+                  turn.replies[side]?.state === "done" && (
+                    <Score
+                      reward={reward}
+                      prompt={turn.prompt}
+                      completion={turn.replies[side].text}
+                      item={turn.item}
+                    />
+                  )
+                }
+              />
             ))}
           </div>
         </section>

@@ -1,18 +1,20 @@
 import { NativeSelect } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import type { Deployment } from "@/api/deployments";
 import { jobListQuery } from "@/api/job-list";
 import type { Checkpoint } from "@/api/jobs";
 import { modelsQuery } from "@/api/models";
 import { reward } from "@/lib/format";
 import styles from "./Playground.module.css";
 
-export type Place = { model?: string; job?: string; step?: number };
+export type Place = { model?: string; job?: string; step?: number; deployment?: string };
 
 type Props = {
   place: Place;
   onPlace: (place: Place) => void;
   checkpoints: readonly Checkpoint[] | undefined;
   chosen: Checkpoint | undefined;
+  deployments: readonly Deployment[];
   /** The job is given by the screen around: only its checkpoints are to choose from. */
   fixed: boolean;
 };
@@ -28,7 +30,7 @@ const described = (one: Checkpoint) =>
     .join(" · ");
 
 /** Which weights talk: a base model, and a checkpoint of a job on it. */
-export function Pickers({ place, onPlace, checkpoints, chosen, fixed }: Props) {
+export function Pickers({ place, onPlace, checkpoints, chosen, deployments, fixed }: Props) {
   const models = useQuery(modelsQuery).data?.data.filter((one) => one.status === "ready") ?? [];
   const jobs = useInfiniteQuery({ ...jobListQuery({}, 50), enabled: !fixed, refetchInterval: false });
   const list = (jobs.data?.pages.flatMap((page) => page.data) ?? []).filter(
@@ -57,6 +59,20 @@ export function Pickers({ place, onPlace, checkpoints, chosen, fixed }: Props) {
             ]}
             onChange={(event) => onPlace({ model: place.model, job: event.currentTarget.value || undefined })}
           />
+          {deployments.length > 0 && (
+            <NativeSelect
+              label="Deployment"
+              value={place.deployment ?? ""}
+              data={[
+                { value: "", label: "None" },
+                ...deployments.map(({ name, state }) => ({
+                  value: name,
+                  label: state === "ready" ? name : `${name} · ${state}`,
+                })),
+              ]}
+              onChange={(event) => onPlace({ deployment: event.currentTarget.value || undefined })}
+            />
+          )}
         </>
       )}
       {place.job && (

@@ -2,6 +2,7 @@ import { Button, Checkbox } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useAccess } from "@/api/access";
+import { deploymentsQuery } from "@/api/deployments";
 import { checkpointsQuery, jobQuery } from "@/api/jobs";
 import { modelsQuery } from "@/api/models";
 import { Failure } from "@/components/Failure";
@@ -12,7 +13,7 @@ import { Pickers, type Place } from "./Pickers";
 import styles from "./Playground.module.css";
 import { Settings } from "./Settings";
 import { type Side, spoken } from "./talk";
-import { useRows } from "./useRows";
+import { type Row, useRows } from "./useRows";
 import { type Sampling, type Seat, useTalk } from "./useTalk";
 
 type Props = {
@@ -22,20 +23,25 @@ type Props = {
   fixed?: boolean;
 };
 
-const START: Sampling = { temperature: 1, maxTokens: 256, seed: 0, system: "" };
+const START: Sampling = { temperature: 1, topP: 1, maxTokens: 256, seed: 0, stop: "", system: "" };
 
 /** A chat with the base and an adapter side by side: same prompts, same seed, so that only the weights differ. */
 export function Playground({ place, onPlace, fixed = false }: Props) {
   const [text, setText] = useState("");
-  const [answer, setAnswer] = useState<string | null>(null);
+  const [row, setRow] = useState<Pick<Row, "answer" | "item"> | null>(null);
+  const [reward, setReward] = useState("");
   const [sampling, setSampling] = useState(START);
   const [remember, setRemember] = useState(true);
-  const job = useQuery({ ...jobQuery(place.job ?? ""), enabled: place.job !== undefined });
+  const deployments = useQuery(deploymentsQuery).data?.data ?? [];
+  const deployment = deployments.find((one) => one.name === place.deployment);
+  const jobId = place.job ?? deployment?.job ?? undefined;
+  const job = useQuery({ ...jobQuery(jobId ?? ""), enabled: jobId !== undefined });
   const list = useQuery({ ...checkpointsQuery(place.job ?? ""), enabled: place.job !== undefined });
   const models = useQuery(modelsQuery).data?.data;
-  const modelId = place.model ?? job.data?.model ?? models?.find((one) => one.status === "ready")?.id;
+  const modelId =
+    deployment?.model ?? place.model ?? job.data?.model ?? models?.find((one) => one.status === "ready")?.id;
   const model = models?.find((one) => one.id === modelId);
-  const checkpoints = list.data?.data;
+  const checkpoints = place.job === undefined ? undefined : list.data?.data;
   const chosen =
     checkpoints?.find((one) => one.step === place.step) ??
     (place.step === undefined ? (checkpoints?.find((one) => one.best) ?? checkpoints?.[0]) : undefined);
@@ -58,27 +64,30 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
   const seats = useMemo<Seat[]>(
     () => [
       { side: "base", by: "Base", checkpoint: null },
-      ...(chosen
-        ? [{ side: "adapter" as const, by: `Adapter, step ${chosen.step}`, checkpoint: chosen.id }]
-        : []),
+      ...(place.deployment !== undefined
+        ? [{ side: "adapter" as const, by: place.deployment, checkpoint: null, deployment: place.deployment }]
+        : chosen
+          ? [{ side: "adapter" as const, by: `Adapter, step ${chosen.step}`, checkpoint: chosen.id }]
+          : []),
     ],
-    [chosen],
+    [chosen, place.deployment],
   );
   const names: [Side, string][] = seats.map(({ side, by }) => [side, by]);
   // Without a chat template there are no turns to tell apart: each prompt is its own.
   const several = model?.has_chat_template !== false;
 
   const send = () => {
-    talk.send({ prompt: text, answer, alone: !several || !remember }, seats, sampling);
+    const asking = { prompt: text, answer: row?.answer ?? null, item: row?.item ?? null };
+    talk.send({ ...asking, alone: !several || !remember }, seats, sampling);
     setText("");
-    setAnswer(null);
+    setRow(null);
   };
   const takeRow = async (step: number) => {
-    const row = await rows.take(step);
-    if (!row) return;
-    talk.clear(row.before);
-    setText(row.prompt);
-    setAnswer(row.answer);
+    const taken = await rows.take(step);
+    if (!taken) return;
+    talk.clear(taken.before);
+    setText(taken.prompt);
+    setRow(taken);
   };
 
   return (
@@ -88,6 +97,7 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
         onPlace={onPlace}
         checkpoints={checkpoints}
         chosen={chosen}
+        deployments={deployments}
         fixed={fixed}
       />
       {job.isError && <Failure title="The job could not be loaded" error={job.error} />}
@@ -98,16 +108,22 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
           retry={() => void list.refetch()}
         />
       )}
-      <Settings value={sampling} onChange={setSampling} />
+      <Settings
+        value={sampling}
+        onChange={setSampling}
+        hottest={place.deployment === undefined ? 10 : 2}
+        reward={reward}
+        onReward={setReward}
+      />
       <p role="status" className="visually-hidden">
         {spoken(talk.turns.at(-1))}
       </p>
-      <Conversation before={talk.before} turns={talk.turns} names={names} />
+      <Conversation before={talk.before} turns={talk.turns} names={names} reward={reward} />
       <Composer
         value={text}
         onChange={(next) => {
           setText(next);
-          setAnswer(null);
+          setRow(null);
         }}
         onSend={send}
         onStop={talk.stop}
@@ -149,11 +165,11 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
       </Composer>
       <p role="status" className={styles.note}>
         {rows.problem ??
-          (answer !== null
-            ? `Held-out row ${rows.place + 1} of ${rows.total}; its answer is ${answer}.`
+          (row?.answer
+            ? `Held-out row ${rows.place + 1} of ${rows.total}; its answer is ${row.answer}.`
             : !several
               ? "This model has no chat template: each prompt stands for itself."
-              : talk.turns.length > 0 && remember && place.job
+              : talk.turns.length > 0 && remember && jobId
                 ? "Training asked single prompts: without the conversation so far the model is asked as it was trained."
                 : "")}
       </p>

@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { CopyButton } from "@/components/CopyButton";
 import { count, duration } from "@/lib/format";
 import styles from "./Playground.module.css";
@@ -14,8 +15,15 @@ function facts({ tokens, seconds, finish, state }: Reply): string {
     .join(" · ");
 }
 
+type Props = {
+  name: string;
+  reply: Reply | undefined;
+  /** What the reward says about it. */
+  score?: ReactNode;
+};
+
 /** One side's answer: text as it is, what it cost, what went wrong. Head and foot keep their place while it grows. */
-export function ReplyCard({ name, reply }: { name: string; reply: Reply | undefined }) {
+export function ReplyCard({ name, reply, score }: Props) {
   const by = reply?.by ?? name;
   return (
     <article className={styles.reply} aria-label={`Answer of ${by}`} data-state={reply?.state}>
@@ -36,6 +44,7 @@ export function ReplyCard({ name, reply }: { name: string; reply: Reply | undefi
       )}
       <footer>
         <span>{reply ? facts(reply) : ""}</span>
+        {score}
         {reply?.text && <CopyButton text={reply.text} size="compact-sm" variant="subtle" />}
       </footer>
     </article>

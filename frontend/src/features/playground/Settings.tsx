@@ -1,13 +1,24 @@
-import { NumberInput, Textarea } from "@mantine/core";
+import { NativeSelect, NumberInput, Textarea, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { rewardsQuery } from "@/api/rewards";
 import styles from "./Playground.module.css";
 import type { Sampling } from "./useTalk";
 
-type Props = { value: Sampling; onChange: (next: Sampling) => void };
+type Props = {
+  value: Sampling;
+  onChange: (next: Sampling) => void;
+  /** OpenAI's wire ends at 2. */
+  hottest: number;
+  /** The reward that scores what is said; empty for none. */
+  reward: string;
+  onReward: (id: string) => void;
+};
 
-/** How both sides sample: always alike, so that only the weights differ. */
-export function Settings({ value, onChange }: Props) {
+/** How both sides sample: always alike, so that only the weights differ. And what scores them. */
+export function Settings({ value, onChange, hottest, reward, onReward }: Props) {
+  const rewards = useQuery(rewardsQuery).data?.data.filter((one) => one.granularity === "sample") ?? [];
   const set = (part: Partial<Sampling>) => onChange({ ...value, ...part });
-  const number = (key: "temperature" | "maxTokens" | "seed") => (next: string | number) => {
+  const number = (key: "temperature" | "topP" | "maxTokens" | "seed") => (next: string | number) => {
     if (typeof next === "number") set({ [key]: next });
   };
   const order = ["label", "input", "description"] as ("label" | "input" | "description")[];
@@ -18,11 +29,22 @@ export function Settings({ value, onChange }: Props) {
         label="Temperature"
         description="0 always takes the likeliest token."
         min={0}
-        max={10}
+        max={hottest}
         step={0.1}
         clampBehavior="blur"
         value={value.temperature}
         onChange={number("temperature")}
+      />
+      <NumberInput
+        inputWrapperOrder={order}
+        label="Top p"
+        description="1 leaves no token out."
+        min={0.01}
+        max={1}
+        step={0.05}
+        clampBehavior="blur"
+        value={value.topP}
+        onChange={number("topP")}
       />
       <NumberInput
         inputWrapperOrder={order}
@@ -45,6 +67,27 @@ export function Settings({ value, onChange }: Props) {
         clampBehavior="blur"
         value={value.seed}
         onChange={number("seed")}
+      />
+      <TextInput
+        inputWrapperOrder={order}
+        label="Stop at"
+        description="Ends before this text; \\n is a line break."
+        maxLength={200}
+        autoComplete="off"
+        spellCheck={false}
+        value={value.stop}
+        onChange={(event) => set({ stop: event.currentTarget.value })}
+      />
+      <NativeSelect
+        inputWrapperOrder={order}
+        label="Score with"
+        description="A reward of the project, in the sandbox."
+        value={reward}
+        data={[
+          { value: "", label: rewards.length > 0 ? "Nothing" : "No reward yet" },
+          ...rewards.map(({ id, name }) => ({ value: id, label: name })),
+        ]}
+        onChange={(event) => onReward(event.currentTarget.value)}
       />
       <Textarea
         className={styles.system}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SampleEvent } from "@/api/playground";
-import { asked, ending, heard, history, promptOf, spoken, type Turn, withSystem } from "./talk";
+import { asked, ending, heard, history, promptOf, spoken, stopOf, type Turn, withSystem } from "./talk";
 
 const event = (more: Partial<SampleEvent>) => more as SampleEvent;
 
@@ -30,6 +30,7 @@ describe("heard", () => {
 const turn = (prompt: string, base: string, adapter?: string): Turn => ({
   id: 0,
   answer: null,
+  item: null,
   alone: false,
   prompt,
   replies: {
@@ -63,6 +64,12 @@ it("a row is a prompt when its last message is the user's", () => {
   expect(promptOf([{ role: "user", content: "1+1" }])).toEqual({ before: [], prompt: "1+1" });
   expect(promptOf([{ role: "assistant", content: "2" }])).toBeNull();
   expect(promptOf([])).toBeNull();
+});
+
+it("reads line breaks in a stop text", () => {
+  expect(stopOf("")).toEqual([]);
+  expect(stopOf("END")).toEqual(["END"]);
+  expect(stopOf("a\\n\\tb")).toEqual(["a\n\tb"]);
 });
 
 it("says how it ended only when that is not the usual", () => {

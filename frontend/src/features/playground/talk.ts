@@ -26,6 +26,8 @@ export type Turn = {
   /** Asked without what had been said before, as in training. */
   alone: boolean;
   answer: string | null;
+  /** The row's columns, for rewards that compare with them; null for a prompt that was typed. */
+  item: Record<string, unknown> | null;
   replies: Partial<Record<Side, Reply>>;
 };
 
@@ -89,6 +91,10 @@ export function promptOf(messages: readonly Message[]): { before: Message[]; pro
   if (last?.role !== "user" || typeof last.content !== "string") return null;
   return { before: messages.slice(0, -1), prompt: last.content };
 }
+
+/** A stop text as it is typed into one line: `\\n` and `\\t` stand for what they say. */
+export const stopOf = (typed: string): string[] =>
+  typed === "" ? [] : [typed.replaceAll("\\n", "\n").replaceAll("\\t", "\t")];
 
 /** The reason a completion ended, in words; "" for the usual one. */
 export function ending(finish: string | null): string {

@@ -1,11 +1,17 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { datasetQuery, renderedQuery, splitQuery } from "@/api/datasets";
+import { datasetQuery, datasetRowsQuery, renderedQuery, splitQuery } from "@/api/datasets";
 import type { JobDetail } from "@/api/jobs";
 import { getAt, type JsonObject } from "@/lib/paths";
 import { type Message, promptOf } from "./talk";
 
-export type Row = { before: Message[]; prompt: string; answer: string | null; index: number };
+export type Row = {
+  before: Message[];
+  prompt: string;
+  answer: string | null;
+  item: Record<string, unknown>;
+  index: number;
+};
 
 /** Prompts of the rows that a job never trained on, rendered the way the job did; in the order of the held-out rows. */
 export function useRows(job: JobDetail | undefined) {
@@ -49,10 +55,16 @@ export function useRows(job: JobDetail | undefined) {
       const query = renderedQuery(other ?? dataset, body as Parameters<typeof renderedQuery>[1]);
       const { queryKey, queryFn, staleTime } = query;
       const { data } = await client.fetchQuery({ queryKey, queryFn, staleTime });
+      const own = datasetRowsQuery(other ?? dataset, index, 1);
+      const raw = await client.fetchQuery({
+        queryKey: own.queryKey,
+        queryFn: own.queryFn,
+        staleTime: Number.POSITIVE_INFINITY,
+      });
       const [row] = data;
       const prompt = promptOf((row?.messages ?? []) as Message[]);
       setProblem(prompt ? null : (row?.error ?? `Row ${index} does not end with a message of the user.`));
-      return prompt && { ...prompt, answer: row?.answer ?? null, index };
+      return prompt && { ...prompt, answer: row?.answer ?? null, item: raw.data[0] ?? {}, index };
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
       return null;

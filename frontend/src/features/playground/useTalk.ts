@@ -1,12 +1,51 @@
 import { useCallback, useEffect, useRef, useState } from "react";
+import { chatStream } from "@/api/chat";
 import { ApiError } from "@/api/client";
-import { sampleError, sampleStream } from "@/api/playground";
-import { asked, heard, history, type Message, type Reply, type Side, type Turn, withSystem } from "./talk";
+import { type SampleEvent, sampleError, sampleStream } from "@/api/playground";
+import {
+  asked,
+  heard,
+  history,
+  type Message,
+  type Reply,
+  type Side,
+  stopOf,
+  type Turn,
+  withSystem,
+} from "./talk";
 
-export type Sampling = { temperature: number; maxTokens: number; seed: number; system: string };
+export type Sampling = {
+  temperature: number;
+  topP: number;
+  maxTokens: number;
+  seed: number;
+  /** A stop text as typed; empty for none. */
+  stop: string;
+  system: string;
+};
 
-/** A side that takes part: its name in words, and its checkpoint unless it is the base. */
-export type Seat = { side: Side; by: string; checkpoint: string | null };
+/** A side that takes part: its name in words, and its deployment or its checkpoint unless it is the base. */
+export type Seat = { side: Side; by: string; checkpoint: string | null; deployment?: string };
+
+type Hear = (event: SampleEvent) => void;
+
+/** Samples what a seat says: a deployment is asked as any client would ask it, and counts that. */
+function sampled(
+  seat: Seat,
+  model: string,
+  messages: Message[],
+  { temperature, topP, maxTokens, seed, stop }: Sampling,
+  onEvent: Hear,
+  signal: AbortSignal,
+): Promise<void> {
+  const alike = { temperature, top_p: topP, seed, stop: stopOf(stop) };
+  if (seat.deployment !== undefined) {
+    const body = { ...alike, model: seat.deployment, messages, max_completion_tokens: maxTokens };
+    return chatStream(body, onEvent, signal);
+  }
+  const own = { model, checkpoint: seat.checkpoint, prompts: [messages], samples_per_prompt: 1 };
+  return sampleStream({ ...alike, ...own, max_tokens: maxTokens }, onEvent, signal);
+}
 
 const ended = (reply: Reply) => reply.state !== "waiting" && reply.state !== "writing";
 
@@ -37,18 +76,11 @@ export function useTalk(model: string | undefined) {
     const began = performance.now();
     const seconds = () => (performance.now() - began) / 1000;
     try {
-      await sampleStream(
-        {
-          model: model ?? "",
-          checkpoint: seat.checkpoint,
-          prompts: [withSystem(messages, sampling.system)],
-          samples_per_prompt: 1,
-          max_tokens: sampling.maxTokens,
-          temperature: sampling.temperature,
-          top_p: 1,
-          seed: sampling.seed,
-          stop: [],
-        },
+      await sampled(
+        seat,
+        model ?? "",
+        withSystem(messages, sampling.system),
+        sampling,
         (event) => {
           patch(turn, seat.side, (reply) =>
             event.type === "error"
@@ -84,8 +116,11 @@ export function useTalk(model: string | undefined) {
     turns,
     before,
     busy,
-    send: (asking: Pick<Turn, "prompt" | "answer" | "alone">, seats: readonly Seat[], sampling: Sampling) =>
-      run({ ...asking, id: next.current++, replies: {} }, turns, seats, sampling),
+    send: (
+      asking: Pick<Turn, "prompt" | "answer" | "item" | "alone">,
+      seats: readonly Seat[],
+      sampling: Sampling,
+    ) => run({ ...asking, id: next.current++, replies: {} }, turns, seats, sampling),
     /** Samples the last turn anew, for a changed checkpoint or seed. */
     again: (seats: readonly Seat[], sampling: Sampling) => {
       const last = turns.at(-1);

@@ -64,6 +64,9 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
         </Link>
       ))}
       <div className={styles.gap} />
+      <Link to="/deployments" className={styles.link}>
+        Deployments
+      </Link>
       <Link to="/playground" className={styles.link}>
         Playground
       </Link>

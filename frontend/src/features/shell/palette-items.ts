@@ -34,6 +34,13 @@ export const ROOMS: Item[] = [
   { id: "go-rewards", group: "Go to", label: "Rewards", also: "graders scores", to: "/rewards" },
   { id: "go-models", group: "Go to", label: "Models", also: "base model", to: "/models" },
   { id: "go-adapters", group: "Go to", label: "Adapters", also: "lora download", to: "/adapters" },
+  {
+    id: "go-deployments",
+    group: "Go to",
+    label: "Deployments",
+    also: "serve api openai",
+    to: "/deployments",
+  },
   { id: "go-playground", group: "Go to", label: "Playground", also: "chat try sample", to: "/playground" },
   { id: "go-settings", group: "Go to", label: "Settings", also: "keys members preferences", to: "/settings" },
 ];

@@ -1,0 +1,100 @@
+import { Button, Group, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { type FormEvent, useState } from "react";
+import { ApiError } from "@/api/client";
+import { type Deployment, useCreateDeployment, usePointDeployment } from "@/api/deployments";
+import { Failure } from "@/components/Failure";
+import { useSingleFlight } from "@/lib/single-flight";
+import { toastDone } from "@/lib/toast";
+import styles from "./Deployments.module.css";
+import { suggestedName } from "./snippets";
+import { targetOf, useChoices } from "./targets";
+
+type Props = {
+  /** What was to be deployed where the form was opened from. */
+  from?: string;
+  /** Its name stays; other weights come behind it. */
+  of?: Deployment;
+  taken: readonly string[];
+  onClose: () => void;
+  onDone: (name: string) => void;
+};
+
+/** The groups of choices, in order. */
+function grouped(choices: ReturnType<typeof useChoices>) {
+  const groups = [...new Set(choices?.map(({ group }) => group))];
+  return groups.map((group) => ({ group, items: choices?.filter((one) => one.group === group) ?? [] }));
+}
+
+/** A new name for weights, or other weights behind a name. */
+export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
+  const choices = useChoices(from ?? of?.checkpoint ?? undefined);
+  const [chosen, setChosen] = useState(from ?? of?.adapter ?? of?.checkpoint ?? "");
+  const [typed, setTyped] = useState<string>();
+  const create = useCreateDeployment();
+  const point = usePointDeployment();
+  const once = useSingleFlight();
+  const what = chosen || choices?.[0]?.value || "";
+  const label = choices?.find(({ value }) => value === what)?.label.split(" · ")[0] ?? "";
+  const name = of?.name ?? typed ?? suggestedName(what.startsWith("ftckpt_") ? "checkpoint" : label, taken);
+  const error = create.error ?? point.error;
+  const fault = error instanceof ApiError && error.param === "name" ? error : null;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const done = () => {
+      toastDone(of ? `${of.name} is pointed at other weights.` : `${name} is being loaded.`);
+      onDone(name);
+    };
+    void once(() =>
+      (of
+        ? point.mutateAsync({ id: of.id, ...targetOf(what) })
+        : create.mutateAsync({ name, ...targetOf(what) })
+      ).then(done, () => undefined),
+    );
+  };
+  return (
+    <Modal opened onClose={onClose} title={of ? `Point ${of.name} elsewhere` : "New deployment"} size={520}>
+      <form className={styles.form} onSubmit={submit} noValidate>
+        <NativeSelect
+          label="Weights"
+          description={
+            of
+              ? "Requests under way end with the old ones; the next get these."
+              : "An adapter, or a base model as it is. Checkpoints are deployed from their job's page."
+          }
+          data={grouped(choices)}
+          value={what}
+          disabled={!choices}
+          data-autofocus={of ? true : undefined}
+          onChange={(event) => setChosen(event.currentTarget.value)}
+        />
+        {!of && (
+          <TextInput
+            label="Name"
+            description="What requests put into “model”. Letters, digits, dots, underscores and dashes."
+            required
+            autoComplete="off"
+            spellCheck={false}
+            maxLength={63}
+            value={name}
+            error={fault && `${fault.message} ${fault.hint ?? ""}`}
+            data-autofocus
+            onChange={(event) => setTyped(event.currentTarget.value)}
+          />
+        )}
+        {error && !fault && <Failure title="Nothing was changed" error={error} />}
+        <Group justify="flex-end" gap={8}>
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button
+            type="submit"
+            loading={create.isPending || point.isPending}
+            disabled={!what || name.trim() === ""}
+          >
+            {of ? "Point it there" : "Deploy"}
+          </Button>
+        </Group>
+      </form>
+    </Modal>
+  );
+}

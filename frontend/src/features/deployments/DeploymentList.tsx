@@ -1,0 +1,152 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useAccess } from "@/api/access";
+import { type Deployment, deploymentsQuery } from "@/api/deployments";
+import { type Column, DataTable } from "@/components/DataTable";
+import { Empty } from "@/components/Empty";
+import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
+import { Notice } from "@/components/Notice";
+import { Page } from "@/components/Page";
+import { StatePill } from "@/components/StatePill";
+import { ago, NOTHING, number } from "@/lib/format";
+import { Ask } from "./Ask";
+import { DeployForm } from "./DeployForm";
+import { DeploymentActions } from "./DeploymentActions";
+import styles from "./Deployments.module.css";
+
+export type Place = { show?: string; from?: string };
+type Props = { place: Place; onPlace: (place: Place) => void };
+
+const whole = (value: number) => number(value, 12);
+
+/** What is behind the name: a step of a job, or the base model. */
+function Weights({ of }: { of: Deployment }) {
+  if (of.step === null || of.step === undefined) return <>{of.model}, the base</>;
+  const words = `${of.model}, step ${of.step}`;
+  if (!of.job) return <>{words}</>;
+  return (
+    <Link to="/jobs/$id" params={{ id: of.job }} search={{ tab: "checkpoints" }} className={styles.inner}>
+      {words}
+    </Link>
+  );
+}
+
+function columns(
+  shown: Deployment | undefined,
+  onShow: (name: string) => void,
+  refusal: string | null,
+  onPoint: (of: Deployment) => void,
+): Column<Deployment>[] {
+  return [
+    {
+      head: "Name",
+      cut: true,
+      cell: (one) => (
+        <button
+          type="button"
+          data-row
+          title={one.name}
+          aria-pressed={one.id === shown?.id}
+          className={styles.name}
+          onClick={() => onShow(one.name)}
+        >
+          {one.name}
+        </button>
+      ),
+    },
+    { head: "State", cell: (one) => <StatePill state={one.state} /> },
+    { head: "Weights", hide: "narrow", grow: true, cell: (one) => <Weights of={one} /> },
+    { head: "Under way", hide: "medium", align: "right", cell: (one) => one.under_way },
+    { head: "Requests", hide: "narrow", align: "right", cell: (one) => whole(one.usage.requests) },
+    { head: "Tokens in", hide: "medium", align: "right", cell: (one) => whole(one.usage.prompt_tokens) },
+    { head: "Tokens out", hide: "medium", align: "right", cell: (one) => whole(one.usage.completion_tokens) },
+    {
+      head: "Last asked",
+      hide: "medium",
+      align: "right",
+      cell: (one) => (one.last_used_at ? ago(one.last_used_at) : NOTHING),
+    },
+    {
+      head: "Do",
+      align: "right",
+      cell: (one) => <DeploymentActions of={one} refusal={refusal} onPoint={() => onPoint(one)} />,
+    },
+  ];
+}
+
+/** Numbers of one deployment in words, for screens too narrow for their columns. */
+function Counts({ of }: { of: Deployment }) {
+  const { requests, failed_requests: failed, prompt_tokens: asked, completion_tokens: said } = of.usage;
+  return (
+    <p className={styles.counts}>
+      {`${whole(requests ?? 0)} requests${failed ? `, ${whole(failed)} of them failed` : ""}: `}
+      {`${whole(asked ?? 0)} tokens in, ${whole(said ?? 0)} out.`}
+    </p>
+  );
+}
+
+/** Names that any OpenAI client can ask; a row shows how. */
+export function DeploymentList({ place, onPlace }: Props) {
+  const { refusal } = useAccess();
+  const deployments = useQuery(deploymentsQuery);
+  const [pointing, setPointing] = useState<Deployment>();
+  const rows = deployments.data?.data;
+  const shown = rows?.find((one) => one.name === place.show) ?? rows?.[0];
+  const add = (
+    <GatedButton refusal={refusal} onClick={() => onPlace({ ...place, from: "" })}>
+      New deployment
+    </GatedButton>
+  );
+  return (
+    <Page title="Deployments" actions={rows?.length !== 0 && add}>
+      {deployments.isError && !rows ? (
+        <Failure
+          title="Deployments could not be loaded"
+          error={deployments.error}
+          retry={() => void deployments.refetch()}
+        />
+      ) : rows?.length === 0 ? (
+        <Empty title="Nothing is deployed yet" picture="adapter" action={add}>
+          A deployment puts an adapter behind a name that any OpenAI client can ask. A worker loads it when it
+          is asked; several on one base model share its memory.
+        </Empty>
+      ) : (
+        <div className={styles.page}>
+          <DataTable
+            label="Deployments"
+            columns={columns(shown, (show) => onPlace({ show }), refusal, setPointing)}
+            rows={rows}
+            rowKey={(one) => one.id}
+            expected={2}
+            keys
+          />
+          {shown?.error && (
+            <Notice tone={shown.state === "failed" ? "warn" : "info"} title={`${shown.name} did not answer`}>
+              {shown.error.message} {shown.error.hint} The next request tries again.
+            </Notice>
+          )}
+          {shown && <Counts of={shown} />}
+          {shown && <Ask key={shown.id} of={shown} />}
+        </div>
+      )}
+      {rows && (place.from !== undefined || pointing) && !refusal && (
+        <DeployForm
+          key={pointing?.id ?? place.from}
+          from={pointing ? undefined : place.from || undefined}
+          of={pointing}
+          taken={rows.map(({ name }) => name)}
+          onClose={() => {
+            setPointing(undefined);
+            onPlace({ show: place.show });
+          }}
+          onDone={(show) => {
+            setPointing(undefined);
+            onPlace({ show });
+          }}
+        />
+      )}
+    </Page>
+  );
+}
