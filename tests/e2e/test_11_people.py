@@ -1,5 +1,6 @@
 """Keys, members and what each of them may do; a server that does not answer, fails, or holds nothing yet."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from reinforge.errors import Unavailable
 from reinforge.platform.up import Platform
 from tests.e2e.browser import sign_in, visit
 from tests.e2e.conftest import DEMO_JOB, Demo
-from tests.e2e.test_9_screens import SCREENS, settled
+from tests.e2e.test_9_screens import GRADER, SCREENS, settled
 
 VIEWERS = "Your role is viewer, which reads."
 
@@ -42,7 +43,8 @@ def places(client: Reinforge, demo: Demo) -> dict[str, str]:
     """Ids that stand in the addresses of the screens."""
     job = client.jobs.get(demo.summary["job_id"])
     reward = client.rewards.push(DEMO_JOB.parent / "reward.py", name="correct sum")
-    return {"job": job.id, "dataset": str(job.dataset), "reward": reward.id}
+    grader = client.rewards.push(source=json.dumps(GRADER), name="several graders")
+    return {"job": job.id, "dataset": str(job.dataset), "reward": reward.id, "grader": grader.id}
 
 
 @pytest.fixture(scope="module")

@@ -240,6 +240,37 @@ class TestReplay:
         legend = page.get_by_role("list", name="Changes while it ran")
         expect(legend).to_contain_text(f"“correct” is revision 2 from step {change.step} on")
 
+    def test_the_jobs_page_changes_its_reward_once_the_golden_cases_pass(
+        self, page: Page, client: Reinforge, api: httpx.Client, running: str, reward: str
+    ) -> None:
+        item, completion = {"answer": "12"}, "<answer>12</answer>"
+        case = GoldenCase(item=item, completion=completion, expect=Expectation(value=1), note="plain")
+        client.rewards.add_golden_cases(reward, [case])
+        for source in (EVEN, f"{SOURCE}\n# the same\n"):
+            api.post(f"rewards/{reward}/revisions", json={"source": source}).raise_for_status()
+        page.goto(f"/jobs/{running}")
+        page.get_by_role("button", name="Change…").click()
+        page.get_by_role("menuitem", name="The reward").click()
+        dialog = page.get_by_role("dialog", name="Change the reward from the next step")
+        expect(dialog.get_by_role("status")).to_contain_text("Passes all of 1 golden case")
+        dialog.get_by_label("In place of revision 1").select_option("2")
+        failing = dialog.get_by_role("list", name="Golden cases that fail").get_by_role("listitem")
+        expect(failing).to_have_text(["plain, expects 1: It got 0 instead of 1."])
+        apply = dialog.get_by_role("button", name="Change from the next step")
+        expect(apply).to_have_attribute("aria-disabled", "true")
+        expect(dialog.get_by_role("link", name="Replay it first")).to_have_attribute(
+            "href", re.compile(rf"/rewards/{reward}\?.*job={running}.*revision=2|revision=2.*job={running}")
+        )
+        dialog.get_by_label("In place of revision 1").select_option("3")
+        apply.click()
+        expect(dialog).to_have_count(0)
+        legend = page.get_by_role("list", name="Changes while it ran")
+        expect(legend).to_contain_text(
+            re.compile(r"“correct” is revision 3 from step [0-9]+ on"), timeout=SOON
+        )
+        (change,) = client.jobs.changes(running)
+        assert change.revision == f"{reward}@3"
+
 
 class TestCalibration:
     def test_labels_by_keys_lead_to_the_report(

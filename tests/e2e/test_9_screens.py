@@ -3,6 +3,7 @@
 axe-core's serious and critical findings are failures (WCAG 2.2 A and AA); the real job of the demo fills the screens.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -35,6 +36,9 @@ SCREENS = {
     "rewards": "/rewards",
     "new reward": "/rewards/new?dataset={dataset}",
     "reward": "/rewards/{reward}",
+    "grader": "/rewards/{grader}?dataset={dataset}",
+    "grader's form": "/rewards/{grader}?dataset={dataset}&grader=form",
+    "grader's JSON": "/rewards/{grader}?dataset={dataset}&grader=json",
     "reward's golden cases": "/rewards/{reward}?tab=golden",
     "reward's replays": "/rewards/{reward}?tab=replay",
     "reward's revisions": "/rewards/{reward}?tab=revisions",
@@ -45,6 +49,29 @@ SCREENS = {
     "nothing there": "/nowhere",
     "no such job": "/jobs/ftjob-none",
 }
+# Every kind of field that the form of a grader has.
+GRADER: dict[str, Any] = {
+    "type": "multi",
+    "graders": {
+        "exact": {
+            "type": "string_check",
+            "input": "{{ sample.output_text }}",
+            "reference": "{{ item.answer }}",
+            "operation": "eq",
+        },
+        "judged": {
+            "type": "score_model",
+            "model": "strict",
+            "input": [{"role": "user", "content": "How right is {{ sample.output_text }}?"}],
+            "sampling_params": {"temperature": 0},
+            "range": [0, 10],
+        },
+        "kind": {"type": "classifier", "model": "/models/kind", "labels": {"kind": 1, "rude": -1}},
+        "code": {"type": "python", "source": "def grade(sample, item):\n    return 1.0\n"},
+    },
+    "calculate_output": "exact + 0.1 * judged + kind + code",
+    "gates": {"judged": {"part": "exact", "above": 0.5}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +79,8 @@ def places(demo: Demo, client: Reinforge) -> dict[str, str]:
     """Ids that stand in the addresses."""
     job = client.jobs.get(demo.summary["job_id"])
     reward = client.rewards.push(DEMO_JOB.parent / "reward.py", name="correct sum")
-    return {"job": job.id, "dataset": job.dataset, "reward": reward.id}
+    grader = client.rewards.push(source=json.dumps(GRADER), name="several graders")
+    return {"job": job.id, "dataset": str(job.dataset), "reward": reward.id, "grader": grader.id}
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -117,6 +145,16 @@ def test_what_opens_over_a_screen_is_accessible(page: Page, places: dict[str, st
     settled(page)
     page.get_by_role("button", name=re.compile("tokens")).first.click()
     problems += [f"tokens: {line}" for line in findings(page)]
+    page.goto(f"{base}/settings")
+    page.get_by_role("button", name="New judge").click()
+    expect(page.get_by_role("dialog", name="New judge")).to_be_visible()
+    page.get_by_text("Prices and limits").click()
+    problems += [f"new judge: {line}" for line in findings(page)]
+    page.goto(f"{base}/rewards/{places['grader']}")
+    settled(page)
+    page.get_by_role("button", name=re.compile("^Insert a name into Input")).first.click()
+    expect(page.get_by_role("menu")).to_be_visible()
+    problems += [f"names of a template: {line}" for line in findings(page)]
     assert not problems, "\n".join(problems)
 
 
