@@ -1,6 +1,6 @@
 // Takes pictures of every screen of a running server that has a finished job:
 //   node e2e/screens.mjs --url http://127.0.0.1:8321 --key rf-… --out ../docs/img
-//     [--job ftjob-…] [--width 1440,1024,390] [--theme light,dark] [--only job,jobs] [--height 900] [--png]
+//     [--places '{"job": "ftjob-…", "replay": …}'] [--width 1440,1024,390] [--theme light,dark] [--only job,jobs] [--height 900] [--png]
 // Without --height a picture shows all of its screen. `make screens` runs it on a server of its own.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const { values: options } = parseArgs({
     height: { type: "string" },
     theme: { type: "string", default: "light,dark" },
     only: { type: "string" },
-    job: { type: "string" },
+    places: { type: "string", default: "{}" },
     png: { type: "boolean", default: false },
   },
 });
@@ -29,20 +29,21 @@ async function get(context, path) {
   return response.json();
 }
 
-/** Ids that addresses are made of: of the given job, else of the newest that succeeded. */
+/** Ids that addresses are made of: those that were given, else of the newest finished job and the newest reward. */
 async function places(context) {
-  const found = options.job ?? (await get(context, "jobs?status=succeeded")).data[0]?.id;
+  const given = JSON.parse(options.places);
+  const found = given.job ?? (await get(context, "jobs?status=succeeded")).data[0]?.id;
   if (!found) throw new Error("there is no finished job to take pictures of");
   const job = await get(context, `jobs/${found}`);
-  const reward = (await get(context, "rewards")).data[0]?.id;
-  return { job: job.id, dataset: job.dataset, reward };
+  const reward = given.reward ?? (await get(context, "rewards")).data[0]?.id;
+  return { ...given, job: job.id, dataset: job.dataset, reward };
 }
 
 /** A group with both signs of advantage, at a step where half is right. */
 const MIXED = "tab=completions&step=5";
 
 /** Name, address, what a person does there before the picture is taken, and the height if it is not all of it. */
-function screens({ job, dataset, reward }) {
+function screens({ job, dataset, reward, grader, scored, replay, preflight }) {
   return [
     ["start", "/"],
     ["jobs", "/jobs"],
@@ -54,12 +55,17 @@ function screens({ job, dataset, reward }) {
     ["logs", `/jobs/${job}?tab=logs`],
     ["config", `/jobs/${job}?tab=config`],
     ["new-job", `/jobs/new?from=${job}`],
+    ["preflight", preflight && `/jobs/new?from=${scored}&preflight=${preflight}`],
+    ["labels", scored && `/jobs/${scored}?tab=completions&view=label`],
     ["datasets", "/datasets"],
     ["dataset", `/datasets/${dataset}`],
     ["dataset-prompts", `/datasets/${dataset}?tab=prompts`],
     ["rewards", "/rewards"],
     ["new-reward", `/rewards/new?dataset=${dataset}`],
     ["reward", reward && `/rewards/${reward}?dataset=${dataset}`],
+    ["golden-cases", reward && `/rewards/${reward}?tab=golden`, runGolden],
+    ["replay", replay && `/rewards/${reward}?tab=replay&job=${scored}&replay=${replay}`],
+    ["grader", grader && `/rewards/${grader}?dataset=${dataset}&rows=1-2`],
     ["playground", `/playground?job=${job}`, chat],
     ["models", "/models"],
     ["adapters", "/adapters"],
@@ -81,6 +87,11 @@ async function openTokens(page) {
     .getByRole("button", { name: /tokens/ })
     .first()
     .click();
+}
+
+async function runGolden(page) {
+  await page.getByRole("button", { name: /^Run revision/ }).click();
+  await page.getByText(/passes all cases|passes \d+ of/).waitFor({ timeout: 60_000 });
 }
 
 async function chat(page) {
