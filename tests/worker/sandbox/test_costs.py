@@ -17,7 +17,7 @@ from .harness import RunningDaemon, cannot, eventually, jails_of, running_daemon
 WHO = "import os\ndef grade(sample, item): return os.getpid()\n"
 ROWS = [RewardRow("p", "x" * 1500, {"answer": 1})] * 64
 CALLS = 4
-SYSTEM_CALLS = {"a call": 140, "a row": 12}
+SYSTEM_CALLS = {"a call": 100, "a row": 8}
 """Allowed: of zygote and child together, for a call, and for each of its rows on top."""
 
 
