@@ -13,9 +13,9 @@ from backend.calls import CallsDep
 from backend.database import DatabaseDep
 from backend.judges import service as judges
 from backend.openai import grader_answer
+from backend.openai.wire import WireRoute
 from backend.rewards import service as rewards
 from backend.rewards.service import Source
-from backend.strict_json import StrictRoute
 from reinforge.errors import InvalidInput
 from reinforge.grading.multi import Grader, leaves
 from reinforge.grading.multi import judges as judges_of
@@ -24,13 +24,13 @@ from reinforge.grading.types import PythonGrader
 from reinforge.schemas.openai_graders import GraderRun, GraderRunResult, GraderValidate, GraderValidated
 from reinforge.schemas.resources import RewardTest, RewardTestRow, written
 
-router = APIRouter(prefix="/v1/fine_tuning/alpha/graders", tags=["openai"], route_class=StrictRoute)
+router = APIRouter(prefix="/v1/fine_tuning/alpha/graders", tags=["openai"], route_class=WireRoute)
 
 
 @router.post("/run", operation_id="runGrader")
 async def run(body: GraderRun, database: DatabaseDep, calls: CallsDep, who: Writer) -> GraderRunResult:
     """Score one sample now. What goes wrong in the grader is a flag in the answer, whose reward is then 0."""
-    with _bad_request():
+    with _named_fault():
         named = _named(body.grader)
         grader = parse_grader(written(None, named), "grader")
         await _check_judges(database, who.project_id, grader)
@@ -58,7 +58,7 @@ async def validate(
     body: GraderValidate, database: DatabaseDep, calls: CallsDep, who: Writer
 ) -> GraderValidated:
     """The grader, with a name if it had none; 400 with what to change otherwise."""
-    with _bad_request():
+    with _named_fault():
         named = _named(body.grader)
         text = written(None, named)
         await _check_judges(database, who.project_id, parse_grader(text, "grader"))
@@ -84,12 +84,11 @@ async def _check_judges(database: DatabaseDep, project_id: str, grader: Grader) 
 
 
 @contextmanager
-def _bad_request() -> Iterator[None]:
-    """On this wire a request that is not valid is a 400, and its code says what a worker found."""
+def _named_fault() -> Iterator[None]:
+    """The code says what a worker found."""
     try:
         yield
     except InvalidInput as error:
-        error.status = 400
         if error.code == "invalid_reward" and error.errors:
             error.code = str(error.errors[0].get("code") or error.code)
         raise

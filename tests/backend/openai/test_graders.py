@@ -176,3 +176,9 @@ def test_a_metric_without_its_data_is_unavailable(
     grader |= {"type": "text_similarity", "evaluation_metric": "meteor"}
     error = wire.post("/validate", json={"grader": grader}).json()["error"]
     assert (error["code"], "WordNet" in error["message"]) == ("unavailable", True)
+
+
+def test_a_request_without_a_grader_is_a_400(wire: httpx.Client) -> None:
+    for path in ("/run", "/validate"):
+        answer = wire.post(path, json={})
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, "grader")
