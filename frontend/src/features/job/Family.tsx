@@ -93,7 +93,8 @@ function Curves({ jobs }: { jobs: readonly Job[] }) {
 
 /** What the job was forked from and what was forked from it: the tree and its curves. Nothing where it stands alone. */
 export function Family({ job }: { job: Job }) {
-  const jobs = useQuery(familyQuery(job.id)).data?.data ?? [];
+  const tree = treeLines(useQuery(familyQuery(job.id)).data?.data ?? []);
+  const jobs = tree.map((member) => member.job);
   if (jobs.length < 2) return null;
   return (
     <section className={styles.family} aria-labelledby="family">
@@ -105,12 +106,12 @@ export function Family({ job }: { job: Job }) {
         </p>
       )}
       <ul>
-        {treeLines(jobs).map((member) => (
+        {tree.map((member) => (
           <Line key={member.job.id} member={member} open={job.id} />
         ))}
       </ul>
       <Curves jobs={jobs} />
-      {jobs.length > MOST && <p>Drawn: the {MOST} oldest.</p>}
+      {jobs.length > MOST && <p>Drawn: the first {MOST} of the tree.</p>}
     </section>
   );
 }

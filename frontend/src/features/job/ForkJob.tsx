@@ -2,16 +2,17 @@ import { Button, Group, Modal, NativeSelect, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
+import { changesQuery } from "@/api/evaluations";
 import { jobFormQuery } from "@/api/job-form";
 import { startsQuery, useForkJob } from "@/api/job-steer";
 import type { JobDetail } from "@/api/jobs";
 import { rewardsQuery } from "@/api/rewards";
 import { Failure } from "@/components/Failure";
 import { NumberText } from "@/components/spec/Control";
-import { getAt, type Json, type JsonObject } from "@/lib/paths";
+import type { Json, JsonObject } from "@/lib/paths";
 import { shown } from "@/lib/spec-values";
 import styles from "./ChangeSettings.module.css";
-import { EMPTY, type ForkDraft, forkBody, isWrong } from "./fork-body";
+import { EMPTY, type ForkDraft, forkBody, isWrong, valueAt } from "./fork-body";
 
 const NUMBERS = [
   ["optimizer.learning_rate", "Learning rate"],
@@ -29,6 +30,7 @@ export function ForkJob({ job, step, onClose }: Props) {
   const start = useQuery({ ...startsQuery(job.id), enabled: opened }).data?.data.find(
     (one) => one.step === step,
   );
+  const changes = useQuery({ ...changesQuery(job.id), enabled: opened }).data?.data ?? [];
   const [draft, setDraft] = useState<ForkDraft>(EMPTY);
   const fork = useForkJob(job.id);
   const navigate = useNavigate();
@@ -87,7 +89,7 @@ export function ForkJob({ job, step, onClose }: Props) {
           <NumberText
             id={`fork-${path}`}
             label={label}
-            placeholder={shown(getAt(spec, path))}
+            placeholder={shown(valueAt(spec, changes, path, step ?? 0))}
             value={draft.numbers[path]}
             invalid={isWrong(draft.numbers[path])}
             disabled={false}

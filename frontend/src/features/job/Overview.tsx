@@ -87,11 +87,11 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
         stopped={isFinal(job.status) || job.status === "paused"}
         onPick={onPick}
       />
-      <Family job={job} />
       <Toolbar view={view} onView={onView} onBack={zoom.onBack} onReset={zoom.onReset} />
       <Changes changes={changes ?? []} />
       <ChartSpaceProvider value={space}>
         {big.length > 0 && <div className={styles.big}>{big.map((def) => draw(def, BIG_HEIGHT))}</div>}
+        <Family job={job} />
         {shown.map((group) => (
           <section key={group.title} aria-label={group.title}>
             <h2 className={styles.group}>{group.title}</h2>

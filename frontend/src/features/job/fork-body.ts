@@ -1,5 +1,6 @@
+import type { JobChange } from "@/api/evaluations";
 import type { JobFork } from "@/api/job-steer";
-import type { Json } from "@/lib/paths";
+import { getAt, type Json, type JsonObject } from "@/lib/paths";
 
 /** What a person has filled in: empty fields stay as they are in the other job. */
 export type ForkDraft = {
@@ -23,4 +24,18 @@ export function forkBody(step: number, draft: ForkDraft, rewardName: string): Jo
   if (draft.reward) set.rewards = [{ name: rewardName, reward: draft.reward }];
   for (const [path, value] of numbers) set[path] = value;
   return { step, name: draft.name.trim() || null, set };
+}
+
+/** A number of the specification as it was at work in a step, with what was changed by then. */
+export function valueAt(
+  spec: JsonObject,
+  changes: readonly JobChange[],
+  path: string,
+  step: number,
+): Json | undefined {
+  const last = changes
+    .filter((one) => one.setting === path && one.step != null && one.step <= step)
+    .toSorted((a, b) => (a.step ?? 0) - (b.step ?? 0))
+    .at(-1);
+  return last ? (last.value ?? undefined) : getAt(spec, path);
 }
