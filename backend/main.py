@@ -11,6 +11,8 @@ from sqlalchemy.exc import OperationalError
 
 from backend import errors, health
 from backend.adapters.endpoints import router as adapters
+from backend.audit.endpoints import router as audit
+from backend.audit.trail import AuditTrail
 from backend.base_models import service as base_models_service
 from backend.base_models.endpoints import router as base_models
 from backend.calls import Calls
@@ -63,10 +65,10 @@ log = logging.getLogger(__name__)
 
 _DATABASE_WITHIN = 30.0
 ROUTERS = (
-    sign_in, api_keys, projects, members, invitations, usage, demo, datasets, dataset_prompts, reward_sources, rewards,
-    golden, judges, base_models, jobs, preflights, evaluations, playground, adapters, webhooks, workers, openai_graders,
-    openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models, deployments, openai_chat,
-    health.router,
+    sign_in, api_keys, projects, members, invitations, usage, audit, demo, datasets, dataset_prompts,
+    reward_sources, rewards, golden, judges, base_models, jobs, preflights, evaluations, playground, adapters,
+    webhooks, workers, openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints,
+    openai_models, deployments, openai_chat, health.router,
 )  # fmt: skip
 
 
@@ -82,6 +84,7 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
         separate_input_output_schemas=False,
     )
     app.state.settings = settings or Settings()
+    app.add_middleware(AuditTrail)
     errors.install(app)
     app.add_middleware(CompressJson)
     for router in ROUTERS:

@@ -557,6 +557,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Entries
+         * @description Who did what to which thing, newest first; for owners.
+         */
+        get: operations["listAuditEntries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/demo": {
         parameters: {
             query?: never;
@@ -3095,6 +3115,37 @@ export interface components {
             /** @description The sound. */
             input_audio: components["schemas"]["Audio"];
         };
+        /** AuditEntry */
+        AuditEntry: {
+            /**
+             * Object
+             * @default audit_entry
+             * @constant
+             */
+            object?: "audit_entry";
+            /** Id */
+            id: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Actor */
+            actor: string;
+            /** Actor Name */
+            actor_name: string;
+            /** Action */
+            action: string;
+            /** Target */
+            target?: string | null;
+            /**
+             * Details
+             * @default {}
+             */
+            details?: {
+                [key: string]: unknown;
+            };
+        };
         /**
          * Axpo
          * @description Prompts on which every tool call went wrong are sampled again from behind the call's opening marker (AXPO).
@@ -4447,11 +4498,8 @@ export interface components {
              */
             state: "loading" | "ready" | "draining" | "stopped" | "failed";
             error?: components["schemas"]["DeploymentError"] | null;
-            /**
-             * Under Way
-             * @default 0
-             */
-            under_way?: number;
+            /** Under Way */
+            under_way: number;
             usage: components["schemas"]["DeploymentUsage"];
             vllm: components["schemas"]["VllmCommand"];
             /** Created By */
@@ -4471,26 +4519,14 @@ export interface components {
         };
         /** DeploymentUsage */
         DeploymentUsage: {
-            /**
-             * Requests
-             * @default 0
-             */
-            requests?: number;
-            /**
-             * Failed Requests
-             * @default 0
-             */
-            failed_requests?: number;
-            /**
-             * Prompt Tokens
-             * @default 0
-             */
-            prompt_tokens?: number;
-            /**
-             * Completion Tokens
-             * @default 0
-             */
-            completion_tokens?: number;
+            /** Requests */
+            requests: number;
+            /** Failed Requests */
+            failed_requests: number;
+            /** Prompt Tokens */
+            prompt_tokens: number;
+            /** Completion Tokens */
+            completion_tokens: number;
         };
         /**
          * DpoPair
@@ -8005,6 +8041,24 @@ export interface components {
             object?: "list";
             /** Data */
             data: components["schemas"]["ApiKey"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /** Page[AuditEntry] */
+        Page_AuditEntry_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["AuditEntry"][];
             /**
              * Has More
              * @default false
@@ -13279,6 +13333,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listAuditEntries: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_AuditEntry_"];
+                };
             };
             /** @description Validation Error */
             422: {

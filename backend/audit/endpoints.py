@@ -1,0 +1,25 @@
+"""GET /audit."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from backend.audit import service
+from backend.auth import Reader
+from backend.cursors import encode_cursor
+from backend.database import Session
+from backend.strict_json import StrictRoute
+from reinforge.schemas.audit import AuditEntry
+from reinforge.schemas.common import Page
+
+router = APIRouter(prefix="/api/v1", tags=["audit"], route_class=StrictRoute)
+
+
+@router.get("/audit", operation_id="listAuditEntries")
+async def list_entries(
+    session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
+) -> Page[AuditEntry]:
+    """Who did what to which thing, newest first; for owners."""
+    found, more = await service.page(session, who, limit=limit, after=after)
+    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
+    return Page(data=[AuditEntry.model_validate(each) for each in found], has_more=more, next_cursor=cursor)

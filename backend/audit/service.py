@@ -1,0 +1,46 @@
+"""Entries of the audit log: added, and listed for owners. Nothing changes or removes one but the end of its project."""
+
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.auth import Principal, require_owner
+from backend.cursors import cut, newest_first
+from backend.ids import new_id
+from backend.models import AuditEntry, Project
+
+
+async def note(
+    session: AsyncSession,
+    who: Principal,
+    action: str,
+    target: str | None,
+    details: dict[str, Any],
+    project_id: str,
+) -> None:
+    """Say that somebody has done something. Of a project that is gone, the platform's first one keeps it."""
+    there = await session.scalar(select(Project.id).where(Project.id == project_id))
+    if there is None:
+        oldest = select(Project.id).order_by(Project.created_at, Project.id).limit(1)
+        there = (await session.scalars(oldest)).one()
+    entry = AuditEntry(
+        id=new_id("aud_"),
+        project_id=there,
+        actor=who.id,
+        actor_name=who.name,
+        action=action,
+        target=target,
+        details=details,
+    )
+    session.add(entry)
+
+
+async def page(
+    session: AsyncSession, who: Principal, *, limit: int, after: str | None
+) -> tuple[list[AuditEntry], bool]:
+    """Newest first. Raises NotAllowed."""
+    require_owner(who, "the audit log")
+    query = select(AuditEntry).where(AuditEntry.project_id == who.project_id)
+    query = newest_first(query, AuditEntry.created_at, AuditEntry.id, limit=limit, after=after)
+    return cut((await session.scalars(query)).all(), limit)

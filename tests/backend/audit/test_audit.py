@@ -1,0 +1,86 @@
+"""Every change leaves an entry with who, what and which; what was refused or only read leaves none; no secret does."""
+
+from typing import Any
+
+from tests.backend.people import made, refusal, sign_in, starter
+from tests.backend.server import OWNER_KEY, REWARD, Backend
+
+
+def entries(backend: Backend, **query: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = made(backend.api.get("/audit", params={"limit": 100} | query), 200)["data"]
+    return found
+
+
+def told(backend: Backend) -> list[tuple[str, str, str | None]]:
+    return [(each["actor_name"], each["action"], each["target"]) for each in entries(backend)]
+
+
+def test_who_did_what_to_which_thing(backend: Backend) -> None:
+    judge = {"name": "audited", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+    audited = made(backend.api.post("/judges", json=judge))
+    assert backend.api.get(f"/projects/{backend.api.get('/me').json()['project']}/export").status_code == 200
+    member = made(backend.api.post("/members", json={"name": "Ada"}))
+    with sign_in(backend, member["url"]) as ada:
+        sha = made(ada.post("/sign-in-links"), 200)
+        assert sha["url"]
+    backend.api.patch(f"/members/{member['id']}", json={"role": "viewer"})
+    backend.api.delete(f"/members/{member['id']}")
+    found = told(backend)
+    assert found[:2] == [
+        ("bootstrap", "removeMember", member["id"]),
+        ("bootstrap", "updateMember", member["id"]),
+    ]
+    assert ("Ada", "signIn", None) in found
+    assert ("bootstrap", "createMember", member["id"]) in found
+    assert ("bootstrap", "createJudge", audited["id"]) in found
+    assert "exportProject" in [action for _, action, _ in found]
+    [changed] = [each for each in entries(backend) if each["action"] == "updateMember"]
+    assert changed["details"]["role"] == "viewer"
+
+
+def test_what_was_refused_or_read_leaves_none(backend: Backend) -> None:
+    before = told(backend)
+    backend.api.get("/jobs")
+    backend.api.post("/rewards", json={"name": ""})
+    with backend.add_key("viewer") as viewer:
+        viewer.post("/rewards", json={"name": "x", "source": REWARD})
+    backend.bare.post("/api/v1/sign-in", json={"token": "wrong token"})
+    assert told(backend) == before
+
+
+def test_no_secret_is_written_down(backend: Backend) -> None:
+    key = made(backend.api.post("/keys", json={"name": "secretive"}))
+    judge = {"name": "j", "base_url": "http://127.0.0.1:9/v1", "model": "m", "api_key": "sk-of-the-judge"}
+    made(backend.api.post("/judges", json=judge))
+    invited = made(backend.api.post("/invitations", json={}))
+    with starter(backend) as owner:
+        owner.patch("/me", json={"email": "owner@example.org", "password": "not in the log please"})
+    stored = str(backend.sql("SELECT * FROM audit_entry"))
+    assert key["id"] in stored
+    secrets = (
+        key["key"],
+        "sk-of-the-judge",
+        invited["url"].partition("=")[2],
+        "not in the log please",
+        OWNER_KEY,
+    )
+    for secret in secrets:
+        assert secret not in stored
+
+
+def test_it_is_for_owners_and_paged(backend: Backend) -> None:
+    for number in range(3):
+        made(backend.api.post("/invitations", json={"note": f"{number}"}))
+    first = backend.api.get("/audit", params={"limit": 2}).json()
+    second = backend.api.get("/audit", params={"limit": 2, "after": first["next_cursor"]}).json()
+    ids = [each["id"] for page in (first, second) for each in page["data"]]
+    assert ids == [each["id"] for each in entries(backend)[:4]]
+    with backend.add_key("editor") as editor:
+        assert refusal(editor.get("/audit")) == (403, "not_owner")
+
+
+def test_a_deleted_project_is_remembered_by_the_first_one(backend: Backend) -> None:
+    project = made(backend.api.post("/projects", json={"name": "short-lived"}))
+    path = f"/projects/{project['id']}"
+    assert backend.api.request("DELETE", path, json={"name": "short-lived"}).status_code == 204
+    assert ("bootstrap", "deleteProject", project["id"]) in told(backend)
