@@ -31,6 +31,8 @@ class CallStream:
     def __init__(self, calls: Calls, call_id: str, quiet_seconds: float) -> None:
         self._calls, self.call_id, self._quiet = calls, call_id, quiet_seconds
         self._seq = 0
+        self.result: dict[str, Any] | None = None
+        """What the worker answered; once `events` has ended."""
 
     async def events(self) -> AsyncGenerator[Event | None, None]:
         """The worker's events in order; None now and then while nothing comes. Ends with the worker's answer.
@@ -52,6 +54,7 @@ class CallStream:
                     if call.state == "answered":
                         if call.error is not None:
                             raise call_error(call.error)
+                        self.result = call.result
                         return
                     if time.monotonic() - heard > self._quiet:
                         raise self._timed_out(call.state)
@@ -75,7 +78,7 @@ class CallStream:
         database = self._calls.database
         async with database.transaction() as session:
             # The call first: a chunk stored before its answer is found by the second query.
-            columns = select(Call.state, Call.worker_id, Call.taken_at, Call.deadline, Call.error)
+            columns = select(Call.state, Call.worker_id, Call.taken_at, Call.deadline, Call.error, Call.result)
             call = (await session.execute(columns.where(Call.id == self.call_id))).one_or_none()
             if call is None or call.deadline < now():
                 raise Unavailable(

@@ -128,6 +128,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await app.state.loader.close()
         if (replayer := getattr(app.state, "replayer", None)) is not None:
             await replayer.close()
+        if (adder := getattr(app.state, "adder", None)) is not None:
+            await adder.close()
         await hub.stop()
         app.state.wake_ups.close()
         await database.close()

@@ -16,7 +16,7 @@ def render(models: ModelStore, payload: dict[str, Any]) -> dict[str, Any]:
     `tolerant`; `texts: false` leaves the texts out. Otherwise the first refused row raises InvalidInput with
     `row` in its `errors`. longest: among the rows that rendered, None without any.
     """
-    folder = models.resolve(str(payload["model_source"]))
+    folder = models.resolve(str(payload["model_source"]), token=payload.get("hub_token"))
     prompts = renderer(folder)
     rendered = _render_rows(prompts, payload["rows"], tolerant=bool(payload.get("tolerant")))
     good = [index for index, (text, _) in enumerate(rendered) if text is not None]

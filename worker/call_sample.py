@@ -66,7 +66,7 @@ class Sampler:
 
     def _prepare(self, call: CallMessage, chunks: "_Chunks") -> Order:
         payload = call.payload
-        folder = self._models.resolve(str(payload["model_source"]))
+        folder = self._models.resolve(str(payload["model_source"]), token=payload.get("hub_token"))
         pinned = payload.get("model_sha256")
         if pinned is not None and self._models.content_hash(folder) != pinned:
             raise InvalidInput(

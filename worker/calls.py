@@ -24,12 +24,12 @@ from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import CALL_POLL_SECONDS, CallAnswer, CallKind, CallMessage
 from worker.blob_cache import BlobCache
 from worker.call_graders import grade
+from worker.call_inspect import inspect
 from worker.call_prompts import render
 from worker.call_rewards import score, validate
 from worker.call_sample import Sampler
 from worker.door import BackendAway, Door, DoorRefused
 from worker.jail_status import jail_status
-from worker.models.inspect import inspect_model
 from worker.models.sources import ModelStore
 from worker.presence import Presence
 from worker.rewards.checkpoints import ModelProcess
@@ -70,7 +70,7 @@ class CallWorker:
             "validate": lambda call: validate(self._sandbox, call.payload),
             "score": self._score,
             "render": lambda call: render(self._models, call.payload),
-            "inspect_model": lambda call: inspect_model(str(call.payload["source"]), self._models),
+            "inspect_model": lambda call: inspect(self._door, self._models, call),
         }
         if sampler is not None:
             self._answers["sample"] = sampler.sample

@@ -66,7 +66,7 @@ def prepare(
             hint="Start `python -m worker.sandbox` beside the worker and set SANDBOX_SOCKET, or set SANDBOX_URL.",
             retryable=True,
         )
-    model = models.resolve(claimed.model_source)
+    model = models.resolve(claimed.model_source, token=claimed.hub_token)
     if claimed.model_sha256 is not None and (found := models.content_hash(model)) != claimed.model_sha256:
         raise JobFailure(
             f"The files of {claimed.model_source} are not those the job was created with "

@@ -1,14 +1,16 @@
-"""POST, GET /models · GET /models/{id}."""
+"""POST, GET /models · GET, DELETE /models/{id}."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from backend.auth import Reader, Writer
 from backend.base_models import service
+from backend.base_models.adding import Adder
 from backend.calls import CallsDep
 from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session
+from backend.sealing import SealerDep
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import BaseModelInfo, ModelCreate
@@ -17,9 +19,23 @@ router = APIRouter(prefix="/api/v1", tags=["models"], route_class=StrictRoute)
 
 
 @router.post("/models", status_code=201, operation_id="createModel")
-async def create(body: ModelCreate, database: DatabaseDep, calls: CallsDep, who: Writer) -> BaseModelInfo:
-    """Have a worker look at a model's files (downloading them first) and add it. Sending it again looks again."""
-    return BaseModelInfo.model_validate(await service.add(database, calls, body, who.name))
+async def create(
+    body: ModelCreate,
+    request: Request,
+    database: DatabaseDep,
+    calls: CallsDep,
+    sealer: SealerDep,
+    who: Writer,
+    wait: bool = True,
+) -> BaseModelInfo:
+    """Have a worker look at a model's files (downloading them first) and add it. Sending it again looks again.
+
+    `wait=false` answers at once with a model that is `adding`; reading it then says how far that is.
+    """
+    state = request.app.state
+    if not hasattr(state, "adder"):
+        state.adder = Adder(database, calls)
+    return service.view(await service.add(database, state.adder, sealer, body, who.name, wait=wait))
 
 
 @router.get("/models", operation_id="listModels")
@@ -29,11 +45,15 @@ async def list_models(
     """Newest first."""
     found, more = await service.page(session, limit=limit, after=after)
     cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(
-        data=[BaseModelInfo.model_validate(each) for each in found], has_more=more, next_cursor=cursor
-    )
+    return Page(data=[service.view(each) for each in found], has_more=more, next_cursor=cursor)
 
 
 @router.get("/models/{id}", operation_id="getModel")
 async def get(id: str, session: Session, who: Reader) -> BaseModelInfo:
-    return BaseModelInfo.model_validate(await service.get(session, who.project_id, id))
+    return service.view(await service.get(session, who.project_id, id))
+
+
+@router.delete("/models/{id}", status_code=204, operation_id="deleteModel")
+async def delete(id: str, session: Session, who: Writer) -> None:
+    """Refused while a job, an adapter or a deployment names it."""
+    await service.remove(session, id)

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import cut, newest_first
-from backend.models import BaseModel, now
+from backend.models import Adapter, BaseModel, Deployment, Job, now
 
 
 async def find(session: AsyncSession, id: str) -> BaseModel | None:
@@ -28,3 +28,35 @@ async def put(session: AsyncSession, id: str, values: dict[str, Any], *, replace
         query = query.on_conflict_do_nothing(index_elements=["id"])
     await session.execute(query)
     return await session.get_one(BaseModel, id, populate_existing=True)
+
+
+async def change(session: AsyncSession, id: str, values: dict[str, Any]) -> None:
+    await session.execute(update(BaseModel).where(BaseModel.id == id).values(**values))
+
+
+async def note(session: AsyncSession, id: str, progress: dict[str, Any]) -> None:
+    """How far an addition is."""
+    await change(session, id, {"progress": progress, "touched_at": now()})
+
+
+async def used_by(session: AsyncSession, id: str) -> str | None:
+    """The id of a job, adapter or deployment that names the model."""
+    for column, owner in (
+        (Job.model_id, Job.id),
+        (Adapter.model_id, Adapter.id),
+        (Deployment.model_id, Deployment.id),
+    ):
+        found: str | None = await session.scalar(select(owner).where(column == id).limit(1))
+        if found is not None:
+            return found
+    return None
+
+
+async def token_of(session: AsyncSession, source: str) -> tuple[str, str] | None:
+    """(model, sealed token) of a model from the hub with this source, whatever template was chosen for it."""
+    query = select(BaseModel.id, BaseModel.token_sealed).where(
+        func.split_part(BaseModel.source, "#", 1) == source.partition("#")[0],
+        BaseModel.token_sealed.is_not(None),
+    )
+    row = (await session.execute(query.limit(1))).one_or_none()
+    return None if row is None or row[1] is None else (row[0], row[1])

@@ -8,31 +8,28 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.base_models import repository
+from backend.base_models.adding import (
+    Adder,
+    Asked,
+    interrupted_failure,
+    same_source,
+    silent,
+    values_of,
+)
 from backend.calls import Calls
 from backend.database import Database
-from backend.models import BaseModel
+from backend.models import BaseModel, now
+from backend.sealing import Sealer
 from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConflict
-from reinforge.schemas.resources import ModelCreate
+from reinforge.memory import ModelShape, estimate
+from reinforge.schemas.jobs import JobError
+from reinforge.schemas.resources import BaseModelInfo, ModelCreate, ModelProgress
 
 log = logging.getLogger(__name__)
 
 BUILTIN = {"starter-arith": "builtin:starter-arith"}
-INSPECT_SECONDS = 900.0
-"""Looking at a model includes downloading it from the hub."""
 _BUILTIN_SECONDS = 30.0
 _AGAIN_SECONDS = 2.0
-_FACTS = (
-    "architecture",
-    "parameters",
-    "context_length",
-    "has_chat_template",
-    "chat_template_source",
-    "vocabulary",
-    "lora_targets",
-    "bytes",
-    "licence",
-    "sha256",
-)
 
 
 async def get(session: AsyncSession, project_id: str, id: str) -> BaseModel:
@@ -53,11 +50,16 @@ async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseMod
     except NotFound as error:
         raise InvalidInput(error.message, code=error.code, hint=error.hint, param="model") from error
     if model.status != "ready":
+        adding = model.status == "adding"
         raise InvalidInput(
-            f"The base model {model.id} cannot be used: {model.error}",
+            f"The base model {model.id} is still being added."
+            if adding
+            else f"The base model {model.id} cannot be used: {model.error}",
             code="model_not_ready",
             param="model",
-            hint="Repair its files and add it again with `reinforge models add`.",
+            hint="`reinforge models list` says how far it is."
+            if adding
+            else "Repair its files and add it again with `reinforge models add`.",
         )
     return model
 
@@ -66,24 +68,93 @@ async def page(session: AsyncSession, *, limit: int, after: str | None) -> tuple
     return await repository.page(session, limit=limit, after=after)
 
 
-async def add(database: Database, calls: Calls, body: ModelCreate, created_by: str) -> BaseModel:
-    """Have a worker look at the source and keep what it found; nothing is kept when it refuses.
+async def add(
+    database: Database, adder: Adder, sealer: Sealer, body: ModelCreate, created_by: str, *, wait: bool
+) -> BaseModel:
+    """Have a worker look at the source. With `wait` nothing is kept of a new model that it refuses.
 
-    Raises InvalidInput (param `source`), StateConflict `model_exists`, Unavailable `no_worker` and others.
+    Raises StateConflict `model_exists`; with `wait` InvalidInput (param `source` …), Unavailable and others.
     """
     async with database.transaction() as session:
         existing = await repository.find(session, body.id)
-    if existing is not None and (existing.source != body.source or body.id in BUILTIN):
-        raise StateConflict(
-            f"The model {body.id!r} exists already, from {existing.source}.",
-            code="model_exists",
-            hint="Give the new one another id.",
-            param="id",
-        )
-    facts = await calls.ask("inspect_model", {"source": body.source}, timeout=INSPECT_SECONDS)
-    values = _values(body.source, facts) | {"created_by": created_by}
+        if existing is not None and (body.id in BUILTIN or not same_source(existing.source, body)):
+            raise StateConflict(
+                f"The model {body.id!r} exists already, from {existing.source}.",
+                code="model_exists",
+                hint="Give the new one another id.",
+                param="id",
+            )
+        new = existing is None or existing.status != "ready"
+        source = _source(body, existing)
+        values: dict[str, Any] = {"progress": {"phase": "waiting"}, "touched_at": now()}
+        if body.token is not None:
+            values["token_sealed"] = sealer.seal(f"hub:{body.id}", body.token.get_secret_value())
+        if new:
+            values |= {"source": source, "status": "adding", "error": None, "lora_targets": []}
+            values |= {"has_chat_template": False, "created_by": created_by}
+            await repository.put(session, body.id, values, replace=True)
+        else:
+            await repository.change(session, body.id, values)
+    keep_refusal = not wait or (existing is not None and new)
+    template = body.chat_template or (None if new else _template(existing))
+    asked = Asked(body.id, source, template, new=new, keep_refusal=keep_refusal)
+    await adder.add(asked, wait=wait)
     async with database.transaction() as session:
-        return await repository.put(session, body.id, values, replace=True)
+        return await session.get_one(BaseModel, body.id)
+
+
+def _source(body: ModelCreate, existing: BaseModel | None) -> str:
+    """What is looked at: a model that is there is looked at in its pinned revision, unless another is named."""
+    pinned = existing is not None and existing.status == "ready" and "@" not in body.source
+    return existing.source.partition("#")[0] if pinned and existing is not None else body.source
+
+
+def _template(existing: BaseModel | None) -> str | None:
+    """What was chosen for a model that has no template of its own."""
+    if existing is None:
+        return None
+    chosen = existing.source.partition("#template=")[2]
+    return chosen or (None if existing.has_chat_template else "bare")
+
+
+async def remove(session: AsyncSession, id: str) -> None:
+    """Forget a model; its files stay with the workers. Raises NotFound, StateConflict `model_in_use`."""
+    model = await get(session, "", id)
+    user = await repository.used_by(session, id)
+    if id in BUILTIN or user is not None:
+        what = f"{user} needs it" if user else "it comes with the worker"
+        raise StateConflict(
+            f"The model {id!r} cannot be removed: {what}.",
+            code="model_in_use",
+            hint="Results go on naming the model they were made with.",
+        )
+    await session.delete(model)
+
+
+async def hub_token(session: AsyncSession, source: str, sealer: Sealer) -> str | None:
+    """The token that opens a source of the hub; None where the model brings none. Raises Unavailable."""
+    if not source.startswith("hub:"):
+        return None
+    found = await repository.token_of(session, source)
+    return None if found is None else sealer.open(f"hub:{found[0]}", found[1])
+
+
+def view(model: BaseModel) -> BaseModelInfo:
+    """As the API shows it."""
+    shown = BaseModelInfo.model_validate(model)
+    progress = model.progress or {}
+    failure = progress.get("error")
+    if silent(model):
+        failure = interrupted_failure()
+        shown.status, shown.error = "failed", failure["message"]
+    if failure is None and progress.get("phase"):
+        shown.progress = ModelProgress.model_validate(progress)
+    shown.failure = None if failure is None else JobError.model_validate(failure)
+    shown.has_token = model.token_sealed is not None
+    if model.parameters is not None and model.shape is not None:
+        shape = ModelShape.model_validate(model.shape)
+        shown.memory = estimate(model.parameters, shape, model.context_length)
+    return shown
 
 
 async def ensure_builtin(database: Database, calls: Calls, id: str) -> None:
@@ -103,7 +174,7 @@ async def _describe_builtin(database: Database, calls: Calls, id: str) -> None:
     source = BUILTIN[id]
     facts = await calls.ask("inspect_model", {"source": source}, timeout=_BUILTIN_SECONDS)
     async with database.transaction() as session:
-        await repository.put(session, id, _values(source, facts), replace=True)
+        await repository.put(session, id, values_of(source, facts), replace=True)
 
 
 async def seed_builtin(database: Database, calls: Calls) -> None:
@@ -118,10 +189,3 @@ async def seed_builtin(database: Database, calls: Calls) -> None:
                 log.debug("%s waits: %s", id, error)
         if waiting:
             await asyncio.sleep(_AGAIN_SECONDS)
-
-
-def _values(source: str, facts: dict[str, Any]) -> dict[str, Any]:
-    known = {key: facts.get(key) for key in _FACTS}
-    known["has_chat_template"] = bool(facts.get("has_chat_template"))
-    known["lora_targets"] = list(facts.get("lora_targets") or [])
-    return {"source": source, "status": "ready", "error": None, **known}

@@ -11,6 +11,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import digest
+from backend.base_models import service as base_models
 from backend.jobs import budgets
 from backend.jobs.changes import scheduled
 from backend.jobs.fork import BEFORE_ATTEMPTS
@@ -88,6 +89,7 @@ async def _claimed(
         job_token=token,
         spec=job.resolved_spec,
         model_source=model.source,
+        hub_token=await base_models.hub_token(session, model.source, sealer),
         model_sha256=job.model_sha256,
         dataset=Blob(sha256=dataset.sha256, bytes=dataset.bytes),
         dataset_format=dataset.format,

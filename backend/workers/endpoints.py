@@ -14,6 +14,7 @@ from backend.strict_json import WorkerRoute
 from backend.workers import blobs, heartbeat, records, service
 from backend.workers.blob_access import BlobHolder
 from backend.workers.call_judges import with_judges
+from backend.workers.call_models import with_hub_token
 from backend.workers.claim import claim
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import WorkerInfo
@@ -117,6 +118,8 @@ async def next_call(
     )
     if message is not None and "judges" in message.payload:
         message = await with_judges(message, calls, sealer)
+    if message is not None:
+        message = await with_hub_token(message, calls, sealer)
     return message or Response(status_code=204)
 
 

@@ -1,20 +1,29 @@
 """`reinforge dataset …`, `reinforge models …`, `reinforge adapter …`"""
 
+import os
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TransferSpeedColumn
 
 from reinforge.cli import output
 from reinforge.cli.connection import connect
-from reinforge.cli.output import Json, err, number, out
+from reinforge.cli.output import Json, Quiet, err, number, out
 from reinforge.client import Reinforge
-from reinforge.errors import StateConflict
+from reinforge.errors import InvalidInput, StateConflict
 
 datasets = typer.Typer(help="Upload and list datasets.", no_args_is_help=True)
 models = typer.Typer(help="Register and list base models.", no_args_is_help=True)
 adapters = typer.Typer(help="List and download adapters.", no_args_is_help=True)
+
+
+class ChatTemplate(StrEnum):
+    """What a model without a chat template of its own gets."""
+
+    plain = "plain"
+    bare = "bare"
 
 
 @datasets.command("push")
@@ -66,18 +75,52 @@ def list_datasets(json: Json = False) -> None:
 def add_model(
     id: Annotated[str, typer.Argument(help="Id to use in jobs; no slash.")],
     source: Annotated[str, typer.Option("--from", help="Folder on the worker, or hub:org/name@revision.")],
+    token_env: Annotated[
+        str | None,
+        typer.Option(help="Environment variable with the hub's token; it is sent once and kept encrypted."),
+    ] = None,
+    chat_template: Annotated[
+        ChatTemplate | None, typer.Option(help="For a model that has none: plain or bare.")
+    ] = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Register a base model; a worker inspects it."""
+    """Register a base model; a worker downloads and inspects it."""
     folder = Path(source)
-    with connect() as client:
-        model = client.models.add(id, str(folder.resolve()) if folder.is_dir() else source)
+    token = os.environ.get(token_env) if token_env else None
+    if token_env and not token:
+        raise InvalidInput(
+            f"The environment variable {token_env} is not set.", code="usage", param="token_env"
+        )
+    columns = (SpinnerColumn(), "{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with connect() as client, Progress(*columns, console=err, disable=quiet or json, transient=True) as bar:
+        task = bar.add_task("waiting", total=None)
+        model = client.models.add(
+            id,
+            str(folder.resolve()) if folder.is_dir() else source,
+            token=token,
+            chat_template=chat_template.value if chat_template else None,
+            progress=lambda found: bar.update(
+                task, description=found.phase, completed=found.done or 0, total=found.total
+            ),
+        )
     if json:
         output.print_json(model)
-    else:
-        out.print(
-            f"{model.id}: {model.architecture}, {model.parameters or 0:,} parameters, context {model.context_length}"
+        return
+    out.print(
+        f"{model.id}: {model.architecture}, {model.parameters or 0:,} parameters, context {model.context_length}"
+    )
+    if model.memory is not None and not quiet:
+        err.print(
+            f"about {output.size(model.memory.serve)} to sample, {output.size(model.memory.train)} to train an adapter"
         )
+
+
+@models.command("remove")
+def remove_model(id: Annotated[str, typer.Argument(help="Id of the model.")]) -> None:
+    """Forget a base model that nothing names; its files stay where they are."""
+    with connect() as client:
+        client.models.remove(id)
 
 
 @models.command("list")
@@ -89,7 +132,7 @@ def list_models(json: Json = False) -> None:
         output.print_json(found)
         return
     output.print_table(
-        ["id", "architecture", "parameters", "context", "template", "source"],
+        ["id", "architecture", "parameters", "context", "template", "to train", "source"],
         (
             [
                 m.id,
@@ -97,6 +140,7 @@ def list_models(json: Json = False) -> None:
                 f"{m.parameters:,}" if m.parameters else "–",
                 str(m.context_length or "–"),
                 "yes" if m.has_chat_template else "no",
+                m.status if m.status != "ready" else output.size(m.memory.train if m.memory else None),
                 m.source,
             ]
             for m in found

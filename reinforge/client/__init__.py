@@ -9,8 +9,12 @@ job = client.jobs.create({"model": "starter-arith", "data": {"dataset": data.id}
                           "rewards": [{"type": "python", "reward": reward.id}]})
 job = client.jobs.wait(job.id)
 client.adapters.download(job.adapter, "adapter.tar.gz")
+
+`AsyncReinforge` has the same resources and methods for asyncio: `await client.jobs.wait(job.id)`,
+`async for event in client.jobs.stream(job.id)`.
 """
 
+from reinforge.client.aio import AsyncReinforge
 from reinforge.client.client import Reinforge
 
-__all__ = ["Reinforge"]
+__all__ = ["AsyncReinforge", "Reinforge"]

@@ -1,26 +1,63 @@
 """Base models."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from typing import Literal
 
 from reinforge.client.paging import iterate
 from reinforge.client.transport import Transport
-from reinforge.schemas.resources import BaseModelInfo
+from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
+from reinforge.schemas.jobs import JobError
+from reinforge.schemas.resources import BaseModelInfo, ModelProgress
 
-DOWNLOAD_SECONDS = 960.0
-"""Inspecting a model includes its download; the server gives up after 900 s."""
+_NOT_THE_MODEL = ("call_timeout", "hub_unavailable", "interrupted", "no_worker", "worker_lost")
+"""Failures that are nobody's fault and may be gone at the next try."""
 
 
 class Models:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def add(self, id: str, source: str) -> BaseModelInfo:
-        """Register a folder on the worker, or `hub:org/name@revision`, and inspect it."""
-        body = {"id": id, "source": source}
-        return BaseModelInfo.model_validate(self._transport.post("/models", body, at_least=DOWNLOAD_SECONDS))
+    def add(
+        self,
+        id: str,
+        source: str,
+        *,
+        token: str | None = None,
+        chat_template: Literal["plain", "bare"] | None = None,
+        progress: Callable[[ModelProgress], None] | None = None,
+        every: float = 1.0,
+    ) -> BaseModelInfo:
+        """Register a folder on the worker, or `hub:org/name@revision`, once a worker has downloaded and inspected it.
+
+        `token` opens a private model of the hub, `chat_template` is for a model that has none. `progress` is called
+        every so many seconds. Raises what the worker refuses; nothing is kept of a new model then.
+        """
+        body = {"id": id, "source": source, "token": token, "chat_template": chat_template}
+        found = BaseModelInfo.model_validate(self._transport.post("/models", body, params={"wait": "false"}))
+        while found.status == "adding" or found.progress is not None:
+            if progress is not None and found.progress is not None:
+                progress(found.progress)
+            time.sleep(every)
+            found = self.get(id)
+        if found.failure is not None:
+            if found.status == "failed":
+                self.remove(id)
+            raise refusal(found.failure)
+        return found
 
     def list(self) -> Iterator[BaseModelInfo]:
         return iterate(self._transport, "/models", BaseModelInfo)
 
     def get(self, id: str) -> BaseModelInfo:
         return BaseModelInfo.model_validate(self._transport.get(f"/models/{id}"))
+
+    def remove(self, id: str) -> None:
+        """Forget a model that no job, adapter or deployment names."""
+        self._transport.delete(f"/models/{id}")
+
+
+def refusal(failure: JobError) -> ReinforgeError:
+    """A failure that a model shows, as an error."""
+    kind = Unavailable if failure.code in _NOT_THE_MODEL else InvalidInput
+    return kind(failure.message, code=failure.code, hint=failure.hint)

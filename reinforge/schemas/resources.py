@@ -3,11 +3,12 @@
 import json
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
+from reinforge.memory import MemoryEstimate
 from reinforge.schemas.common import Request, Response, Timestamp
 from reinforge.schemas.datasets import PromptView
-from reinforge.schemas.jobs import RewardResult
+from reinforge.schemas.jobs import JobError, RewardResult
 
 
 class Dataset(Response):
@@ -132,15 +133,34 @@ class RewardTestResult(Response):
 class ModelCreate(Request):
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     source: str = Field(min_length=1, max_length=4096)
-    """A folder on the worker, or `hub:org/name@revision`."""
+    """A folder on the worker, or `hub:org/name@revision`, which is pinned to the revision's commit."""
+    token: SecretStr | None = Field(default=None, min_length=1, max_length=500)
+    """Opens a private or gated model of the hub; kept encrypted, given to the workers that need the model."""
+    chat_template: Literal["plain", "bare"] | None = None
+    """For a model without one: `plain` writes roles as words, `bare` gives the bare texts of messages."""
+
+
+class ModelProgress(Response):
+    phase: Literal["waiting", "looking", "downloading", "hashing"]
+    done: int | None = None
+    """Bytes."""
+    total: int | None = None
 
 
 class BaseModelInfo(Response):
     object: Literal["base_model"] = "base_model"
     id: str
     source: str
-    status: Literal["ready", "failed"]
+    status: Literal["adding", "ready", "failed"]
     error: str | None = None
+    progress: ModelProgress | None = None
+    """While it is added, or looked at again."""
+    failure: JobError | None = None
+    """Why the last look failed, with what to do."""
+    revision: str | None = None
+    """Commit on the hub."""
+    has_token: bool = False
+    memory: MemoryEstimate | None = None
     architecture: str | None
     parameters: int | None
     context_length: int | None
@@ -152,6 +172,12 @@ class BaseModelInfo(Response):
     licence: str | None
     sha256: str | None
     created_at: Timestamp
+
+    @field_validator("progress", mode="wrap")
+    @classmethod
+    def only_phases(cls, value: Any, handler: Any) -> Any:
+        """A row keeps a failure in the same place."""
+        return None if isinstance(value, dict) and "phase" not in value else handler(value)
 
 
 class Adapter(Response):

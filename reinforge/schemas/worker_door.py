@@ -53,6 +53,8 @@ class Claimed(Response):
     spec: dict[str, Any]
     model_source: str
     """`builtin:starter-arith`, a folder, or `hub:org/name@revision`."""
+    hub_token: str | None = None
+    """Opens the model, when it is private."""
     model_sha256: str | None
     dataset: Blob
     dataset_format: str

@@ -36,7 +36,7 @@ def sandbox() -> Iterator[Path]:
 def model(tmp_path: Path) -> Path:
     folder = tmp_path / "model"
     folder.mkdir()
-    (folder / "config.json").write_text('{"architectures": ["Toy"], "max_position_embeddings": 512}')
+    (folder / "config.json").write_text('{"model_type": "qwen3", "architectures": ["Toy"], "max_position_embeddings": 512}')
     save_file({"model.layers.0.q_proj.weight": torch.zeros(2, 3)}, folder / "model.safetensors")
     write_tokenizer(folder)
     return folder
@@ -185,7 +185,7 @@ def test_half_a_character_in_what_a_reward_says_is_replaced(worker: CallWorker) 
 def test_an_answer_that_cannot_be_sent_is_an_error_and_the_lane_goes_on(
     worker: CallWorker, model: Path
 ) -> None:
-    (model / "config.json").write_text('{"architectures": ["\\ud83d"]}')
+    (model / "config.json").write_text('{"model_type": "qwen3", "architectures": ["\\ud83d"]}')
     result, error = ask(worker, "inspect_model", {"source": str(model)})
     assert (result, error["code"]) == (None, "internal_error")
 
@@ -219,11 +219,11 @@ def test_calls_come_over_http_and_slow_ones_do_not_hold_up_the_others(
 ) -> None:
     release = threading.Event()
 
-    def slow(_source: str, _store: ModelStore) -> dict[str, Any]:
+    def slow(*_: object, **__: object) -> dict[str, Any]:
         release.wait(30)
         return {"slow": True}
 
-    monkeypatch.setattr("worker.calls.inspect_model", slow)
+    monkeypatch.setattr("worker.call_inspect.inspect_model", slow)
     server.state.calls += [
         {"id": f"call_{n}", "kind": "inspect_model", "payload": {"source": "x"}, "deadline_seconds": 30}
         for n in range(3)

@@ -1,12 +1,14 @@
 """What a base model is, read from its files' headers and configuration; no weights are loaded."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
+from worker.models.architectures import check_architecture
 from worker.models.licence import find_licence
 from worker.models.safetensors import Tensor, read_header
-from worker.models.sources import ModelStore, content_files
+from worker.models.sources import Begun, ModelStore, content_files
 from worker.models.tokenizer_files import chat_template, read_json
 
 _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "n_ctx")
@@ -14,13 +16,31 @@ _NOT_LINEAR = ("embed", "wte", "wpe", "norm", "lm_head", "embed_out", "output_la
 """Parts of names of two-dimensional weights that are no linear layers, or the output layer, which LoRA leaves out."""
 
 
-def inspect_model(source: str, store: ModelStore) -> dict[str, Any]:
-    """The fields of `BaseModelInfo` that a worker knows. Raises InvalidInput with param `source`."""
-    folder = store.resolve(source)
+def inspect_model(
+    source: str,
+    store: ModelStore,
+    *,
+    token: str | None = None,
+    begun: Begun | None = None,
+    hashing: Callable[[], None] | None = None,
+) -> dict[str, Any]:
+    """The fields of `BaseModelInfo` that a worker knows, and the source with its revision pinned.
+
+    token: opens a private model of the hub. begun, hashing: told when these phases begin. Raises InvalidInput with
+    param `source`, Unavailable `hub_unavailable`.
+    """
+    found = store.find(source, token=token, begun=begun)
+    folder = found.folder
     config = read_json(folder / "config.json")
+    check_architecture(config)
     tensors = read_tensors(folder)
     template = chat_template(folder)
+    if hashing is not None:
+        hashing()
     return {
+        "source": found.source,
+        "revision": found.commit,
+        "shape": shape(config, tensors),
         "architecture": _architecture(config),
         "parameters": sum(tensor.size for tensor in tensors),
         "context_length": context_length(config),
@@ -56,14 +76,31 @@ def read_tensors(folder: Path) -> list[Tensor]:
 
 def linear_layers(tensors: list[Tensor]) -> list[str]:
     """Names of the layers that "all-linear" means: the last part of the name of every linear layer but the output's."""
-    names = set()
-    for tensor in tensors:
-        path = tensor.name.split(".")
-        if len(tensor.shape) != 2 or path[-1] != "weight" or len(path) < 2:
-            continue
-        if not any(part in path[-2] for part in _NOT_LINEAR):
-            names.add(path[-2])
-    return sorted(names)
+    return sorted({tensor.name.split(".")[-2] for tensor in tensors if _is_linear(tensor)})
+
+
+def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None]:
+    """What estimates of memory need (`reinforge.memory.ModelShape`); None for what the configuration does not say."""
+    heads = _number(config, ("num_attention_heads", "n_head", "num_heads"))
+    hidden = _number(config, ("hidden_size", "n_embd", "d_model"))
+    head_dim = _number(config, ("head_dim",)) or (hidden // heads if hidden and heads else None)
+    linear = [each for each in tensors if _is_linear(each)]
+    return {
+        "layers": _number(config, ("num_hidden_layers", "n_layer", "num_layers")),
+        "hidden": hidden,
+        "intermediate": _number(config, ("intermediate_size", "n_inner", "ffn_dim")),
+        "kv_heads": _number(config, ("num_key_value_heads",)) or heads,
+        "head_dim": head_dim,
+        "vocabulary": _number(config, ("vocab_size",)),
+        "lora_per_rank": sum(sum(each.shape) for each in linear),
+    }
+
+
+def _is_linear(tensor: Tensor) -> bool:
+    path = tensor.name.split(".")
+    if len(tensor.shape) != 2 or path[-1] != "weight" or len(path) < 2:
+        return False
+    return not any(part in path[-2] for part in _NOT_LINEAR)
 
 
 def context_length(config: dict[str, Any]) -> int | None:

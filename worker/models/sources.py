@@ -1,41 +1,70 @@
-"""Where a base model's files are: `builtin:starter-arith`, a folder, or `hub:org/name@revision`."""
+"""Where a base model's files are: `builtin:starter-arith`, a folder, or `hub:org/name@revision`.
+
+A source may end in `#template=plain`: a model without a chat template is then used with the one of that name
+(`worker.models.templates`), from a folder of links beside it; nothing is written into a folder that is not ours.
+"""
 
 import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from reinforge.errors import InvalidInput, Unavailable
+from reinforge.errors import InvalidInput
+from worker.models import hub
+from worker.models.templates import TEMPLATES
 from worker.starter import CHECKPOINT
 
 BUILTIN = {"starter-arith": CHECKPOINT}
 _HUB = re.compile(
     r"(?P<repository>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>[A-Za-z0-9][\w./-]*))?\Z"
 )
-_HUB_FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "README.md", "LICENSE*"]
-"""Never pickles: no `.bin`, no `.pt`, no Python."""
 _CONTENT = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt", "vocab.txt")
 """Files that decide what the model does; cards and licences may change without changing it."""
 _CHUNK = 1 << 20
 
-Download = Callable[[str, str | None, Path], Path]
+Begun = Callable[[Path, int], None]
+"""Told when a download begins: the folder that fills, and how many bytes there will be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A model on this machine."""
+
+    folder: Path
+    source: str
+    """As it was given, a revision of the hub replaced by its commit."""
+    commit: str | None = None
 
 
 class ModelStore:
     """Finds a model's folder, downloading it when needed, and names its content."""
 
-    def __init__(self, folder: Path, *, download: Download | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._download = download or _hub_download
 
-    def resolve(self, source: str) -> Path:
-        """The folder of a source, complete and on this machine.
+    def resolve(self, source: str, *, token: str | None = None) -> Path:
+        """The folder of a source, complete and on this machine; `token` opens private models of the hub.
 
-        Raises InvalidInput (`model_not_found`, `unsafe_weights`, `not_a_model`, all with param `source`) and
-        Unavailable `hub_unavailable`.
+        Raises InvalidInput (`model_not_found`, `model_gated`, `unsafe_weights`, `not_a_model`, all with param
+        `source`) and Unavailable `hub_unavailable`.
         """
+        return self.find(source, token=token).folder
+
+    def find(self, source: str, *, token: str | None = None, begun: Begun | None = None) -> Found:
+        """Like `resolve`, with what was found."""
+        plain, _, template = source.partition("#template=")
+        found = self._find(plain, token, begun)
+        check_folder(found.folder, plain)
+        if not template:
+            return found
+        folder = self._with_template(found.folder, template)
+        return Found(folder, f"{found.source}#template={template}", found.commit)
+
+    def _find(self, source: str, token: str | None, begun: Begun | None) -> Found:
         kind, colon, rest = source.partition(":")
         if colon and kind == "builtin":
             if rest not in BUILTIN:
@@ -44,18 +73,16 @@ class ModelStore:
                     "model_not_found",
                     f"Known: {', '.join(BUILTIN)}.",
                 )
-            folder = BUILTIN[rest]
-        elif colon and kind == "hub":
-            folder = self._from_hub(rest)
-        else:
-            folder = Path(source).expanduser()
-            if not folder.is_absolute():
-                message = f"{source!r} is neither `hub:org/name@revision` nor an absolute path."
-                raise _invalid(
-                    message, "model_not_found", "Give the folder's whole path on the worker's machine."
-                )
-        check_folder(folder, source)
-        return folder
+            return Found(BUILTIN[rest], source)
+        if colon and kind == "hub":
+            return self._from_hub(rest, token, begun)
+        folder = Path(source).expanduser()
+        if not folder.is_absolute():
+            message = f"{source!r} is neither `hub:org/name@revision` nor an absolute path."
+            raise _invalid(
+                message, "model_not_found", "Give the folder's whole path on the worker's machine."
+            )
+        return Found(folder, source)
 
     def content_hash(self, folder: Path) -> str:
         """SHA-256 over the names and contents of the files that make the model; hashes of large files are kept.
@@ -73,7 +100,11 @@ class ModelStore:
             self._keep_hashes(known | seen)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
-    def _from_hub(self, name: str) -> Path:
+    def target(self, repository: str, commit: str) -> Path:
+        """Where a commit of a repository is downloaded to."""
+        return self._folder / re.sub(r"[^\w.-]", "--", f"{repository}@{commit}")
+
+    def _from_hub(self, name: str, token: str | None, begun: Begun | None) -> Found:
         match = _HUB.match(name)
         if match is None:
             raise _invalid(
@@ -81,10 +112,44 @@ class ModelStore:
                 "model_not_found",
                 "Write hub:org/name@revision.",
             )
-        target = self._folder / re.sub(
-            r"[^\w.-]", "--", f"{match['repository']}@{match['revision'] or 'main'}"
-        )
-        return self._download(match["repository"], match["revision"], target)
+        repository, revision = match["repository"], match["revision"]
+        if (
+            revision is None
+            or not hub.COMMIT.match(revision)
+            or not hub.is_complete(self.target(repository, revision), revision)
+        ):
+            pinned = hub.pin(repository, revision, token)
+            revision, target = pinned.commit, self.target(repository, pinned.commit)
+            if not hub.is_complete(target, revision):
+                if begun is not None:
+                    begun(target, pinned.bytes)
+                hub.fetch(pinned, target, token)
+        return Found(self.target(repository, revision), f"hub:{repository}@{revision}", revision)
+
+    def _with_template(self, folder: Path, name: str) -> Path:
+        """A folder of links to the model's files, and a chat template beside them."""
+        if name not in TEMPLATES:
+            raise _invalid(
+                f"There is no chat template {name!r}.", "unknown_template", f"Known: {', '.join(TEMPLATES)}."
+            )
+        digest = hashlib.sha256(f"{folder.resolve()}|{name}".encode()).hexdigest()[:24]
+        made = self._folder / f"with-template-{digest}"
+        fresh = made.with_name(f".{made.name}.{os.getpid()}")
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(mode=0o700, parents=True)
+        for path in folder.iterdir():
+            if path.is_file() and path.name != "chat_template.jinja" and not path.name.startswith("."):
+                (fresh / path.name).symlink_to(path.resolve())
+        (fresh / "chat_template.jinja").write_text(TEMPLATES[name], encoding="utf-8")
+        if made.is_dir() and _same(made, fresh):
+            shutil.rmtree(fresh)
+            return made
+        shutil.rmtree(made, ignore_errors=True)
+        try:
+            fresh.rename(made)
+        except OSError:  # another process was faster
+            shutil.rmtree(fresh, ignore_errors=True)
+        return made
 
     def _hash_file(self) -> Path:
         return self._folder / "hashes.json"
@@ -128,31 +193,17 @@ def check_folder(folder: Path, source: str) -> None:
         raise _invalid(f"{source} has no .safetensors files.", "not_a_model", "Is the download complete?")
 
 
-def _hub_download(repository: str, revision: str | None, target: Path) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+def _same(one: Path, other: Path) -> bool:
+    """Whether two folders of links hold the same."""
 
-    name = f"{repository}@{revision or 'main'}"
-    try:
-        return Path(
-            snapshot_download(repository, revision=revision, local_dir=target, allow_patterns=_HUB_FILES)
-        )
-    except (RepositoryNotFoundError, RevisionNotFoundError) as error:
-        hint = "Check the name and the revision. For a gated model set HF_TOKEN for the workers."
-        raise _invalid(
-            f"The hub has no {name}, or does not show it to this worker.", "model_not_found", hint
-        ) from error
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise Unavailable(
-            f"{name} cannot be downloaded: {type(error).__name__}: {error}"[:500],
-            code="hub_unavailable",
-            hint="Can the worker reach the hub? Without it, copy the model to a folder and give its path.",
-        ) from error
+    def held(folder: Path) -> dict[str, str]:
+        template = "chat_template.jinja"
+        return {
+            path.name: path.read_text() if path.name == template else str(path.readlink())
+            for path in folder.iterdir()
+        }
+
+    return held(one) == held(other)
 
 
 def _file_hash(path: Path) -> str:

@@ -14,6 +14,7 @@ const STATES: Record<string, [string, Tone]> = {
   succeeded: ["Succeeded", "ok"],
   failed: ["Failed", "bad"],
   cancelled: ["Cancelled", "off"],
+  adding: ["Adding", "wait"],
   ready: ["Ready", "ok"],
   loading: ["Loading", "wait"],
   draining: ["Draining", "warn"],

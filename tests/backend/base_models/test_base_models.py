@@ -1,14 +1,14 @@
 """Base models over HTTP, inspected by a real calls worker."""
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import save_file
 
 from tests.backend.server import WORKER_TOKEN, Backend, wait_until
+from tests.support.small_models import CONFIG, model_files
 from worker.calls import CallWorker
 from worker.door import Door
 from worker.models.sources import ModelStore
@@ -16,10 +16,8 @@ from worker.models.sources import ModelStore
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "config.json").write_text(
-        '{"architectures": ["Toy"], "max_position_embeddings": 64, "vocab_size": 9}'
-    )
-    save_file({"model.layers.0.q_proj.weight": torch.zeros(2, 3)}, tmp_path / "model.safetensors")
+    for name, content in model_files().items():
+        (tmp_path / name).write_bytes(content)
     return tmp_path
 
 
@@ -40,17 +38,17 @@ def test_a_model_is_added_with_what_the_worker_found(lane: Backend, folder: Path
     response = lane.api.post("/models", json={"id": "toy", "source": str(folder)})
     assert response.status_code == 201, response.text
     made = response.json()
-    assert (made["architecture"], made["parameters"], made["context_length"]) == ("Toy", 6, 64)
-    assert (made["status"], made["lora_targets"], made["has_chat_template"]) == ("ready", ["q_proj"], False)
+    assert (made["architecture"], made["parameters"], made["context_length"]) == ("Qwen3ForCausalLM", 8, 64)
+    assert (made["status"], made["lora_targets"], made["has_chat_template"]) == ("ready", ["q_proj"], True)
+    assert made["memory"]["kv_per_token"] == 2 * 1 * 1 * 2 * 2
     assert len(made["sha256"]) == 64
     assert lane.api.get("/models/toy").json() == made
     assert "toy" in [model["id"] for model in lane.api.get("/models").json()["data"]]
 
     # The same again looks again; another source under the same name is refused.
-    (folder / "config.json").write_text('{"architectures": ["Toy2"]}')
-    assert (
-        lane.api.post("/models", json={"id": "toy", "source": str(folder)}).json()["architecture"] == "Toy2"
-    )
+    (folder / "config.json").write_text(json.dumps(CONFIG | {"architectures": ["Toy2"]}))
+    again = lane.api.post("/models", json={"id": "toy", "source": str(folder)}).json()
+    assert (again["architecture"], again["created_at"]) == ("Toy2", made["created_at"])
     other = lane.api.post("/models", json={"id": "toy", "source": "/elsewhere"})
     assert (other.status_code, other.json()["error"]["code"]) == (409, "model_exists")
     assert other.headers["x-should-retry"] == "false"
@@ -92,7 +90,7 @@ def test_the_starter_model_appears_once_a_worker_is_there(
         worker.stop.set()
         thread.join(10)
     made = empty_backend.api.get("/models/starter-arith").json()
-    assert (made["source"], made["architecture"]) == ("builtin:starter-arith", "Toy")
+    assert (made["source"], made["architecture"]) == ("builtin:starter-arith", "Qwen3ForCausalLM")
     taken = empty_backend.api.post("/models", json={"id": "starter-arith", "source": str(folder)})
     assert taken.status_code == 409
 

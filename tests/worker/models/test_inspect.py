@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, PretrainedConfig, Qwen3Config
 
 from reinforge.errors import InvalidInput
+from worker.models.architectures import causal_models
 from worker.models.inspect import inspect_model, read_tensors
 from worker.models.licence import find_licence
 from worker.models.sources import ModelStore
@@ -50,6 +51,11 @@ def test_the_facts_are_those_of_the_loaded_model(
     adapted = get_peft_model(model, LoraConfig(target_modules="all-linear"))
     theirs = {name.split(".lora_A")[0].split(".")[-1] for name in adapted.state_dict() if ".lora_A" in name}
     assert facts["lora_targets"] == sorted(theirs)
+    # An adapter has as many parameters as the estimate of memory takes for granted.
+    ranks = {each.shape[0] for name, each in adapted.named_parameters() if "lora_A" in name}
+    trainable = sum(each.numel() for each in adapted.parameters() if each.requires_grad)
+    assert [facts["shape"]["lora_per_rank"] * rank for rank in ranks] == [trainable]
+    assert (facts["shape"]["layers"], facts["shape"]["hidden"], facts["shape"]["head_dim"]) == (2, 32, 8)
 
 
 def test_the_hash_follows_the_content(tmp_path: Path, store: ModelStore) -> None:
@@ -65,7 +71,7 @@ def test_the_hash_follows_the_content(tmp_path: Path, store: ModelStore) -> None
 
 def small_model(folder: Path) -> Path:
     folder.mkdir()
-    (folder / "config.json").write_text("{}")
+    (folder / "config.json").write_text('{"model_type": "qwen3"}')
     save_file({"layer.weight": torch.zeros(2, 3)}, folder / "model.safetensors")
     return folder
 
@@ -94,6 +100,43 @@ def test_what_is_no_model_is_refused_with_what_to_do(tmp_path: Path, store: Mode
     assert "safetensors" in (error.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("config", "code"),
+    [
+        ({"model_type": "t5"}, "unknown_architecture"),
+        ({"model_type": "brand-new"}, "unknown_architecture"),
+        ({"architectures": ["X"]}, "unknown_architecture"),
+        ({"model_type": "mine", "auto_map": {"AutoModelForCausalLM": "modeling_mine.X"}}, "runs_code"),
+    ],
+    ids=["no language model that continues", "unknown", "unnamed", "code of its own"],
+)
+def test_an_architecture_that_nothing_here_can_run_is_refused(
+    tmp_path: Path, store: ModelStore, config: dict[str, object], code: str
+) -> None:
+    folder = small_model(tmp_path / "model")
+    (folder / "config.json").write_text(json.dumps(config))
+    assert refusal(folder, store).code == code
+
+
+def test_the_architectures_are_those_of_transformers() -> None:
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    assert causal_models() == set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
+
+
+def test_a_template_comes_beside_the_files_not_into_them(tmp_path: Path, store: ModelStore) -> None:
+    folder = small_model(tmp_path / "model")
+    before = sorted(path.name for path in folder.iterdir())
+    facts = inspect_model(f"{folder}#template=plain", store)
+    assert (facts["has_chat_template"], facts["source"]) == (True, f"{folder}#template=plain")
+    assert facts["sha256"] != store.content_hash(folder)  # another model to whoever pins it
+    assert sorted(path.name for path in folder.iterdir()) == before
+    made = store.resolve(f"{folder}#template=plain")
+    assert store.resolve(f"{folder}#template=plain") == made
+    assert read_tensors(made) == read_tensors(folder)
+    assert refusal(f"{folder}#template=fancy", store).code == "unknown_template"
+
+
 @pytest.mark.parametrize("damage", ["cut", "longer", "no header", "empty", "huge header"])
 def test_damaged_weights_are_noticed(tmp_path: Path, store: ModelStore, damage: str) -> None:
     folder = small_model(tmp_path / "model")
@@ -116,23 +159,6 @@ def test_a_missing_shard_is_noticed(tmp_path: Path, store: ModelStore) -> None:
     index = {"weight_map": {"a": "model.safetensors", "b": "model-00002-of-00002.safetensors"}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     assert "model-00002-of-00002" in refusal(folder, store).message
-
-
-def test_a_hub_model_is_downloaded_once_by_name_and_revision(tmp_path: Path) -> None:
-    asked = []
-
-    def download(repository: str, revision: str | None, target: Path) -> Path:
-        asked.append((repository, revision))
-        return target if target.exists() else small_model(target)
-
-    (tmp_path / "store").mkdir()
-    store = ModelStore(tmp_path / "store", download=download)
-    folder = store.resolve("hub:org/name@v1.0")
-    assert folder.parent == tmp_path / "store"
-    assert len(read_tensors(folder)) == 1
-    assert store.resolve("hub:org/name@v1.0") == folder
-    assert store.resolve("hub:org/name") != folder
-    assert asked == [("org/name", "v1.0"), ("org/name", "v1.0"), ("org/name", None)]
 
 
 @pytest.mark.parametrize(

@@ -1,59 +1,42 @@
-import { Button, Group, Modal, TextInput } from "@mantine/core";
-import { type FormEvent, useEffect, useState } from "react";
+import { Button, Group, Modal, NativeSelect, PasswordInput, TextInput } from "@mantine/core";
+import { type FormEvent, useState } from "react";
 import { useAddModel } from "@/api/models";
 import { Failure } from "@/components/Failure";
-import { duration } from "@/lib/format";
 import { idFrom } from "@/lib/model-id";
 import styles from "./Models.module.css";
 
-/** Seconds since `running` became true. */
-function useElapsed(running: boolean): number {
-  const [seconds, setSeconds] = useState(0);
-  useEffect(() => {
-    setSeconds(0);
-    if (!running) return;
-    const from = Date.now();
-    const timer = setInterval(() => setSeconds(Math.round((Date.now() - from) / 1000)), 1_000);
-    return () => clearInterval(timer);
-  }, [running]);
-  return seconds;
-}
+type Template = "" | "plain" | "bare";
 
-function Waiting({ source, seconds }: { source: string; seconds: number }) {
-  const hub = source.startsWith("hub:");
-  return (
-    <div className={styles.waiting}>
-      <progress aria-label="Inspection runs" />
-      <p>
-        <span role="status">
-          {hub ? "A worker downloads and inspects the model." : "A worker reads and inspects the model."}
-        </span>{" "}
-        {duration(seconds)} so far; {hub ? "a few GB take minutes." : "a large folder takes a minute."}
-      </p>
-      <p className={styles.faint}>
-        You can close this: the inspection goes on, and the model appears in the list.
-      </p>
-    </div>
-  );
-}
+const TEMPLATES = [
+  { value: "", label: "The model's own" },
+  { value: "plain", label: "Plain: roles as words" },
+  { value: "bare", label: "None: the bare texts of messages" },
+];
 
 type Props = {
-  start: { id?: string; source?: string };
+  /** `template`: it has none of its own, so one has to be chosen. */
+  start: { id?: string; source?: string; template?: boolean };
   onClose: () => void;
   onAdded: (id: string) => void;
 };
 
-/** Adds a base model by folder or hub id; what inspection found is shown when it is through. */
+/** Adds a base model by folder or hub id; how far that is stands in the list, what was found in its own dialog. */
 export function AddModel({ start, onClose, onAdded }: Props) {
   const [source, setSource] = useState(start.source ?? "");
   const [id, setId] = useState(start.id);
-  const add = useAddModel();
-  const seconds = useElapsed(add.isPending);
+  const [token, setToken] = useState("");
+  const [template, setTemplate] = useState<Template>(start.template ? "plain" : "");
+  const add = useAddModel(false);
   const name = id ?? idFrom(source);
   const param = add.error && "param" in add.error ? add.error.param : null;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    const body = { id: name.trim(), source: source.trim() };
+    const body = {
+      id: name.trim(),
+      source: source.trim(),
+      token: token.trim() || null,
+      chat_template: template || null,
+    };
     add.mutate(body, {
       onSuccess: () => {
         onClose();
@@ -84,11 +67,29 @@ export function AddModel({ start, onClose, onAdded }: Props) {
           error={param === "id" && add.error?.message}
           onChange={(event) => setId(event.currentTarget.value)}
         />
-        {add.isPending && <Waiting source={source.trim()} seconds={seconds} />}
+        {source.startsWith("hub:") && (
+          <PasswordInput
+            label="Token"
+            description="Only for a private or gated model. It is kept encrypted and given to the workers that need the model."
+            placeholder="hf_…"
+            autoComplete="off"
+            disabled={add.isPending}
+            value={token}
+            onChange={(event) => setToken(event.currentTarget.value)}
+          />
+        )}
+        <NativeSelect
+          label="Chat template"
+          description="A model without one of its own needs a choice."
+          data={TEMPLATES}
+          disabled={add.isPending}
+          value={template}
+          onChange={(event) => setTemplate(event.currentTarget.value as Template)}
+        />
         {add.error && param !== "id" && param !== "source" && <Failure title="Not added" error={add.error} />}
         <Group justify="flex-end" gap={8}>
           <Button variant="default" onClick={onClose}>
-            {add.isPending ? "Close" : "Cancel"}
+            Cancel
           </Button>
           <Button type="submit" loading={add.isPending} disabled={!name.trim() || !source.trim()}>
             Inspect and add

@@ -1,6 +1,6 @@
-import { Button, Modal } from "@mantine/core";
+import { Button, Group, Modal } from "@mantine/core";
 import type { ReactNode } from "react";
-import type { BaseModel } from "@/api/models";
+import { type BaseModel, isLookedAt } from "@/api/models";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Notice } from "@/components/Notice";
 import { StatePill } from "@/components/StatePill";
@@ -29,6 +29,11 @@ function facts(model: BaseModel): [string, ReactNode, string?][] {
       targets.length > 0 ? `${count(targets.length, "kind")} of layers an adapter can train` : undefined,
     ],
     ["Size", bytes(model.bytes)],
+    [
+      "Memory, estimated",
+      model.memory?.train ? `${bytes(model.memory.train)} to train an adapter` : NOTHING,
+      model.memory?.serve ? `${bytes(model.memory.serve)} to sample 32 answers side by side` : undefined,
+    ],
     ["Licence", model.licence ?? "not stated: read the model's card before you use it"],
     ["Source", <code key="source">{model.source}</code>],
     [
@@ -39,29 +44,69 @@ function facts(model: BaseModel): [string, ReactNode, string?][] {
   ];
 }
 
-type Props = { model: BaseModel; onClose: () => void; onRetry?: () => void };
+const PHASES: Record<string, string> = {
+  waiting: "Waits for a worker",
+  looking: "A worker looks at the files",
+  downloading: "Downloading",
+  hashing: "Computing the hash of the files",
+};
+
+/** How far a worker is with it. */
+function Looking({ progress }: { progress: BaseModel["progress"] }) {
+  const { phase = "waiting", done, total } = progress ?? {};
+  return (
+    <div className={styles.waiting}>
+      <progress
+        aria-label="Inspection runs"
+        value={total ? (done ?? 0) : undefined}
+        max={total ?? undefined}
+      />
+      <p>
+        <span role="status">{PHASES[phase]}</span>
+        {total ? `, ${bytes(done)} of ${bytes(total)}` : ""}
+      </p>
+      <p className={styles.faint}>You can close this: it goes on, and the list says how far it is.</p>
+    </div>
+  );
+}
+
+type Props = {
+  model: BaseModel;
+  onClose: () => void;
+  onRetry?: () => void;
+  onRemove?: () => void;
+};
 
 /** What inspection found in a base model, or why it failed. */
-export function Inspection({ model, onClose, onRetry }: Props) {
-  const failed = model.status === "failed";
+export function Inspection({ model, onClose, onRetry, onRemove }: Props) {
+  const failed = model.status === "failed" || model.failure;
   return (
     <Modal opened onClose={onClose} size={640} title={model.id}>
       <div className={styles.found}>
-        {failed ? (
+        {isLookedAt(model) && <Looking progress={model.progress} />}
+        {failed && (
           <Notice
             tone="bad"
-            title="Not usable"
+            title={model.status === "failed" ? "Not usable" : "The last look failed; what is known stays"}
             action={
-              onRetry && (
-                <Button variant="default" onClick={onRetry}>
-                  Inspect again…
-                </Button>
-              )
+              <Group gap={8}>
+                {onRetry && (
+                  <Button variant="default" onClick={onRetry}>
+                    Inspect again…
+                  </Button>
+                )}
+                {model.status === "failed" && onRemove && (
+                  <Button variant="default" onClick={onRemove}>
+                    Remove
+                  </Button>
+                )}
+              </Group>
             }
           >
-            {model.error}
+            {model.failure?.message ?? model.error} {model.failure?.hint}
           </Notice>
-        ) : (
+        )}
+        {model.status === "ready" && (
           <div className={styles.head}>
             <StatePill state={model.status} />
             <ButtonLink to="/jobs/new" search={{ model: model.id }} size="compact-md" variant="default">

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useAccess } from "@/api/access";
-import { type BaseModel, modelsQuery } from "@/api/models";
+import { type BaseModel, modelsQuery, useRemoveModel } from "@/api/models";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
@@ -23,7 +23,15 @@ const columns = (onShow: (id: string) => void): Column<BaseModel>[] => [
       </button>
     ),
   },
-  { head: "State", cell: (one) => <StatePill state={one.status} /> },
+  {
+    head: "State",
+    cell: (one) => (
+      <>
+        <StatePill state={one.status} />
+        {one.progress?.total ? ` ${Math.floor((100 * (one.progress.done ?? 0)) / one.progress.total)} %` : ""}
+      </>
+    ),
+  },
   {
     head: "Source",
     hide: "medium",
@@ -62,7 +70,8 @@ type Props = { show: string | undefined; onShow: (id: string | undefined) => voi
 export function ModelList({ show, onShow }: Props) {
   const { refusal } = useAccess();
   const models = useQuery(modelsQuery);
-  const [adding, setAdding] = useState<{ id?: string; source?: string }>();
+  const remove = useRemoveModel();
+  const [adding, setAdding] = useState<{ id?: string; source?: string; template?: boolean }>();
   const rows = models.data?.data;
   const shown = rows?.find((one) => one.id === show);
   const add = (
@@ -98,7 +107,19 @@ export function ModelList({ show, onShow }: Props) {
         <Inspection
           model={shown}
           onClose={() => onShow(undefined)}
-          onRetry={refusal ? undefined : () => setAdding({ id: shown.id, source: shown.source })}
+          onRetry={
+            refusal
+              ? undefined
+              : () =>
+                  setAdding({
+                    id: shown.id,
+                    source: shown.source,
+                    template: shown.failure?.code === "no_chat_template",
+                  })
+          }
+          onRemove={
+            refusal ? undefined : () => remove.mutate(shown.id, { onSuccess: () => onShow(undefined) })
+          }
         />
       )}
     </Page>

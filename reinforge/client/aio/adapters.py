@@ -1,0 +1,42 @@
+"""Adapters: what a job leaves behind."""
+
+# Made from reinforge/client/adapters.py by scripts/async_client.py: change that one.
+
+import tarfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from reinforge.archives import unpack
+from reinforge.client.aio.downloads import save
+from reinforge.client.aio.paging import iterate
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.client.downloads import Progress
+from reinforge.schemas.resources import Adapter
+
+
+class AsyncAdapters:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def list(self) -> AsyncIterator[Adapter]:
+        return iterate(self._transport, "/adapters", Adapter)
+
+    async def get(self, id: str) -> Adapter:
+        return Adapter.model_validate(await self._transport.get(f"/adapters/{id}"))
+
+    async def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
+        """Write the adapter's `.tar.gz` to the file `to`; `progress(bytes so far, total or None)`."""
+        return await save(self._transport, f"/adapters/{id}/download", to, progress=progress)
+
+    async def extract(self, id: str, to: str | Path) -> Path:
+        """Download and unpack into the folder `to`: a directory that `PeftModel.from_pretrained` loads."""
+        to = Path(to)
+        archive = await self.download(id, to.parent / f".{to.name}.tar.gz")
+        try:
+            to.mkdir(parents=True, exist_ok=True)
+            with tarfile.open(archive) as tar:
+                unpack(tar, to)
+        finally:
+            archive.unlink()
+        inner = [p for p in to.iterdir() if p.is_dir()]
+        return inner[0] if not (to / "adapter_config.json").exists() and len(inner) == 1 else to

@@ -1,0 +1,93 @@
+"""`Reinforge`: one object with a resource per kind of thing."""
+
+# Made from reinforge/client/client.py by scripts/async_client.py: change that one.
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Self
+
+from reinforge.client.aio.adapters import AsyncAdapters
+from reinforge.client.aio.datasets import AsyncDatasets
+from reinforge.client.aio.deployments import AsyncDeployments
+from reinforge.client.aio.evaluations import AsyncEvaluations
+from reinforge.client.aio.jobs import AsyncJobs
+from reinforge.client.aio.judges import AsyncJudges
+from reinforge.client.aio.models import AsyncModels
+from reinforge.client.aio.playground import sample
+from reinforge.client.aio.preflights import AsyncPreflights
+from reinforge.client.aio.rewards import AsyncRewards
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.client.aio.webhooks import AsyncWebhooks
+from reinforge.client.client import DEFAULT_URL
+from reinforge.schemas.playground import SampleEvent
+from reinforge.schemas.users import Me
+
+
+class AsyncReinforge:
+    """A connection to one server, as one key.
+
+    Arguments win over `REINFORGE_URL` and `REINFORGE_API_KEY`. Every method raises a
+    `reinforge.errors.ReinforgeError` with `code`, `message`, `hint` and `param`; connection failures,
+    429 and 5xx are retried `retries` times first.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retries: int = 3,
+    ) -> None:
+        self.transport = AsyncTransport(
+            base_url or os.environ.get("REINFORGE_URL") or DEFAULT_URL,
+            api_key or os.environ.get("REINFORGE_API_KEY"),
+            timeout=timeout,
+            retries=retries,
+        )
+        self.datasets = AsyncDatasets(self.transport)
+        self.rewards = AsyncRewards(self.transport)
+        self.judges = AsyncJudges(self.transport)
+        self.models = AsyncModels(self.transport)
+        self.jobs = AsyncJobs(self.transport)
+        self.preflights = AsyncPreflights(self.transport)
+        self.adapters = AsyncAdapters(self.transport)
+        self.deployments = AsyncDeployments(self.transport)
+        self.evaluations = AsyncEvaluations(self.transport)
+        self.webhooks = AsyncWebhooks(self.transport)
+
+    @property
+    def base_url(self) -> str:
+        return self.transport.base_url
+
+    async def me(self) -> Me:
+        return Me.model_validate(await self.transport.get("/me"))
+
+    def sample(
+        self,
+        model: str,
+        prompts: Sequence[Sequence[dict[str, Any]]],
+        *,
+        checkpoint: str | None = None,
+        **options: Any,
+    ) -> AsyncIterator[SampleEvent]:
+        """Completions of conversations by a base model or a checkpoint, while they are made.
+
+        Options: samples_per_prompt, max_tokens, temperature, top_p, seed, stop (`schemas.playground.SampleRequest`).
+        The last event is `end`; closing the iterator before it stops the worker.
+        """
+        body = {"model": model, "prompts": [list(each) for each in prompts], "checkpoint": checkpoint}
+        return sample(self.transport, body | options)
+
+    async def sign_in_link(self) -> str:
+        """A URL that signs one browser in, once, as the owner of this key."""
+        return str((await self.transport.post("/sign-in-links"))["url"])
+
+    async def close(self) -> None:
+        await self.transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -1,0 +1,72 @@
+"""Deployments: weights under a name, asked at `/v1/chat/completions`."""
+
+# Made from reinforge/client/deployments.py by scripts/async_client.py: change that one.
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+from reinforge.client.aio.paging import iterate
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.client.deployments import POLL_SECONDS
+from reinforge.schemas.deployments import DeploymentInfo
+
+
+class AsyncDeployments:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create(
+        self,
+        name: str,
+        *,
+        adapter: str | None = None,
+        checkpoint: str | None = None,
+        model: str | None = None,
+    ) -> DeploymentInfo:
+        """Put an adapter, a checkpoint or a base model (exactly one of them) under a name."""
+        body = {"name": name, "adapter": adapter, "checkpoint": checkpoint, "model": model}
+        return DeploymentInfo.model_validate(await self._transport.post("/deployments", body))
+
+    def list(self) -> AsyncIterator[DeploymentInfo]:
+        """Newest first."""
+        return iterate(self._transport, "/deployments", DeploymentInfo)
+
+    async def get(self, name: str) -> DeploymentInfo:
+        """By name or id."""
+        return DeploymentInfo.model_validate(await self._transport.get(f"/deployments/{name}"))
+
+    async def point(
+        self,
+        name: str,
+        *,
+        adapter: str | None = None,
+        checkpoint: str | None = None,
+        model: str | None = None,
+    ) -> DeploymentInfo:
+        """Other weights behind the name; what is under way ends with the old ones."""
+        body = {"adapter": adapter, "checkpoint": checkpoint, "model": model}
+        return DeploymentInfo.model_validate(await self._transport.patch(f"/deployments/{name}", body))
+
+    async def start(self, name: str) -> DeploymentInfo:
+        """Take requests again."""
+        return DeploymentInfo.model_validate(await self._transport.post(f"/deployments/{name}/start"))
+
+    async def stop(self, name: str) -> DeploymentInfo:
+        """Take no more requests; those under way end first."""
+        return DeploymentInfo.model_validate(await self._transport.post(f"/deployments/{name}/stop"))
+
+    async def delete(self, name: str) -> None:
+        """It has to be stopped."""
+        await self._transport.delete(f"/deployments/{name}")
+
+    async def wait(self, name: str, *, timeout: float = 600.0) -> DeploymentInfo:
+        """Until it neither loads nor drains. Raises TimeoutError."""
+        give_up = time.monotonic() + timeout
+        while True:
+            found = await self.get(name)
+            if found.state not in ("loading", "draining"):
+                return found
+            if time.monotonic() > give_up:
+                raise TimeoutError(f"{name} is still {found.state} after {timeout:g} s.")
+            await asyncio.sleep(POLL_SECONDS)

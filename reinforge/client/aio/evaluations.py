@@ -1,0 +1,71 @@
+"""Evaluations: stand-alone ones of a model on a dataset, and replays of a job's completions."""
+
+# Made from reinforge/client/evaluations.py by scripts/async_client.py: change that one.
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from reinforge.client.aio.paging import iterate
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.client.evaluations import _OVER
+from reinforge.client.transport import WORKER_SECONDS
+from reinforge.schemas.evaluations import (
+    EvaluatedCompletions,
+    Evaluation,
+    EvaluationRows,
+)
+
+
+class AsyncEvaluations:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create(self, **fields: Any) -> Evaluation:
+        """Sample a model on a dataset and score it: the fields of `schemas.evaluations.StandAloneCreate`."""
+        body = {"kind": "stand_alone"} | {name: value for name, value in fields.items() if value is not None}
+        return Evaluation.model_validate(
+            await self._transport.post("/evaluations", body, at_least=WORKER_SECONDS)
+        )
+
+    async def replay(self, job: str, **fields: Any) -> Evaluation:
+        """Score a job's completions anew: the fields of `schemas.evaluations.ReplayCreate`."""
+        return Evaluation.model_validate(await self._transport.post("/evaluations", fields | {"job": job}))
+
+    def list(
+        self, *, job: str | None = None, name: str | None = None, status: str | None = None
+    ) -> AsyncIterator[Evaluation]:
+        """Newest first."""
+        return iterate(self._transport, "/evaluations", Evaluation, job=job, name=name, status=status)
+
+    async def get(self, id: str) -> Evaluation:
+        return Evaluation.model_validate(await self._transport.get(f"/evaluations/{id}"))
+
+    async def rows(self, id: str) -> EvaluationRows:
+        """Rewards of a stand-alone one, by row of the dataset."""
+        return EvaluationRows.model_validate(await self._transport.get(f"/evaluations/{id}/rows"))
+
+    async def completions(
+        self, id: str, *, row: int | None = None, limit: int = 50, offset: int = 0
+    ) -> EvaluatedCompletions:
+        query = {"row": row, "limit": limit, "offset": offset}
+        return EvaluatedCompletions.model_validate(
+            await self._transport.get(f"/evaluations/{id}/completions", **query)
+        )
+
+    async def cancel(self, id: str) -> Evaluation:
+        return Evaluation.model_validate(await self._transport.post(f"/evaluations/{id}/cancel"))
+
+    async def resume(self, id: str) -> Evaluation:
+        """One that failed or was cancelled goes on behind its last completion."""
+        return Evaluation.model_validate(await self._transport.post(f"/evaluations/{id}/resume"))
+
+    async def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Evaluation:
+        """Once it is over. Raises TimeoutError."""
+        deadline = time.monotonic() + (timeout or float("inf"))
+        while (found := await self.get(id)).status not in _OVER:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"The evaluation {id} is still {found.status} after {timeout:g} s.")
+            await asyncio.sleep(every)
+        return found

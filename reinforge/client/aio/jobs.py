@@ -1,0 +1,249 @@
+"""Jobs: start, watch, stop, read."""
+
+# Made from reinforge/client/jobs.py by scripts/async_client.py: change that one.
+
+import asyncio
+import builtins
+import time
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+from httpx_sse import EventSource
+
+from reinforge.client.aio.downloads import save
+from reinforge.client.aio.paging import iterate
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.client.downloads import Progress
+from reinforge.client.jobs import RESTS
+from reinforge.client.transport import WORKER_SECONDS, error_from, retry_wait
+from reinforge.schemas.jobs import (
+    Checkpoint,
+    Completion,
+    CompletionGroup,
+    CompletionHits,
+    CompletionPage,
+    FindingEntry,
+    Job,
+    JobChangeList,
+    JobChangeView,
+    JobCommandView,
+    JobDetail,
+    JobEvent,
+    JobFamily,
+    JobSetting,
+    JobSettingList,
+    JobStart,
+    JobStartList,
+    LogEntry,
+    Metrics,
+)
+from reinforge.spec import JobSpec
+
+
+class AsyncJobs:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create(self, spec: JobSpec | dict[str, Any]) -> JobDetail:
+        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
+        return JobDetail.model_validate(await self._transport.post("/jobs", body, at_least=WORKER_SECONDS))
+
+    async def start_demo(self) -> JobDetail:
+        """The demo job: made and queued, or the unfinished or succeeded one that is there."""
+        return JobDetail.model_validate(await self._transport.post("/demo", at_least=WORKER_SECONDS))
+
+    def list(
+        self,
+        *,
+        status: str | None = None,
+        dataset: str | None = None,
+        reward: str | None = None,
+        q: str | None = None,
+    ) -> AsyncIterator[Job]:
+        """Newest first; `dataset` and `reward` are ids, `q` is part of the name or of the id."""
+        return iterate(self._transport, "/jobs", Job, status=status, dataset=dataset, reward=reward, q=q)
+
+    async def get(self, id: str) -> JobDetail:
+        return JobDetail.model_validate(await self._transport.get(f"/jobs/{id}"))
+
+    async def cancel(self, id: str) -> JobDetail:
+        return JobDetail.model_validate(await self._transport.post(f"/jobs/{id}/cancel"))
+
+    async def pause(self, id: str) -> JobDetail:
+        """Stop it after the step under way, with a checkpoint; `resume` goes on from there."""
+        return JobDetail.model_validate(await self._transport.post(f"/jobs/{id}/pause"))
+
+    async def resume(self, id: str) -> JobDetail:
+        """Queue a paused job; it continues from where it paused."""
+        return JobDetail.model_validate(await self._transport.post(f"/jobs/{id}/resume"))
+
+    async def change_reward(
+        self, id: str, *, reward: str | None = None, stored: str | None = None, revision: int | None = None
+    ) -> JobChangeView:
+        """Score with another stored revision from the next step on."""
+        body = {"reward": reward, "stored": stored, "revision": revision}
+        return JobChangeView.model_validate(
+            await self._transport.post(f"/jobs/{id}/changes", body, at_least=WORKER_SECONDS)
+        )
+
+    async def change_setting(self, id: str, setting: str, value: float) -> JobChangeView:
+        """Train with another number from the next step on; `settings` lists what can be changed."""
+        body = {"type": "setting", "setting": setting, "value": value}
+        return JobChangeView.model_validate(await self._transport.post(f"/jobs/{id}/changes", body))
+
+    async def settings(self, id: str) -> builtins.list[JobSetting]:
+        """The numbers that can be changed while the job runs, with what they are now."""
+        return JobSettingList.model_validate(await self._transport.get(f"/jobs/{id}/settings")).data
+
+    async def checkpoint(self, id: str) -> JobCommandView:
+        """Ask a running job for a checkpoint after the step under way."""
+        return JobCommandView.model_validate(await self._transport.post(f"/jobs/{id}/checkpoint"))
+
+    async def changes(self, id: str) -> builtins.list[JobChangeView]:
+        """In the order in which they were asked for."""
+        return JobChangeList.model_validate(await self._transport.get(f"/jobs/{id}/changes")).data
+
+    async def fork(
+        self,
+        id: str,
+        *,
+        step: int | None = None,
+        name: str | None = None,
+        set: dict[str, Any] | None = None,
+    ) -> JobDetail:
+        """A new job that goes on from a step of this one; `set`: dotted path in the specification → another value."""
+        body = {"step": step, "name": name, "set": set or {}}
+        return JobDetail.model_validate(
+            await self._transport.post(f"/jobs/{id}/fork", body, at_least=WORKER_SECONDS)
+        )
+
+    async def starts(self, id: str) -> builtins.list[JobStart]:
+        """The steps that a fork can go on from, newest first."""
+        return JobStartList.model_validate(await self._transport.get(f"/jobs/{id}/starts")).data
+
+    async def family(self, id: str) -> builtins.list[Job]:
+        """The job, what it was forked from and every fork of those, oldest first."""
+        return JobFamily.model_validate(await self._transport.get(f"/jobs/{id}/family")).data
+
+    async def metrics(
+        self,
+        id: str,
+        *,
+        keys: Sequence[str] | None = None,
+        buckets: int | None = None,
+        from_step: int | None = None,
+        to_step: int | None = None,
+    ) -> Metrics:
+        """Every point; with `buckets` the last, smallest and largest of each of at most that many runs of steps."""
+        query = {"key": keys, "buckets": buckets, "from_step": from_step, "to_step": to_step}
+        return Metrics.model_validate(await self._transport.get(f"/jobs/{id}/metrics", **query))
+
+    async def completions(self, id: str, **query: Any) -> CompletionPage:
+        """Query: step, split (`train` or `held_out`), prompt_no, sort (`reward`, `-reward` …), limit, offset."""
+        return CompletionPage.model_validate(await self._transport.get(f"/jobs/{id}/completions", **query))
+
+    async def search_completions(self, id: str, q: str | None = None, **query: Any) -> CompletionHits:
+        """One page of the completions of all steps with these words (`carry "ten ones" -wrong`) and numbers.
+
+        Query: split, prompt_hash, step_from, step_to, reward_min, reward_max, advantage (`positive`, `negative`,
+        `zero`, `none`), finish_reason, failed, length_min, length_max, sort (`-step`, `reward`, `-length` …), limit,
+        after (the `next_cursor` of the page before).
+        """
+        return CompletionHits.model_validate(
+            await self._transport.get(f"/jobs/{id}/completions/search", q=q, **query)
+        )
+
+    async def group(self, id: str, split: str, step: int, prompt_no: int) -> CompletionGroup:
+        """The completions of one prompt at one step, without their tokens."""
+        return CompletionGroup.model_validate(
+            await self._transport.get(f"/jobs/{id}/groups/{split}/{step}/{prompt_no}")
+        )
+
+    async def completion(self, id: str, split: str, step: int, prompt_no: int, sample_no: int) -> Completion:
+        path = f"/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}"
+        return Completion.model_validate(await self._transport.get(path))
+
+    async def checkpoints(self, id: str) -> Sequence[Checkpoint]:
+        return [
+            Checkpoint.model_validate(c)
+            for c in (await self._transport.get(f"/jobs/{id}/checkpoints"))["data"]
+        ]
+
+    async def download_checkpoint(
+        self, id: str, step: int, to: str | Path, *, progress: Progress | None = None
+    ) -> Path:
+        """Write a kept checkpoint's `.tar.gz`, in the form of an adapter's, to the file `to`."""
+        return await save(self._transport, f"/jobs/{id}/checkpoints/{step}/download", to, progress=progress)
+
+    async def logs(self, id: str, *, after: int = 0, limit: int = 1000) -> Sequence[LogEntry]:
+        data = (await self._transport.get(f"/jobs/{id}/logs", after=after, limit=limit))["data"]
+        return [LogEntry.model_validate(line) for line in data]
+
+    async def findings(self, id: str) -> Sequence[FindingEntry]:
+        return [
+            FindingEntry.model_validate(f)
+            for f in (await self._transport.get(f"/jobs/{id}/findings"))["data"]
+        ]
+
+    async def wait(self, id: str, *, timeout: float | None = None, poll: float = 1.0) -> JobDetail:
+        """The job once it is finished or paused. Raises `TimeoutError` after `timeout` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            job = await self.get(id)
+            if job.status in RESTS:
+                return job
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"{id} is still {job.status} after {timeout:.0f} s")
+            await asyncio.sleep(poll)
+
+    async def stream(self, id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
+        """Live events with `seq` > `after`, each once and in order, until the job is finished or paused.
+
+        A broken connection is taken up again where it broke (`Last-Event-ID`).
+        """
+        failures = 0
+        while True:
+            try:
+                async for batch in self._connect(id, after):
+                    failures = 0
+                    for event in batch:
+                        if event.seq > after:
+                            after = event.seq
+                            yield event
+            except httpx.TransportError as error:
+                failures += 1
+                if failures > self._transport.retries:
+                    raise self._transport.unreachable(error) from error
+                await asyncio.sleep(retry_wait(failures, None) or 0)
+            if (await self.get(id)).status in RESTS:
+                async for each in self._rest(id, after):
+                    yield each
+                return
+
+    async def _connect(self, id: str, after: int) -> AsyncIterator[Sequence[JobEvent]]:
+        headers = {"accept": "text/event-stream", "last-event-id": f"{id}:{after}"}
+        timeout = httpx.Timeout(45.0, connect=5.0)  # the server sends a comment every 15 s
+        async with self._transport.http.stream(
+            "GET", f"/jobs/{id}/stream", params={"after": after}, headers=headers, timeout=timeout
+        ) as response:
+            if response.status_code >= 400:
+                await response.aread()
+                raise error_from(response)
+            async for frame in EventSource(response).aiter_sse():
+                if frame.event == "batch":
+                    events = [JobEvent.model_validate(e) for e in frame.json()["events"]]
+                    yield events
+                    if any(e.type == "status" and e.data.get("status") in RESTS for e in events):
+                        return
+
+    async def _rest(self, id: str, after: int) -> AsyncIterator[JobEvent]:
+        while True:
+            data = (await self._transport.get(f"/jobs/{id}/events", after=after, limit=500))["data"]
+            for item in data:
+                event = JobEvent.model_validate(item)
+                after = max(after, event.seq)
+                yield event
+            if len(data) < 500:
+                return

@@ -1,0 +1,38 @@
+"""Judges of the project."""
+
+# Made from reinforge/client/judges.py by scripts/async_client.py: change that one.
+
+from typing import Any
+
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.schemas.common import Page
+from reinforge.schemas.judges import JudgeInfo
+
+
+class AsyncJudges:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def add(
+        self, name: str, *, base_url: str, model: str, api_key: str | None = None, **settings: Any
+    ) -> JudgeInfo:
+        """Store a connection; for owners. The key is kept encrypted and never answered.
+
+        settings: input_price, output_price (per million tokens), structured, concurrency, timeout_seconds, retries.
+        """
+        body = {"name": name, "base_url": base_url, "model": model, "api_key": api_key, **settings}
+        return JudgeInfo.model_validate(await self._transport.post("/judges", body))
+
+    async def list(self) -> list[JudgeInfo]:
+        return Page[JudgeInfo].model_validate(await self._transport.get("/judges")).data
+
+    async def get(self, name: str) -> JudgeInfo:
+        """By name or id."""
+        return JudgeInfo.model_validate(await self._transport.get(f"/judges/{name}"))
+
+    async def change(self, name: str, **settings: Any) -> JudgeInfo:
+        """What is not given stays; `api_key=None` removes the key."""
+        return JudgeInfo.model_validate(await self._transport.patch(f"/judges/{name}", settings))
+
+    async def remove(self, name: str) -> None:
+        await self._transport.delete(f"/judges/{name}")

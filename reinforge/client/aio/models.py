@@ -1,0 +1,57 @@
+"""Base models."""
+
+# Made from reinforge/client/models.py by scripts/async_client.py: change that one.
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Literal
+
+from reinforge.client.aio.paging import iterate
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.client.models import refusal
+from reinforge.schemas.resources import BaseModelInfo, ModelProgress
+
+
+class AsyncModels:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def add(
+        self,
+        id: str,
+        source: str,
+        *,
+        token: str | None = None,
+        chat_template: Literal["plain", "bare"] | None = None,
+        progress: Callable[[ModelProgress], None] | None = None,
+        every: float = 1.0,
+    ) -> BaseModelInfo:
+        """Register a folder on the worker, or `hub:org/name@revision`, once a worker has downloaded and inspected it.
+
+        `token` opens a private model of the hub, `chat_template` is for a model that has none. `progress` is called
+        every so many seconds. Raises what the worker refuses; nothing is kept of a new model then.
+        """
+        body = {"id": id, "source": source, "token": token, "chat_template": chat_template}
+        found = BaseModelInfo.model_validate(
+            await self._transport.post("/models", body, params={"wait": "false"})
+        )
+        while found.status == "adding" or found.progress is not None:
+            if progress is not None and found.progress is not None:
+                progress(found.progress)
+            await asyncio.sleep(every)
+            found = await self.get(id)
+        if found.failure is not None:
+            if found.status == "failed":
+                await self.remove(id)
+            raise refusal(found.failure)
+        return found
+
+    def list(self) -> AsyncIterator[BaseModelInfo]:
+        return iterate(self._transport, "/models", BaseModelInfo)
+
+    async def get(self, id: str) -> BaseModelInfo:
+        return BaseModelInfo.model_validate(await self._transport.get(f"/models/{id}"))
+
+    async def remove(self, id: str) -> None:
+        """Forget a model that no job, adapter or deployment names."""
+        await self._transport.delete(f"/models/{id}")

@@ -1,0 +1,23 @@
+"""Auto-paging over cursor lists."""
+
+# Made from reinforge/client/paging.py by scripts/async_client.py: change that one.
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.client.paging import M
+
+
+async def iterate(
+    transport: AsyncTransport, path: str, model: type[M], *, page_size: int = 100, **params: Any
+) -> AsyncIterator[M]:
+    """Every item of a list, newest first, fetching pages as needed."""
+    after: str | None = None
+    while True:
+        page = await transport.get(path, limit=page_size, after=after, **params)
+        for each in (model.model_validate(item) for item in page["data"]):
+            yield each
+        after = page.get("next_cursor")
+        if not page.get("has_more") or not after:
+            return

@@ -1,0 +1,107 @@
+"""Rewards and their revisions."""
+
+# Made from reinforge/client/rewards.py by scripts/async_client.py: change that one.
+
+import builtins
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from reinforge.client.aio.paging import iterate
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.client.transport import WORKER_SECONDS
+from reinforge.golden import GoldenCase
+from reinforge.grading.source import is_grader
+from reinforge.schemas.golden import GoldenCaseList, GoldenRun, StoredGoldenCase
+from reinforge.schemas.resources import RewardDetail, RewardSummary, RewardTestResult
+from reinforge.schemas.rewards import RewardCheckResult
+
+
+class AsyncRewards:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def push(
+        self,
+        path: str | Path | None = None,
+        *,
+        source: str | None = None,
+        name: str | None = None,
+        entry: str | None = None,
+        granularity: str = "sample",
+    ) -> RewardDetail:
+        """Store a reward by name: unchanged code is found, changed code becomes a new revision.
+
+        The text is Python, or a grader's JSON.
+        """
+        if path is not None:
+            source = Path(path).read_text(encoding="utf-8")
+            name = name or Path(path).stem
+        if source is None or name is None:
+            raise ValueError("give a path, or source and name")
+        grader = is_grader(source)  # which says by its type what it sees
+        async for known in self.list():
+            if known.name == name and (grader or known.granularity == granularity):
+                detail = await self.get(known.id)
+                newest = max(detail.revisions, key=lambda r: r.revision)
+                if newest.source == source and (entry is None or known.entry == entry):
+                    return detail
+                body = {"source": source, "entry": entry}
+                return RewardDetail.model_validate(
+                    await self._transport.post(f"/rewards/{known.id}/revisions", body)
+                )
+        body = {"name": name, "source": source, "entry": entry, "granularity": granularity}
+        return RewardDetail.model_validate(await self._transport.post("/rewards", body))
+
+    def list(self) -> AsyncIterator[RewardSummary]:
+        return iterate(self._transport, "/rewards", RewardSummary)
+
+    async def get(self, id: str) -> RewardDetail:
+        return RewardDetail.model_validate(await self._transport.get(f"/rewards/{id}"))
+
+    async def check(self, source: str, *, entry: str | None = None) -> RewardCheckResult:
+        """Load code in the sandbox without storing it: its functions, or what is wrong on which line."""
+        body = {"source": source, "entry": entry}
+        return RewardCheckResult.model_validate(
+            await self._transport.post("/rewards/check", body, at_least=WORKER_SECONDS)
+        )
+
+    async def golden_cases(self, id: str) -> builtins.list[StoredGoldenCase]:
+        """Oldest first."""
+        return GoldenCaseList.model_validate(await self._transport.get(f"/rewards/{id}/golden-cases")).data
+
+    async def add_golden_cases(self, id: str, cases: Sequence[GoldenCase]) -> builtins.list[StoredGoldenCase]:
+        body = {"cases": [case.model_dump(mode="json", exclude_defaults=True) for case in cases]}
+        return GoldenCaseList.model_validate(
+            await self._transport.post(f"/rewards/{id}/golden-cases", body)
+        ).data
+
+    async def remove_golden_case(self, id: str, case: str) -> None:
+        await self._transport.delete(f"/rewards/{id}/golden-cases/{case}")
+
+    async def run_golden_cases(
+        self, id: str, *, source: str | None = None, revision: int | None = None
+    ) -> GoldenRun:
+        """All cases against the newest revision, another one, or code that is not stored."""
+        body = {"source": source, "revision": revision}
+        return GoldenRun.model_validate(
+            await self._transport.post(f"/rewards/{id}/golden-cases/run", body, at_least=WORKER_SECONDS)
+        )
+
+    async def test(
+        self,
+        rows: Sequence[dict[str, Any]],
+        *,
+        id: str | None = None,
+        source: str | None = None,
+        entry: str | None = None,
+        granularity: str = "sample",
+    ) -> RewardTestResult:
+        """Score completions now. Each row is `{completion, item, prompt}`; give a stored id or source."""
+        body: dict[str, Any] = {"rows": list(rows), "entry": entry, "granularity": granularity}
+        if source is not None:
+            body["source"] = source
+        path = f"/rewards/{id}/test" if id else "/rewards/test"
+        return RewardTestResult.model_validate(
+            await self._transport.post(path, body, at_least=WORKER_SECONDS)
+        )

@@ -1,0 +1,86 @@
+"""HTTP with retries: one place that speaks to the network and turns failures into `ReinforgeError`s."""
+
+# Made from reinforge/client/transport.py by scripts/async_client.py: change that one.
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from reinforge.client import wire
+from reinforge.client.wire import ServerUnreachable, error_from, retry_wait
+
+
+class AsyncTransport:
+    """Sends requests relative to `<base_url>/api/v1`."""
+
+    def __init__(
+        self, base_url: str, api_key: str | None, *, timeout: float = 60.0, retries: int = 3
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.retries = retries
+        self.http = httpx.AsyncClient(
+            base_url=f"{self.base_url}/api/v1",
+            headers=wire.headers(api_key),
+            timeout=httpx.Timeout(timeout, connect=5.0),
+        )
+
+    async def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """The response of a request that succeeded; a POST carries one idempotency key over all its tries."""
+        headers = dict(options.pop("headers", None) or {})
+        if method == "POST":
+            headers.setdefault("idempotency-key", uuid.uuid4().hex)
+        for attempt in range(self.retries + 1):
+            response: httpx.Response | None = None
+            cause: httpx.TransportError | None = None
+            try:
+                response = await self.http.request(method, path, headers=headers, **options)
+            except httpx.TransportError as error:
+                cause = error
+            if response is not None and response.status_code < 400:
+                return response
+            wait = retry_wait(attempt, response) if attempt < self.retries else None
+            if wait is None:
+                if response is not None:
+                    raise error_from(response)
+                raise self.unreachable(cause) from cause
+            wire.rewind(options.get("files"))
+            await asyncio.sleep(wait)
+        raise AssertionError("unreachable")
+
+    def unreachable(self, cause: Exception | None) -> ServerUnreachable:
+        return wire.unreachable(self.base_url, cause)
+
+    async def get(self, path: str, **params: Any) -> Any:
+        return (await self.request("GET", path, params=wire.given(params))).json()
+
+    async def post(
+        self, path: str, body: Any = None, *, at_least: float = 0.0, params: dict[str, Any] | None = None
+    ) -> Any:
+        """`at_least`: seconds that the answer may take, however short the client's own time-out is."""
+        timeout = wire.patient(self.http.timeout, at_least)
+        return (await self.request("POST", path, json=body, timeout=timeout, params=params)).json()
+
+    @asynccontextmanager
+    async def stream(self, path: str, **options: Any) -> AsyncIterator[httpx.Response]:
+        """A response whose body is read while it comes."""
+        try:
+            async with self.http.stream("GET", path, **options) as response:
+                if response.status_code >= 400:
+                    await response.aread()
+                    raise error_from(response)
+                yield response
+        except httpx.TransportError as error:
+            raise self.unreachable(error) from error
+
+    async def patch(self, path: str, body: Any) -> Any:
+        return (await self.request("PATCH", path, json=body)).json()
+
+    async def delete(self, path: str) -> None:
+        await self.request("DELETE", path)
+
+    async def close(self) -> None:
+        await self.http.aclose()

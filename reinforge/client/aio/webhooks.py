@@ -1,0 +1,64 @@
+"""Webhooks: addresses that hear of events."""
+
+# Made from reinforge/client/webhooks.py by scripts/async_client.py: change that one.
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from reinforge.client.aio.paging import iterate
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.schemas.webhooks import (
+    WebhookDeliveryDetail,
+    WebhookDeliveryInfo,
+    WebhookInfo,
+    WebhookSecret,
+)
+
+
+class AsyncWebhooks:
+    """For owners. Check what arrives with `reinforge.webhook_signature.verify`, or any Standard Webhooks library."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create(
+        self, url: str, *, events: Sequence[str] = (), description: str | None = None
+    ) -> WebhookSecret:
+        """With its secret, which no other answer has. No events: all of them."""
+        body = {"url": url, "events": list(events), "description": description}
+        return WebhookSecret.model_validate(await self._transport.post("/webhooks", body))
+
+    def list(self) -> AsyncIterator[WebhookInfo]:
+        return iterate(self._transport, "/webhooks", WebhookInfo)
+
+    async def get(self, id: str) -> WebhookInfo:
+        return WebhookInfo.model_validate(await self._transport.get(f"/webhooks/{id}"))
+
+    async def change(self, id: str, **fields: Any) -> WebhookInfo:
+        """Fields: url, events, description, enabled."""
+        return WebhookInfo.model_validate(await self._transport.patch(f"/webhooks/{id}", fields))
+
+    async def delete(self, id: str) -> None:
+        await self._transport.delete(f"/webhooks/{id}")
+
+    async def rotate_secret(self, id: str) -> WebhookSecret:
+        """A new secret; for 24 hours the old one signs beside it."""
+        return WebhookSecret.model_validate(await self._transport.post(f"/webhooks/{id}/rotate-secret"))
+
+    async def test(self, id: str) -> WebhookDeliveryInfo:
+        """Send a `webhook.test`."""
+        return WebhookDeliveryInfo.model_validate(await self._transport.post(f"/webhooks/{id}/test"))
+
+    def deliveries(self, id: str) -> AsyncIterator[WebhookDeliveryInfo]:
+        return iterate(self._transport, f"/webhooks/{id}/deliveries", WebhookDeliveryInfo)
+
+    async def delivery(self, id: str, delivery: str) -> WebhookDeliveryDetail:
+        """With its body and every try."""
+        return WebhookDeliveryDetail.model_validate(
+            await self._transport.get(f"/webhooks/{id}/deliveries/{delivery}")
+        )
+
+    async def resend(self, id: str, delivery: str) -> WebhookDeliveryInfo:
+        return WebhookDeliveryInfo.model_validate(
+            await self._transport.post(f"/webhooks/{id}/deliveries/{delivery}/resend")
+        )

@@ -1,0 +1,74 @@
+"""How much memory a model takes, estimated from its configuration: to serve it, and to train an adapter on it.
+
+Bytes. Assumptions: weights in bfloat16; an adapter on every linear layer with 32-bit weights, gradients and two
+moments of Adam (16 bytes a parameter); gradient checkpointing, so that between layers one bfloat16 vector per token
+is kept and inside one layer everything; 32-bit logits with their gradient. Not counted: the runtime itself (CUDA takes
+about half a GiB), fragmentation, and a separate vLLM server, which takes what it is given.
+"""
+
+from pydantic import BaseModel, ConfigDict
+
+RANK = 16
+TOKENS = 4096
+"""In one micro-batch."""
+SEQUENCES = 32
+"""Sampled side by side."""
+_WEIGHT, _ADAPTER, _FULL = 2, 16, 4
+
+
+class ModelShape(BaseModel):
+    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
+
+    layers: int | None = None
+    hidden: int | None = None
+    intermediate: int | None = None
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    vocabulary: int | None = None
+    lora_per_rank: int | None = None
+    """Parameters that each rank of an adapter on all linear layers adds: Σ (inputs + outputs)."""
+
+
+class MemoryEstimate(BaseModel):
+    """Bytes; null where the configuration does not say enough."""
+
+    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
+
+    weights: int
+    adapter: int | None = None
+    """Rank 16, with gradients and optimizer."""
+    activations: int | None = None
+    """Of a micro-batch of 4,096 tokens, logits included."""
+    kv_per_token: int | None = None
+    serve: int | None = None
+    """Weights and the cache of 32 sequences of 1,024 tokens (or the model's context, if that is shorter)."""
+    train: int | None = None
+    """Weights, adapter, activations and, while it samples, the cache."""
+
+
+def estimate(parameters: int, shape: ModelShape, context_length: int | None = None) -> MemoryEstimate:
+    weights = parameters * _WEIGHT
+    adapter = None if shape.lora_per_rank is None else RANK * shape.lora_per_rank * _ADAPTER
+    kv = None
+    if shape.layers and shape.kv_heads and shape.head_dim:
+        kv = 2 * shape.layers * shape.kv_heads * shape.head_dim * _WEIGHT
+    activations = _activations(shape)
+    cache = None if kv is None else kv * SEQUENCES * min(1024, context_length or 1024)
+    serve = None if cache is None else weights + cache
+    train = None
+    if adapter is not None and activations is not None and cache is not None:
+        # Sampling and training take turns: the larger of the two counts.
+        train = weights + adapter + max(activations, cache)
+    return MemoryEstimate(
+        weights=weights, adapter=adapter, activations=activations, kv_per_token=kv, serve=serve, train=train
+    )
+
+
+def _activations(shape: ModelShape) -> int | None:
+    if not (shape.layers and shape.hidden and shape.vocabulary):
+        return None
+    inner = shape.intermediate or 4 * shape.hidden
+    between = shape.layers * shape.hidden * _WEIGHT
+    inside = (8 * shape.hidden + 3 * inner) * _WEIGHT
+    logits = 2 * shape.vocabulary * _FULL
+    return TOKENS * (between + inside + logits)

@@ -1,0 +1,118 @@
+"""Models from a hub: the real client library against a small server that speaks the hub's protocol."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reinforge.errors import InvalidInput, Unavailable
+from tests.support.hub_stub import COMMIT, HubStub, Repository
+from tests.support.small_models import model_files
+from worker.models.hub import bytes_there
+from worker.models.sources import ModelStore
+
+MANY_ROWS = 12 * 65_536
+"""12 MiB: the library keeps what it has downloaded in pieces of 10 MiB."""
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
+    stub = HubStub()
+    monkeypatch.setenv("HF_ENDPOINT", stub.url)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    yield stub
+    stub.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ModelStore:
+    return ModelStore(tmp_path / "store")
+
+
+def test_a_revision_is_pinned_and_only_what_is_needed_is_downloaded(hub: HubStub, store: ModelStore) -> None:
+    extra = {"pytorch_model.bin": b"pickle", "modeling.py": b"code", "onnx/model.onnx": b"x"}
+    hub.repositories["org/name"] = Repository(model_files() | extra)
+    begun: list[tuple[Path, int]] = []
+    found = store.find("hub:org/name@v1", begun=lambda target, total: begun.append((target, total)))
+    assert (found.source, found.commit) == (f"hub:org/name@{COMMIT}", COMMIT)
+    assert {name for name, _ in hub.downloads()} == model_files().keys()
+    assert begun == [(found.folder, sum(map(len, model_files().values())))]
+    assert bytes_there(found.folder) >= begun[0][1]
+    assert not (found.folder / "pytorch_model.bin").exists()
+
+
+def test_what_is_complete_needs_no_hub(hub: HubStub, store: ModelStore) -> None:
+    hub.repositories["org/name"] = Repository(model_files())
+    folder = store.resolve("hub:org/name")
+    asked = len(hub.requests)
+    hub.away = True
+    assert store.resolve(f"hub:org/name@{COMMIT}") == folder
+    assert len(hub.requests) == asked
+    with pytest.raises(Unavailable, match="cannot be downloaded"):  # whatever main is by now
+        store.resolve("hub:org/name@main")
+
+
+def test_a_download_that_broke_off_goes_on_where_it_stopped(hub: HubStub, store: ModelStore) -> None:
+    files = model_files(rows=MANY_ROWS)
+    cut = 11 << 20
+    hub.repositories["org/name"] = Repository(files, cut={"model.safetensors": cut})
+    folder = store.resolve("hub:org/name")
+    assert (folder / "model.safetensors").read_bytes() == files["model.safetensors"]
+    ranges = [given for name, given in hub.downloads() if name == "model.safetensors"]
+    assert ranges[0] is None
+    assert ranges[-1] == f"bytes={10 << 20}-"  # the whole pieces that had arrived
+
+
+def test_a_folder_that_is_there_in_part_is_not_taken_for_the_model(hub: HubStub, store: ModelStore) -> None:
+    """Without the hub the library is content with whatever lies in the folder."""
+    hub.repositories["org/name"] = Repository(model_files())
+    target = store.target("org/name", COMMIT)
+    target.mkdir(parents=True)
+    (target / "config.json").write_text("{}")
+    hub.away = True
+    with pytest.raises(Unavailable) as caught:
+        store.resolve(f"hub:org/name@{COMMIT}")
+    assert caught.value.code == "hub_unavailable"
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        ({"config.json": b"{}", "pytorch_model.bin": b"x"}, "unsafe_weights"),
+        ({"config.json": b"{}", "model.gguf": b"x"}, "not_a_model"),
+        ({"config.json": b"{}", "nested/model.safetensors": b"x"}, "not_a_model"),
+    ],
+    ids=["pickles", "gguf", "nested"],
+)
+def test_what_has_no_safetensors_is_refused_before_anything_is_downloaded(
+    hub: HubStub, store: ModelStore, files: dict[str, bytes], code: str
+) -> None:
+    hub.repositories["org/name"] = Repository(files)
+    with pytest.raises(InvalidInput) as caught:
+        store.resolve("hub:org/name")
+    assert (caught.value.code, caught.value.param, bool(caught.value.hint)) == (code, "source", True)
+    assert hub.downloads() == []
+
+
+def test_private_and_gated_models_need_their_token(hub: HubStub, store: ModelStore) -> None:
+    hub.repositories["org/secret"] = Repository(model_files(), token="hf_right")
+    hub.repositories["org/gated"] = Repository(model_files(), token="hf_right", gated=True)
+    for name, token, code in (
+        ("org/none", None, "model_not_found"),
+        ("org/secret", None, "model_not_found"),
+        ("org/secret", "hf_wrong", "model_not_found"),
+        ("org/gated", None, "model_gated"),
+        ("org/gated@v9", "hf_right", "model_not_found"),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            store.resolve(f"hub:{name}", token=token)
+        assert (caught.value.code, "token" in (caught.value.hint or "")) == (code, True), name
+    assert store.resolve("hub:org/secret", token="hf_right").is_dir()
+    assert store.resolve("hub:org/gated", token="hf_right").is_dir()
+
+
+def test_an_absent_hub_is_no_fault_of_the_name(store: ModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(Unavailable) as caught:
+        store.resolve("hub:org/name")
+    assert caught.value.code == "hub_unavailable"

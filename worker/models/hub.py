@@ -1,0 +1,170 @@
+"""Models from the hub: a revision is pinned to its commit, then downloaded, resumably, and checked by size.
+
+`HF_ENDPOINT` names another hub than huggingface.co; `HF_TOKEN` is used where a model brings no token of its own.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from reinforge.errors import InvalidInput, Unavailable
+
+FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "README.md", "LICENSE*"]
+"""Never pickles: no `.bin`, no `.pt`, no Python."""
+COMMIT = re.compile(r"[0-9a-f]{40}\Z")
+_COMPLETE = ".reinforge-complete"
+_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A repository at a commit, and the files of it that are wanted: name and bytes."""
+
+    repository: str
+    commit: str
+    files: tuple[tuple[str, int], ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.files)
+
+
+def is_complete(target: Path, commit: str) -> bool:
+    """Whether this commit has been downloaded here; then the hub need not be there."""
+    try:
+        return (target / _COMPLETE).read_text().strip() == commit
+    except FileNotFoundError:
+        return False
+
+
+def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
+    """Ask the hub what a revision is. Raises InvalidInput `model_not_found`, `unsafe_weights`, Unavailable."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import RepoFile
+    from huggingface_hub.utils import filter_repo_objects
+
+    with _hub_errors(f"{repository}@{revision or 'main'}"):
+        api = HfApi(endpoint=_endpoint(), token=token)
+        commit = api.model_info(repository, revision=revision).sha
+        entries = [
+            (each.path, int(each.size))
+            for each in api.list_repo_tree(repository, revision=commit, recursive=True)
+            if isinstance(each, RepoFile)
+        ]
+    names = [name for name, _ in entries]
+    _check_weights(f"{repository}@{revision or 'main'}", names)
+    wanted = set(filter_repo_objects(names, allow_patterns=FILES))
+    return Pinned(repository, str(commit), tuple(each for each in entries if each[0] in wanted))
+
+
+def fetch(pinned: Pinned, target: Path, token: str | None) -> None:
+    """Download what is not there yet, going on with what is there in part. Raises InvalidInput, Unavailable."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.utils import disable_progress_bars
+
+    disable_progress_bars()  # who waits is told by `bytes_there`
+    name = f"{pinned.repository}@{pinned.commit[:12]}"
+    with _hub_errors(name):
+        snapshot_download(
+            pinned.repository,
+            revision=pinned.commit,
+            local_dir=target,
+            allow_patterns=FILES,
+            token=token,
+            endpoint=_endpoint(),
+            max_workers=_AT_ONCE,
+        )
+    # Without the hub the library is content with what lies there, however little that is.
+    missing = [file for file, size in pinned.files if not _has(target / file, size)]
+    if missing:
+        raise Unavailable(
+            f"The download of {name} is not complete: {', '.join(missing[:3])}.",
+            code="hub_unavailable",
+            hint="Add the model again: the download goes on where it stopped.",
+        )
+    (target / _COMPLETE).write_text(pinned.commit + "\n")
+
+
+def bytes_there(target: Path) -> int:
+    """Bytes of a download so far, unfinished files included."""
+    total = 0
+    for folder, _, names in os.walk(target):
+        for name in names:
+            try:
+                total += (Path(folder) / name).stat().st_size
+            except FileNotFoundError:  # renamed just now
+                continue
+    return total
+
+
+def _has(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
+
+
+def _check_weights(name: str, files: list[str]) -> None:
+    """Before anything is downloaded. Raises InvalidInput."""
+    if any(file.endswith(".safetensors") and "/" not in file for file in files):
+        return
+    pickles = [file for file in files if file.endswith((".bin", ".pt", ".pth"))]
+    if pickles:
+        raise _invalid(
+            f"{name} has its weights as {pickles[0]}, which runs code when it is opened.",
+            "unsafe_weights",
+            "Look for a revision with safetensors (often refs/pr/…), or convert it where you trust it.",
+        )
+    raise _invalid(
+        f"{name} has no .safetensors files.", "not_a_model", "Is it a model, and not an adapter or GGUF?"
+    )
+
+
+@contextmanager
+def _hub_errors(name: str) -> Iterator[None]:
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    try:
+        yield
+    except GatedRepoError as error:
+        raise _invalid(
+            f"{name} is gated, and this token has no access to it.",
+            "model_gated",
+            "Accept its terms on its page, then give a `token` that may read it, or set HF_TOKEN for the workers.",
+        ) from error
+    except (RepositoryNotFoundError, RevisionNotFoundError, HFValidationError) as error:
+        raise _invalid(
+            f"The hub has no {name}, or does not show it to this worker.",
+            "model_not_found",
+            "Check the name and the revision. For a private model give a `token`, or set HF_TOKEN for the workers.",
+        ) from error
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise _away(name, error) from error
+    except Exception as error:
+        # The library's HTTP client changed between its versions; its transport errors share a base class by name.
+        if "transport" not in " ".join(kind.__name__.lower() for kind in type(error).__mro__):
+            raise
+        raise _away(name, error) from error
+
+
+def _away(name: str, error: Exception) -> Unavailable:
+    return Unavailable(
+        f"{name} cannot be downloaded: {type(error).__name__}: {error}"[:500],
+        code="hub_unavailable",
+        hint="Can the worker reach the hub? Without it, copy the model to a folder and give its path.",
+    )
+
+
+def _endpoint() -> str | None:
+    return os.environ.get("HF_ENDPOINT") or None
+
+
+def _invalid(message: str, code: str, hint: str) -> InvalidInput:
+    return InvalidInput(message, code=code, hint=hint, param="source")
