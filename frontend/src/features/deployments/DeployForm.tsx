@@ -21,8 +21,10 @@ type Props = {
 
 /** The groups of choices, in order. */
 function grouped(choices: ReturnType<typeof useChoices>) {
-  const groups = [...new Set(choices?.map(({ group }) => group))];
-  return groups.map((group) => ({ group, items: choices?.filter((one) => one.group === group) ?? [] }));
+  return [...new Set(choices?.map(({ group }) => group))].map((group) => ({
+    group,
+    items: (choices ?? []).filter((one) => one.group === group).map(({ value, label }) => ({ value, label })),
+  }));
 }
 
 /** A new name for weights, or other weights behind a name. */

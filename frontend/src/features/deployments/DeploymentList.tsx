@@ -10,7 +10,7 @@ import { GatedButton } from "@/components/GatedButton";
 import { Notice } from "@/components/Notice";
 import { Page } from "@/components/Page";
 import { StatePill } from "@/components/StatePill";
-import { ago, NOTHING, number } from "@/lib/format";
+import { ago, count, NOTHING, number } from "@/lib/format";
 import { Ask } from "./Ask";
 import { DeployForm } from "./DeployForm";
 import { DeploymentActions } from "./DeploymentActions";
@@ -81,8 +81,8 @@ function Counts({ of }: { of: Deployment }) {
   const { requests, failed_requests: failed, prompt_tokens: asked, completion_tokens: said } = of.usage;
   return (
     <p className={styles.counts}>
-      {`${whole(requests ?? 0)} requests${failed ? `, ${whole(failed)} of them failed` : ""}: `}
-      {`${whole(asked ?? 0)} tokens in, ${whole(said ?? 0)} out.`}
+      {`${count(requests, "request")}${failed ? `, ${whole(failed)} failed` : ""}: `}
+      {`${count(asked, "token")} in, ${whole(said)} out.`}
     </p>
   );
 }

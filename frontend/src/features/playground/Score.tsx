@@ -16,6 +16,7 @@ export function Score({ reward, prompt, completion, item }: Props) {
     return (
       <span className={styles.score} title={fault ?? undefined}>
         not scored: {result?.status.replaceAll("_", " ") ?? "error"}
+        {item === null && " without a row"}
       </span>
     );
   return (

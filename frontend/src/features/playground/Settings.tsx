@@ -71,7 +71,7 @@ export function Settings({ value, onChange, hottest, reward, onReward }: Props) 
       <TextInput
         inputWrapperOrder={order}
         label="Stop at"
-        description="Ends before this text; \\n is a line break."
+        description="Ends before this text; \n is a line break."
         maxLength={200}
         autoComplete="off"
         spellCheck={false}
