@@ -62,8 +62,11 @@ check: setup ## formatting, lint, types, import contracts, sizes, the page's typ
 	@.venv/bin/lint-imports --no-cache
 	@$(VENV) scripts/budgets.py
 	@$(VENV) scripts/job_file_docs.py --check
+	@$(VENV) scripts/async_client.py --check
+	@$(VENV) scripts/api_changes.py
 	@$(VENV) scripts/algorithm_docs.py --check
 	@$(VENV) scripts/reward_library_docs.py --check
+	@$(VENV) benchmarks/claims.py --check
 	@cd frontend && npm run --silent check
 
 test: setup frontend/dist/index.html ## all tests: units, rooms, attacks on the sandbox, the main job in a browser
