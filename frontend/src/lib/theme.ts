@@ -51,6 +51,8 @@ export const theme = createTheme({
     },
     // What is chosen stays chosen when it is pressed again; a field that may be empty has a cross.
     Select: { defaultProps: { allowDeselect: false } },
+    // A focusable element without a role of its own is no child that a menu may have.
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Tooltip: { defaultProps: { openDelay: 300, transitionProps: { duration: 100 } } },
   },
 });
