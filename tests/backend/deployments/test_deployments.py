@@ -9,7 +9,7 @@ import pytest
 
 from backend.database import Database
 from backend.deployments.serving import sweep
-from tests.backend.openai.test_chat import Chat, delta, done, prompt
+from tests.backend.openai.chat_lane import Chat, delta, done, prompt
 from tests.backend.playground.lane import Player, player
 from tests.backend.server import Backend, refused, wait_until
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from tests.backend.openai.chat_lane import CHUNK, COMPLETION
 from tests.backend.openai.schemas import checked
-from tests.backend.openai.test_chat import CHUNK, COMPLETION
 from tests.backend.playground.real import CHAT, MODEL, Real
 from tests.backend.server import OWNER_KEY, Backend, wait_until
 from worker.starter import CHECKPOINT
