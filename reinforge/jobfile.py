@@ -42,6 +42,24 @@ def load(path: str | Path) -> JobSpec:
     return validate(_absolute(raw, path.resolve().parent))
 
 
+def schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of a job file, for editors: `JobSpec`, and ready rewards beside the others."""
+    found = JobSpec.model_json_schema()
+    rewards = found["properties"]["rewards"]
+    rewards["items"] = {"anyOf": [*rewards["items"]["oneOf"], {"$ref": "#/$defs/ReadyReward"}]}
+    found["$defs"]["ReadyReward"] = {
+        "title": "ReadyReward",
+        "description": "A reward of the library (`reinforge reward library list`); what is given beside it stays.",
+        "type": "object",
+        "required": ["ready"],
+        "properties": {
+            "ready": {"type": "string", "description": "Its name in the library."},
+            "parameters": {"type": "object", "description": "Values in place of the library's."},
+        },
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Reinforge job file"} | found
+
+
 def value_of(text: str) -> Any:
     """One value as a job file has it. Raises InvalidInput."""
     try:

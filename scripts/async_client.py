@@ -44,7 +44,9 @@ class Module:
             if isinstance(node, Function):
                 yield (None, node.name), node
             if isinstance(node, ast.ClassDef):
-                yield from (((node.name, each.name), each) for each in node.body if isinstance(each, Function))
+                yield from (
+                    ((node.name, each.name), each) for each in node.body if isinstance(each, Function)
+                )
 
 
 def load() -> list[Module]:
@@ -99,7 +101,9 @@ class Kinds:
             return "coroutine"
         if not calls:
             return None
-        if any(isinstance(each, ast.Name) and each.id == "contextmanager" for each in function.decorator_list):
+        if any(
+            isinstance(each, ast.Name) and each.id == "contextmanager" for each in function.decorator_list
+        ):
             return "context"
         if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function)):
             return "iterator"

@@ -1,6 +1,6 @@
-"""Write docs/job-file.md from `JobSpec`: every field, its type, bounds, default and meaning.
+"""Write docs/job-file.md and docs/job.schema.json from `JobSpec`: every field, its type, bounds, default and meaning.
 
-`--check` writes nothing and fails when the page and the code differ.
+`--check` writes nothing and fails when they and the code differ.
 """
 
 import json
@@ -11,11 +11,13 @@ from typing import Any
 
 os.environ["REINFORGE_PLUGINS"] = "off"  # the page is about what everybody has
 
+from reinforge.jobfile import schema
 from reinforge.metrics import METRICS
 from reinforge.presets import PRESETS, Preset
 from reinforge.spec import JobSpec
 
 PAGE = Path(__file__).parent.parent / "docs" / "job-file.md"
+SCHEMA = PAGE.with_name("job.schema.json")
 INTRO = """# Job files
 
 A job file is a `JobSpec` in YAML or JSON. Unknown keys are errors that name the field. Paths are relative to the
@@ -23,6 +25,9 @@ file. The same document is what `POST /api/v1/jobs` takes, with ids (`file-…`,
 
 ```yaml
 {example}```
+
+Editors that know JSON Schema complete and check a job file by its first line,
+`# yaml-language-server: $schema=…/docs/job.schema.json`; `reinforge job schema` prints it.
 
 This page is written from the code by `scripts/job_file_docs.py`.
 """
@@ -94,13 +99,14 @@ def page() -> str:
 
 
 def main() -> int:
-    text = page()
+    made = {PAGE: page(), SCHEMA: json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"}
     if "--check" in sys.argv:
-        if PAGE.read_text(encoding="utf-8") != text:
-            print("docs/job-file.md is out of date: run scripts/job_file_docs.py")
-            return 1
-        return 0
-    PAGE.write_text(text, encoding="utf-8")
+        stale = [path.name for path, text in made.items() if path.read_text(encoding="utf-8") != text]
+        if stale:
+            print(f"out of date: {', '.join(stale)}; run scripts/job_file_docs.py")
+        return bool(stale)
+    for path, text in made.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -13,7 +13,7 @@ from reinforge.cli.job_steer import app as steer
 from reinforge.cli.output import Json, Quiet, err, number, out
 from reinforge.cli.watch import follow
 from reinforge.client import Reinforge
-from reinforge.jobfile import load
+from reinforge.jobfile import load, schema
 from reinforge.schemas.jobs import CompletionHits, CompletionPage, JobDetail
 from reinforge.spec import JobSpec
 from reinforge.states import JobStatus

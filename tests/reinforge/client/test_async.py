@@ -39,7 +39,9 @@ def resources(client: Any) -> dict[str, Any]:
 
 
 def methods(thing: Any) -> dict[str, Any]:
-    return {name: each for name, each in inspect.getmembers(type(thing), inspect.isfunction) if name[0] != "_"}
+    return {
+        name: each for name, each in inspect.getmembers(type(thing), inspect.isfunction) if name[0] != "_"
+    }
 
 
 def test_both_have_the_same_resources_and_methods() -> None:
