@@ -76,8 +76,7 @@ def _parsed(text: str) -> ToolCall | None:
 
 def _as_object(call: Any) -> Any:
     function = call.get("function") if isinstance(call, dict) else None
-    arguments = function.get("arguments") if isinstance(function, dict) else None
-    if not isinstance(arguments, str):
+    if not isinstance(function, dict) or not isinstance(arguments := function.get("arguments"), str):
         return call
     try:
         parsed = json.loads(arguments)
