@@ -37,7 +37,9 @@ export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
   const once = useSingleFlight();
   const what = chosen || choices?.[0]?.value || "";
   const label = choices?.find(({ value }) => value === what)?.label.split(" · ")[0] ?? "";
-  const name = of?.name ?? typed ?? suggestedName(what.startsWith("ftckpt_") ? "checkpoint" : label, taken);
+  const models = choices?.filter(({ group }) => group === "Base models").map(({ value }) => value) ?? [];
+  const about = what.startsWith("ftckpt_") ? "checkpoint" : label;
+  const name = of?.name ?? typed ?? suggestedName(about, [...taken, ...models]);
   const error = create.error ?? point.error;
   const fault = error instanceof ApiError && error.param === "name" ? error : null;
   const submit = (event: FormEvent) => {

@@ -44,13 +44,18 @@ export function DeploymentActions({ of, refusal, onPoint }: Props) {
       )}
       {refusal ? (
         <GatedButton refusal={refusal} variant="default" size="compact-sm">
-          Change…
+          More
         </GatedButton>
       ) : (
         <Menu position="bottom-end">
           <Menu.Target>
-            <GatedButton refusal={null} variant="default" size="compact-sm" aria-label={`Change ${of.name}`}>
-              Change…
+            <GatedButton
+              refusal={null}
+              variant="default"
+              size="compact-sm"
+              aria-label={`More for ${of.name}`}
+            >
+              More
             </GatedButton>
           </Menu.Target>
           <Menu.Dropdown>
