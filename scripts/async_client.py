@@ -56,7 +56,7 @@ def load() -> list[Module]:
             source = path.read_text(encoding="utf-8")
             module = Module(path.stem, source, ast.parse(source))
             for parent in ast.walk(module.tree):
-                module.parents |= {child: parent for child in ast.iter_child_nodes(parent)}
+                module.parents |= dict.fromkeys(ast.iter_child_nodes(parent), parent)
             found.append(module)
     return found
 

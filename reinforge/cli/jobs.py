@@ -67,6 +67,12 @@ def create(
             out.print(job.id)
 
 
+@app.command("schema")
+def print_schema() -> None:
+    """Print the JSON Schema of job files; needs no server. `# yaml-language-server: $schema=…` tells editors."""
+    output.print_json(schema())
+
+
 @app.command("list")
 def list_jobs(
     status: Annotated[JobStatus | None, typer.Option(help="Only jobs in this state.")] = None,

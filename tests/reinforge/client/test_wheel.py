@@ -1,4 +1,4 @@
-"""The wheel without extras: what its base dependencies bring, and nothing else, runs the client and the command line."""
+"""The wheel without extras: its base dependencies, and nothing else, run the client and the command line."""
 
 import subprocess
 import sys
