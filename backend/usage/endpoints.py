@@ -8,13 +8,15 @@ from backend.auth import Reader, Writer
 from backend.database import Session
 from backend.strict_json import StrictRoute
 from backend.usage import service
-from reinforge.schemas.usage import Budget, BudgetSet, Period, Usage, UsageKind
+from reinforge.schemas.usage import Budget, BudgetSet, Period, ProjectUsage, UsageKind
 
 router = APIRouter(prefix="/api/v1", tags=["usage"], route_class=StrictRoute)
 
 
 @router.get("/usage", operation_id="getUsage")
-async def get_usage(session: Session, who: Reader, days: Annotated[int, Query(ge=1, le=366)] = 30) -> Usage:
+async def get_usage(
+    session: Session, who: Reader, days: Annotated[int, Query(ge=1, le=366)] = 30
+) -> ProjectUsage:
     """What the project has used, by day in UTC and by job or deployment, and its budgets."""
     return await service.report(session, who.project_id, days)
 

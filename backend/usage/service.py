@@ -11,7 +11,7 @@ from backend.auth import Principal, require_owner
 from backend.models import BudgetRow, UsageRow, now
 from backend.usage import repository
 from reinforge.errors import InvalidInput, NotFound, StateConflict
-from reinforge.schemas.usage import Budget, BudgetSet, Usage, UsageDay, UsageKind, UsageSource
+from reinforge.schemas.usage import Budget, BudgetSet, ProjectUsage, UsageDay, UsageKind, UsageSource
 
 _WORDS: dict[str, str] = {
     "device_seconds": "seconds of workers' time",
@@ -61,7 +61,7 @@ async def measure_storage(session: AsyncSession) -> None:
         await session.execute(statement.on_conflict_do_update(index_elements=keys, set_=level))
 
 
-async def report(session: AsyncSession, project_id: str, days: int) -> Usage:
+async def report(session: AsyncSession, project_id: str, days: int) -> ProjectUsage:
     """The last `days` days, today included."""
     last = today()
     first = last - timedelta(days=days - 1)
@@ -72,7 +72,7 @@ async def report(session: AsyncSession, project_id: str, days: int) -> Usage:
         totals[kind] = totals.get(kind, 0.0) + amount
     stored = float(dict(await repository.storage(session, project_id)).get(project_id, 0))
     by_day[last]["storage_bytes"] = totals["storage_bytes"] = stored
-    return Usage(
+    return ProjectUsage(
         first_day=first,
         last_day=last,
         days=[UsageDay(day=day, amounts=amounts) for day, amounts in sorted(by_day.items())],

@@ -18,6 +18,7 @@ from reinforge.cli import (
     jobs,
     judges,
     library,
+    people,
     preflight,
     presets,
     rewards,
@@ -53,6 +54,10 @@ app.add_typer(jobs.app, name="job")
 app.add_typer(data.adapters, name="adapter")
 app.add_typer(deploy.app, name="deploy")
 app.add_typer(presets.app, name="presets")
+app.add_typer(people.projects, name="project")
+app.add_typer(people.keys, name="key")
+app.add_typer(people.members, name="member")
+app.command()(people.usage)
 
 
 @app.command()

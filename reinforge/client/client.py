@@ -11,6 +11,7 @@ from reinforge.client.evaluations import Evaluations
 from reinforge.client.jobs import Jobs
 from reinforge.client.judges import Judges
 from reinforge.client.models import Models
+from reinforge.client.people import Keys, Members, Projects, UsageReports
 from reinforge.client.playground import sample
 from reinforge.client.preflights import Preflights
 from reinforge.client.rewards import Rewards
@@ -51,6 +52,10 @@ class Reinforge:
         self.jobs = Jobs(self.transport)
         self.preflights = Preflights(self.transport)
         self.adapters = Adapters(self.transport)
+        self.projects = Projects(self.transport)
+        self.keys = Keys(self.transport)
+        self.members = Members(self.transport)
+        self.usage = UsageReports(self.transport)
         self.deployments = Deployments(self.transport)
         self.evaluations = Evaluations(self.transport)
         self.webhooks = Webhooks(self.transport)

@@ -47,7 +47,7 @@ class Budget(Response):
     created_at: Timestamp
 
 
-class Usage(Response):
+class ProjectUsage(Response):
     object: Literal["usage"] = "usage"
     first_day: date
     last_day: date

@@ -1036,6 +1036,8 @@ export interface paths {
         /**
          * Create
          * @description Have a worker look at a model's files (downloading them first) and add it. Sending it again looks again.
+         *
+         *     `wait=false` answers at once with a model that is `adding`; reading it then says how far that is.
          */
         post: operations["createModel"];
         delete?: never;
@@ -1055,7 +1057,11 @@ export interface paths {
         get: operations["getModel"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete
+         * @description Refused while a job, an adapter or a deployment names it.
+         */
+        delete: operations["deleteModel"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3191,9 +3197,19 @@ export interface components {
              * Status
              * @enum {string}
              */
-            status: "ready" | "failed";
+            status: "adding" | "ready" | "failed";
             /** Error */
             error?: string | null;
+            progress?: components["schemas"]["ModelProgress"] | null;
+            failure?: components["schemas"]["JobError"] | null;
+            /** Revision */
+            revision?: string | null;
+            /**
+             * Has Token
+             * @default false
+             */
+            has_token?: boolean;
+            memory?: components["schemas"]["MemoryEstimate"] | null;
             /** Architecture */
             architecture: string | null;
             /** Parameters */
@@ -3490,7 +3506,7 @@ export interface components {
             model: string;
             /** Choices */
             choices: components["schemas"]["Choice"][];
-            usage: components["schemas"]["reinforge__schemas__openai_chat__Usage"];
+            usage: components["schemas"]["Usage"];
             /** System Fingerprint */
             system_fingerprint?: string | null;
         };
@@ -3763,6 +3779,8 @@ export interface components {
             };
             /** Model Source */
             model_source: string;
+            /** Hub Token */
+            hub_token?: string | null;
             /** Model Sha256 */
             model_sha256: string | null;
             dataset: components["schemas"]["Blob"];
@@ -7641,6 +7659,36 @@ export interface components {
             role: "viewer" | "editor" | "owner";
         };
         /**
+         * MemoryEstimate
+         * @description Bytes; null where the configuration does not say enough.
+         */
+        MemoryEstimate: {
+            /** Weights */
+            weights: number;
+            /**
+             * Adapter
+             * @description Rank 16, with gradients and optimizer.
+             */
+            adapter?: number | null;
+            /**
+             * Activations
+             * @description Of a micro-batch of 4,096 tokens, logits included.
+             */
+            activations?: number | null;
+            /** Kv Per Token */
+            kv_per_token?: number | null;
+            /**
+             * Serve
+             * @description Weights and the cache of 32 sequences of 1,024 tokens (or the model's context, if that is shorter).
+             */
+            serve?: number | null;
+            /**
+             * Train
+             * @description Weights, adapter, activations and, while it samples, the cache.
+             */
+            train?: number | null;
+        };
+        /**
          * Message
          * @description One chat message for a judge.
          */
@@ -7730,6 +7778,22 @@ export interface components {
             id: string;
             /** Source */
             source: string;
+            /** Token */
+            token?: string | null;
+            /** Chat Template */
+            chat_template?: ("plain" | "bare") | null;
+        };
+        /** ModelProgress */
+        ModelProgress: {
+            /**
+             * Phase
+             * @enum {string}
+             */
+            phase: "waiting" | "looking" | "downloading" | "hashing";
+            /** Done */
+            done?: number | null;
+            /** Total */
+            total?: number | null;
         };
         /** ModelView */
         ModelView: {
@@ -9116,6 +9180,35 @@ export interface components {
         ProjectUpdate: {
             /** Name */
             name: string;
+        };
+        /** ProjectUsage */
+        ProjectUsage: {
+            /**
+             * Object
+             * @default usage
+             * @constant
+             */
+            object?: "usage";
+            /**
+             * First Day
+             * Format: date
+             */
+            first_day: string;
+            /**
+             * Last Day
+             * Format: date
+             */
+            last_day: string;
+            /** Days */
+            days: components["schemas"]["UsageDay"][];
+            /** Totals */
+            totals: {
+                [key: string]: number;
+            };
+            /** Sources */
+            sources: components["schemas"]["UsageSource"][];
+            /** Budgets */
+            budgets: components["schemas"]["Budget"][];
         };
         /**
          * PromptView
@@ -11665,6 +11758,24 @@ export interface components {
              */
             ratio_cap?: number;
         };
+        /** Usage */
+        Usage: {
+            /**
+             * Prompt Tokens
+             * @default 0
+             */
+            prompt_tokens?: number;
+            /**
+             * Completion Tokens
+             * @default 0
+             */
+            completion_tokens?: number;
+            /**
+             * Total Tokens
+             * @default 0
+             */
+            total_tokens?: number;
+        };
         /** UsageDay */
         UsageDay: {
             /**
@@ -12283,53 +12394,6 @@ export interface components {
             created_at: string;
             /** Finished At */
             finished_at?: string | null;
-        };
-        /** Usage */
-        reinforge__schemas__openai_chat__Usage: {
-            /**
-             * Prompt Tokens
-             * @default 0
-             */
-            prompt_tokens?: number;
-            /**
-             * Completion Tokens
-             * @default 0
-             */
-            completion_tokens?: number;
-            /**
-             * Total Tokens
-             * @default 0
-             */
-            total_tokens?: number;
-        };
-        /** Usage */
-        reinforge__schemas__usage__Usage: {
-            /**
-             * Object
-             * @default usage
-             * @constant
-             */
-            object?: "usage";
-            /**
-             * First Day
-             * Format: date
-             */
-            first_day: string;
-            /**
-             * Last Day
-             * Format: date
-             */
-            last_day: string;
-            /** Days */
-            days: components["schemas"]["UsageDay"][];
-            /** Totals */
-            totals: {
-                [key: string]: number;
-            };
-            /** Sources */
-            sources: components["schemas"]["UsageSource"][];
-            /** Budgets */
-            budgets: components["schemas"]["Budget"][];
         };
         /** Evaluation */
         reinforge__spec__Evaluation: {
@@ -13268,7 +13332,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["reinforge__schemas__usage__Usage"];
+                    "application/json": components["schemas"]["ProjectUsage"];
                 };
             };
             /** @description Validation Error */
@@ -14317,7 +14381,9 @@ export interface operations {
     };
     createModel: {
         parameters: {
-            query?: never;
+            query?: {
+                wait?: boolean;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -14367,6 +14433,35 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["BaseModelInfo"];
                 };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Validation Error */
             422: {

@@ -38,6 +38,22 @@ const signIn = createRoute({
   component: screen(() => import("./sign-in"), "SignInRoute"),
 });
 
+const ofToken = (search: Record<string, unknown>): { token?: string } => ({ token: text(search.token) });
+
+const join = createRoute({
+  getParentRoute: () => root,
+  path: "/join",
+  validateSearch: ofToken,
+  component: screen(() => import("./join"), "JoinRoute"),
+});
+
+const resetPassword = createRoute({
+  getParentRoute: () => root,
+  path: "/reset-password",
+  validateSearch: ofToken,
+  component: screen(() => import("./join"), "ResetPasswordRoute"),
+});
+
 /** Everything behind the session. */
 const signedIn = createRoute({
   getParentRoute: () => root,
@@ -213,6 +229,8 @@ const playground = createRoute({
 
 const tree = root.addChildren([
   signIn,
+  join,
+  resetPassword,
   signedIn.addChildren([
     home,
     jobs,

@@ -1,5 +1,6 @@
-import { Button, PasswordInput } from "@mantine/core";
+import { Anchor, Button, PasswordInput, TextInput } from "@mantine/core";
 import { type FormEvent, useEffect, useRef, useState } from "react";
+import { usePasswordSignIn } from "@/api/account";
 import { useSignIn } from "@/api/session";
 import { Brand } from "@/components/Brand";
 import { Failure } from "@/components/Failure";
@@ -19,6 +20,9 @@ const SHORTEST = 8;
 /** Signs in with the one-time token of the address, or with a pasted API key. */
 export function SignIn({ token, ended, onDone }: Props) {
   const [key, setKey] = useState("");
+  const [email, setEmail] = useState("");
+  const [byPassword, setByPassword] = useState(false);
+  const withPassword = usePasswordSignIn();
   const { mutate, isPending, error, variables } = useSignIn();
   const tried = useRef<string | null>(null);
   const byLink = token !== undefined && variables === token;
@@ -31,10 +35,12 @@ export function SignIn({ token, ended, onDone }: Props) {
 
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    mutate(key.trim(), { onSuccess: onDone });
+    if (byPassword) withPassword.mutate({ email, password: key }, { onSuccess: onDone });
+    else mutate(key.trim(), { onSuccess: onDone });
   };
 
   const said = () => {
+    if (byPassword && withPassword.error) return <Failure title="Not signed in" error={withPassword.error} />;
     if (error && byLink && "status" in error && error.status === 401) {
       return (
         <Notice tone="warn" title="This link no longer signs in">
@@ -64,16 +70,32 @@ export function SignIn({ token, ended, onDone }: Props) {
           Open the link that <code>reinforge up</code> printed or that an owner gave you, or paste an API key.
           The key is sent once; the browser then keeps a session.
         </p>
+        {byPassword && (
+          <TextInput
+            label="E-mail address"
+            type="email"
+            autoComplete="username"
+            value={email}
+            onChange={(event) => setEmail(event.currentTarget.value)}
+          />
+        )}
         <PasswordInput
-          label="API key"
-          placeholder="rf-…"
+          label={byPassword ? "Password" : "API key"}
+          placeholder={byPassword ? undefined : "rf-…"}
           autoComplete="current-password"
           value={key}
           onChange={(event) => setKey(event.currentTarget.value)}
         />
-        <Button type="submit" loading={isPending} disabled={key.trim().length < SHORTEST && !isPending}>
+        <Button
+          type="submit"
+          loading={isPending || withPassword.isPending}
+          disabled={key.trim().length < SHORTEST && !isPending}
+        >
           Sign in
         </Button>
+        <Anchor component="button" type="button" size="sm" onClick={() => setByPassword(!byPassword)}>
+          {byPassword ? "Sign in with an API key" : "Sign in with e-mail and password"}
+        </Anchor>
       </form>
     </main>
   );

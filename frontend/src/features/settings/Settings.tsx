@@ -6,10 +6,14 @@ import { meQuery } from "@/api/session";
 import { Page } from "@/components/Page";
 import { ThemeChoice } from "@/components/ThemeChoice";
 import { useSingleKeys } from "@/lib/shortcuts";
+import { Account } from "./Account";
+import { Audit } from "./Audit";
 import { Judges } from "./Judges";
 import { Keys } from "./Keys";
 import { Members } from "./Members";
+import { ProjectSection } from "./ProjectSection";
 import styles from "./Settings.module.css";
+import { UsageSection } from "./UsageSection";
 
 type SectionProps = { id: string; title: string; text: ReactNode; children: ReactNode };
 
@@ -74,6 +78,13 @@ export function Settings() {
         <Section id="you" title="You" text="As this browser is signed in.">
           <You />
         </Section>
+        <Section
+          id="account"
+          title="Account"
+          text="An e-mail address and a password are optional: one-time links and API keys sign in without them."
+        >
+          <Account />
+        </Section>
         <Section id="page" title="This page" text="Kept in this browser only.">
           <Preferences />
         </Section>
@@ -92,11 +103,32 @@ export function Settings() {
           <Keys />
         </Section>
         <Section
+          id="usage"
+          title="Usage"
+          text="By day in UTC. A budget that is used up pauses the project's jobs and refuses new ones."
+        >
+          <UsageSection />
+        </Section>
+        <Section
           id="judges"
           title="Judges"
           text="Models that graders ask, by name. Workers ask them; keys are kept encrypted and never shown."
         >
           <Judges />
+        </Section>
+        <Section
+          id="project"
+          title="Project"
+          text="Its data can be taken away as one archive, without keys and passwords."
+        >
+          <ProjectSection />
+        </Section>
+        <Section
+          id="audit"
+          title="Audit log"
+          text="Who did what to which thing. Entries are only ever added."
+        >
+          <Audit />
         </Section>
       </div>
     </Page>

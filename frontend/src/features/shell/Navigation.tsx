@@ -6,6 +6,7 @@ import { meQuery } from "@/api/session";
 import { count } from "@/lib/format";
 import { MOD } from "@/lib/platform";
 import styles from "./Navigation.module.css";
+import { ProjectSwitch } from "./ProjectSwitch";
 import { ThemeSwitch } from "./ThemeSwitch";
 import { workersLine } from "./workers";
 
@@ -45,6 +46,7 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
       >
         {me?.project_name ?? "…"}
       </Link>
+      <ProjectSwitch />
       <button type="button" className={styles.search} onClick={onSearch}>
         Go to… <kbd>{MOD}K</kbd>
       </button>

@@ -1,0 +1,66 @@
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { http, type Schemas, unwrap } from "./client";
+import { meQuery } from "./session";
+
+export type Project = Schemas["ProjectSeen"];
+
+/** Projects that the person is of, by name. */
+export const projectsQuery = queryOptions({
+  queryKey: ["projects"],
+  queryFn: () => unwrap(http.GET("/api/v1/projects")),
+  staleTime: 60_000,
+});
+
+const OTHER_TABS = "reinforge-project";
+
+/** Another project is looked at: nothing that is on any screen of this browser holds any more. */
+export function startOver(): void {
+  new BroadcastChannel(OTHER_TABS).postMessage("switched");
+  window.location.assign("/");
+}
+
+/** Follows a switch in another tab of this browser: the session is one for all of them. */
+export function followOtherTabs(): () => void {
+  const channel = new BroadcastChannel(OTHER_TABS);
+  channel.onmessage = () => window.location.assign("/");
+  return () => channel.close();
+}
+
+export function useSwitchProject() {
+  return useMutation({
+    mutationFn: (id: string) =>
+      unwrap(http.POST("/api/v1/projects/{id}/switch", { params: { path: { id } } })),
+    onSuccess: startOver,
+  });
+}
+
+/** Makes a project and looks at it. */
+export function useCreateProject() {
+  return useMutation({
+    mutationFn: async (name: string) => {
+      const made = await unwrap(http.POST("/api/v1/projects", { body: { name } }));
+      await unwrap(http.POST("/api/v1/projects/{id}/switch", { params: { path: { id: made.id } } }));
+    },
+    onSuccess: startOver,
+  });
+}
+
+export function useRenameProject() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ id, name }: { id: string; name: string }) =>
+      unwrap(http.PATCH("/api/v1/projects/{id}", { params: { path: { id } }, body: { name } })),
+    onSuccess: () => {
+      void client.invalidateQueries({ queryKey: projectsQuery.queryKey });
+      return client.invalidateQueries({ queryKey: meQuery.queryKey });
+    },
+  });
+}
+
+export function useDeleteProject() {
+  return useMutation({
+    mutationFn: ({ id, name }: { id: string; name: string }) =>
+      unwrap(http.DELETE("/api/v1/projects/{id}", { params: { path: { id } }, body: { name } })),
+    onSuccess: startOver,
+  });
+}

@@ -1,0 +1,50 @@
+import { Button, TextInput } from "@mantine/core";
+import { type FormEvent, useState } from "react";
+import { useAcceptInvitation, useInvitationOffer } from "@/api/account";
+import { Brand } from "@/components/Brand";
+import { Failure } from "@/components/Failure";
+import styles from "./SignIn.module.css";
+
+/** Accepts an invitation: as whoever is signed in, or as a new person. */
+export function Join({ token, onDone }: { token: string; onDone: () => void }) {
+  const [name, setName] = useState("");
+  const offer = useInvitationOffer(token);
+  const accept = useAcceptInvitation();
+  const known = offer.data?.signed_in_as;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    accept.mutate({ token, name: known ? undefined : name.trim() }, { onSuccess: onDone });
+  };
+  return (
+    <main className={styles.page}>
+      <title>Join a project · Reinforge</title>
+      <form className={styles.card} onSubmit={submit}>
+        <Brand />
+        <h1>{offer.data ? `Join ${offer.data.project_name}` : "Join a project"}</h1>
+        {offer.error && <Failure title="This invitation cannot be accepted" error={offer.error} />}
+        {offer.data && (
+          <>
+            <p>
+              You are invited as {offer.data.role}.{" "}
+              {known ? `You join as ${known}, who is signed in here.` : "Under which name do you join?"}
+            </p>
+            {!known && (
+              <TextInput
+                label="Name"
+                description="Shown beside the jobs you start."
+                required
+                maxLength={100}
+                value={name}
+                onChange={(event) => setName(event.currentTarget.value)}
+              />
+            )}
+            {accept.error && <Failure title="You have not joined" error={accept.error} />}
+            <Button type="submit" loading={accept.isPending} disabled={!known && !name.trim()}>
+              Join
+            </Button>
+          </>
+        )}
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,48 @@
+import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { type FormEvent, useState } from "react";
+import { useResetPassword } from "@/api/account";
+import { Brand } from "@/components/Brand";
+import { Failure } from "@/components/Failure";
+import styles from "./SignIn.module.css";
+
+const SHORTEST = 10;
+
+/** Sets a password with a one-time address, and signs in. */
+export function ResetPassword({ token, onDone }: { token: string; onDone: () => void }) {
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const reset = useResetPassword();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    reset.mutate({ token, password, email: email.trim() || undefined }, { onSuccess: onDone });
+  };
+  return (
+    <main className={styles.page}>
+      <title>Set a password · Reinforge</title>
+      <form className={styles.card} onSubmit={submit}>
+        <Brand />
+        <h1>Set a password</h1>
+        <p>Browsers in which you are signed in elsewhere are signed out by this.</p>
+        {reset.error && <Failure title="No password was set" error={reset.error} />}
+        <TextInput
+          label="E-mail address"
+          description="Needed if you had none so far; else empty keeps it."
+          type="email"
+          autoComplete="username"
+          value={email}
+          onChange={(event) => setEmail(event.currentTarget.value)}
+        />
+        <PasswordInput
+          label="New password"
+          description={`At least ${SHORTEST} characters.`}
+          autoComplete="new-password"
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+        />
+        <Button type="submit" loading={reset.isPending} disabled={password.length < SHORTEST}>
+          Set it
+        </Button>
+      </form>
+    </main>
+  );
+}

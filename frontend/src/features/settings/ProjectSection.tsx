@@ -1,0 +1,151 @@
+import { Button, Group, Modal, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useAccess } from "@/api/access";
+import { useCreateProject, useDeleteProject, useRenameProject } from "@/api/projects";
+import { meQuery } from "@/api/session";
+import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
+import { toastDone } from "@/lib/toast";
+import styles from "./Settings.module.css";
+
+type NameProps = {
+  title: string;
+  text?: string;
+  label: string;
+  action: string;
+  busy: boolean;
+  error: Error | null;
+  /** What has to be typed before the act is possible; anything without. */
+  exactly?: string;
+  danger?: boolean;
+  onSubmit: (name: string) => void;
+  onClose: () => void;
+};
+
+function NameDialog({
+  title,
+  text,
+  label,
+  action,
+  busy,
+  error,
+  exactly,
+  danger,
+  onSubmit,
+  onClose,
+}: NameProps) {
+  const [name, setName] = useState("");
+  const ready = exactly === undefined ? name.trim() !== "" : name === exactly;
+  return (
+    <Modal opened onClose={onClose} title={title}>
+      <form
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSubmit(name.trim());
+        }}
+      >
+        {text && <p>{text}</p>}
+        <TextInput
+          label={label}
+          maxLength={100}
+          data-autofocus
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+        {error && <Failure title="Nothing was changed" error={error} />}
+        <Group justify="flex-end" gap={8}>
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button
+            type="submit"
+            color={danger ? "red" : undefined}
+            variant={danger ? "light" : "filled"}
+            loading={busy}
+            disabled={!ready}
+          >
+            {action}
+          </Button>
+        </Group>
+      </form>
+    </Modal>
+  );
+}
+
+/** Makes, renames, exports and deletes projects. */
+export function ProjectSection() {
+  const me = useQuery(meQuery).data;
+  const { ownersOnly } = useAccess();
+  const create = useCreateProject();
+  const rename = useRenameProject();
+  const remove = useDeleteProject();
+  const [making, makes] = useDisclosure(false);
+  const [renaming, renames] = useDisclosure(false);
+  const [deleting, deletes] = useDisclosure(false);
+  if (!me) return null;
+  const { project: id, project_name: name } = me;
+  const renamed = () => {
+    toastDone("The project is renamed.");
+    renames.close();
+  };
+  return (
+    <>
+      <Group gap={8}>
+        <GatedButton refusal={ownersOnly} variant="default" onClick={makes.open}>
+          New project
+        </GatedButton>
+        <GatedButton refusal={ownersOnly} variant="default" onClick={renames.open}>
+          Rename…
+        </GatedButton>
+        {!ownersOnly && (
+          <Button component="a" variant="default" href={`/api/v1/projects/${id}/export`} download>
+            Export
+          </Button>
+        )}
+        <GatedButton refusal={ownersOnly} variant="default" onClick={deletes.open}>
+          Delete…
+        </GatedButton>
+      </Group>
+      {making && (
+        <NameDialog
+          title="New project"
+          text="It begins empty and you own it. The page then shows it."
+          label="Name"
+          action="Make the project"
+          busy={create.isPending}
+          error={create.error}
+          onSubmit={(given) => create.mutate(given)}
+          onClose={makes.close}
+        />
+      )}
+      {renaming && (
+        <NameDialog
+          title={`Rename ${name}`}
+          label="New name"
+          action="Rename the project"
+          busy={rename.isPending}
+          error={rename.error}
+          onSubmit={(given) => rename.mutate({ id, name: given }, { onSuccess: renamed })}
+          onClose={renames.close}
+        />
+      )}
+      {deleting && (
+        <NameDialog
+          title={`Delete ${name}?`}
+          text="Its datasets, rewards, jobs, adapters, keys and memberships are gone for good. Export it first if you want to keep anything."
+          label={`Type ${name} to delete it`}
+          action="Delete the project"
+          exactly={name}
+          danger
+          busy={remove.isPending}
+          error={remove.error}
+          onSubmit={(given) => remove.mutate({ id, name: given })}
+          onClose={deletes.close}
+        />
+      )}
+    </>
+  );
+}

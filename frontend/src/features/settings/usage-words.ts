@@ -1,0 +1,33 @@
+import type { UsageKind } from "@/api/project-usage";
+import { bytes, duration, number } from "@/lib/format";
+
+export const KINDS: Record<UsageKind, string> = {
+  device_seconds: "Workers' time",
+  sampled_tokens: "Sampled tokens",
+  trained_tokens: "Trained tokens",
+  judge_spend: "Judges",
+  storage_bytes: "Storage",
+  served_input_tokens: "Tokens read when serving",
+  served_output_tokens: "Tokens written when serving",
+};
+
+/** An amount in the unit of its kind: `2 h 5 min`, `1.2 GB`, `0.25`. */
+export function amountWords(kind: UsageKind, amount: number): string {
+  if (kind === "device_seconds") return duration(amount);
+  if (kind === "storage_bytes") return bytes(amount);
+  return number(amount);
+}
+
+/** One bar of a day, and how high it is as a share of the highest. */
+export type Bar = { day: string; amount: number; share: number };
+
+export function bars(
+  days: readonly { day: string; amounts: Partial<Record<UsageKind, number>> }[],
+  kind: UsageKind,
+): Bar[] {
+  const most = Math.max(0, ...days.map(({ amounts }) => amounts[kind] ?? 0));
+  return days.map(({ day, amounts }) => {
+    const amount = amounts[kind] ?? 0;
+    return { day, amount, share: most > 0 ? amount / most : 0 };
+  });
+}

@@ -1,0 +1,183 @@
+"""`reinforge project …`, `key …`, `member …` and `usage`."""
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.output import Json, err, number, out
+from reinforge.errors import InvalidInput
+from reinforge.schemas.keys import SCOPES, Role, Scope
+
+projects = typer.Typer(help="Projects: what belongs together, and who may see it.", no_args_is_help=True)
+keys = typer.Typer(help="API keys of the project.", no_args_is_help=True)
+members = typer.Typer(help="People of the project.", no_args_is_help=True)
+
+RoleOption = Annotated[str, typer.Option(help="viewer, editor or owner.")]
+
+
+@projects.command("list")
+def list_projects(json: Json = False) -> None:
+    """Projects that this key may see."""
+    with connect() as client:
+        found = client.projects.list()
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["id", "name", "role", "current"],
+        ([each.id, each.name, each.role, "yes" if each.current else ""] for each in found),
+        empty="No projects.",
+    )
+
+
+@projects.command("create")
+def create_project(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
+    """Make a project and print an owner's key for it, once."""
+    with connect() as client:
+        made = client.projects.create(name, with_key=True)
+    err.print(f"{made.name} is made; its key is shown this once")
+    out.print(made.key)
+
+
+@projects.command("rename")
+def rename_project(
+    id: Annotated[str, typer.Argument(help="Its id.")],
+    name: Annotated[str, typer.Argument(help="The new name.")],
+) -> None:
+    """Give a project another name."""
+    with connect() as client:
+        client.projects.rename(id, name)
+    err.print(f"{id} is called {name}")
+
+
+@projects.command("export")
+def export_project(
+    id: Annotated[str, typer.Argument(help="Its id.")],
+    path: Annotated[Path, typer.Argument(help="The tar to write.")],
+) -> None:
+    """Take the project's data away: datasets, rewards, jobs, metrics and adapters, without secrets."""
+    with connect() as client:
+        client.projects.export(id, path)
+    out.print(str(path))
+
+
+@projects.command("delete")
+def delete_project(
+    id: Annotated[str, typer.Argument(help="Its id.")],
+    name: Annotated[str, typer.Option(help="Its name, to be sure.")],
+) -> None:
+    """Delete a project and all that it holds."""
+    with connect() as client:
+        client.projects.delete(id, name)
+    err.print(f"{name} is deleted")
+
+
+@keys.command("list")
+def list_keys(json: Json = False) -> None:
+    """Keys that are not revoked."""
+    with connect() as client:
+        found = client.keys.list()
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["id", "name", "role", "scopes", "begins with", "expires"],
+        (
+            [k.id, k.name, k.role, " ".join(k.scopes or ["all"]), k.prefix, str(k.expires_at or "never")]
+            for k in found
+        ),
+        empty="No keys.",
+    )
+
+
+@keys.command("create")
+def create_key(
+    name: Annotated[str, typer.Argument(help="What uses it.")],
+    role: RoleOption = "editor",
+    scope: Annotated[
+        list[str] | None, typer.Option(help=f"{', '.join(SCOPES)}; several times for several.")
+    ] = None,
+    days: Annotated[int | None, typer.Option(help="Expires after so many days.", min=1)] = None,
+) -> None:
+    """Make a key and print its secret, once."""
+    scopes = cast("list[Scope] | None", scope or None)
+    with connect() as client:
+        made = client.keys.create(name, cast(Role, role), scopes=scopes, expires_in_days=days)
+    err.print(f"{made.name} ({made.id}); its secret is shown this once")
+    out.print(made.key)
+
+
+@keys.command("revoke")
+def revoke_key(id: Annotated[str, typer.Argument(help="Its id.")]) -> None:
+    """End a key at once."""
+    with connect() as client:
+        client.keys.revoke(id)
+    err.print(f"{id} is revoked")
+
+
+@members.command("list")
+def list_members(json: Json = False) -> None:
+    """People of the project."""
+    with connect() as client:
+        found = client.members.list()
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["id", "name", "e-mail", "role"],
+        ([m.id, m.name, m.email or "", m.role] for m in found),
+        empty="No members.",
+    )
+
+
+@members.command("invite")
+def invite(
+    role: RoleOption = "editor", note: Annotated[str | None, typer.Option(help="For whom.")] = None
+) -> None:
+    """Print an address with which one person joins the project, once."""
+    with connect() as client:
+        out.print(client.members.invite(cast(Role, role), note).url)
+
+
+@members.command("reset-password")
+def reset_password(who: Annotated[str, typer.Argument(help="Id, name or e-mail address.")]) -> None:
+    """Print a one-time address at which a member sets a new password."""
+    with connect() as client:
+        found = [m for m in client.members.list() if who in (m.id, m.name, m.email)]
+        if len(found) != 1:
+            raise InvalidInput(f"{len(found)} members are called {who}.", code="usage", param="who")
+        out.print(client.members.reset_password(found[0].id).url)
+
+
+@members.command("remove")
+def remove_member(id: Annotated[str, typer.Argument(help="Its id.")]) -> None:
+    """Remove a person from the project, at once."""
+    with connect() as client:
+        client.members.remove(id)
+    err.print(f"{id} is removed")
+
+
+def usage(
+    days: Annotated[int, typer.Option(help="How many, today included.", min=1, max=366)] = 30,
+    json: Json = False,
+) -> None:
+    """What the project has used, and its budgets."""
+    with connect() as client:
+        found = client.usage.get(days)
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["what", f"in {days} days"],
+        ([kind, number(amount)] for kind, amount in found.totals.items()),
+        empty="Nothing was used.",
+    )
+    if found.budgets:
+        output.print_table(
+            ["budget", "period", "used", "allowed"],
+            ([b.kind, b.period, number(b.used), number(b.amount)] for b in found.budgets),
+            empty="",
+        )
