@@ -55,7 +55,7 @@ function screens({ job, dataset, reward, grader, scored, replay, preflight }) {
     ["logs", `/jobs/${job}?tab=logs`],
     ["config", `/jobs/${job}?tab=config`],
     ["new-job", `/jobs/new?from=${job}`],
-    ["preflight", preflight && `/jobs/new?from=${scored}&preflight=${preflight}`],
+    ["preflight", preflight && `/jobs/new?from=${scored}&preflight=${preflight}`, toPreflight, 900],
     ["labels", scored && `/jobs/${scored}?tab=completions&view=label`],
     ["datasets", "/datasets"],
     ["dataset", `/datasets/${dataset}`],
@@ -87,6 +87,12 @@ async function openTokens(page) {
     .getByRole("button", { name: /tokens/ })
     .first()
     .click();
+}
+
+async function toPreflight(page) {
+  await page.getByRole("region", { name: "Pre-flight" }).getByText("Rows by passes").waitFor();
+  await page.mouse.move(0, 0);
+  await page.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
 }
 
 async function runGolden(page) {
