@@ -78,7 +78,9 @@ class CallStream:
         database = self._calls.database
         async with database.transaction() as session:
             # The call first: a chunk stored before its answer is found by the second query.
-            columns = select(Call.state, Call.worker_id, Call.taken_at, Call.deadline, Call.error, Call.result)
+            columns = select(
+                Call.state, Call.worker_id, Call.taken_at, Call.deadline, Call.error, Call.result
+            )
             call = (await session.execute(columns.where(Call.id == self.call_id))).one_or_none()
             if call is None or call.deadline < now():
                 raise Unavailable(

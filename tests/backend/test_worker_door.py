@@ -1,6 +1,5 @@
 """Claims, fencing, records, heartbeats: what keeps one job from being run twice or half."""
 
-import hashlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -348,60 +347,3 @@ def test_metrics_equal_what_was_reported(backend: Backend) -> None:
             reported.setdefault(key, []).append((step, value))
     got = backend.api.get(f"/jobs/{job}/metrics").json()
     assert {s["key"]: list(zip(s["steps"], s["values"], strict=True)) for s in got["series"]} == reported
-
-
-def test_a_damaged_blob_is_refused(backend: Backend) -> None:
-    name = "1" * 64
-    refused = backend.door.put(f"/blobs/{name}", content=b"something else")
-    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "blob_mismatch")
-    assert backend.door.get(f"/blobs/{name}").status_code == 404
-
-
-def test_a_blob_is_stored_once(backend: Backend) -> None:
-    content = b"some bytes" * 1000
-    sha256 = backend.add_object(content, "checkpoint")
-    again = backend.door.put(f"/blobs/{sha256}", content=content)
-    assert again.status_code == 200
-    assert backend.door.get(f"/blobs/{sha256}").content == content
-
-
-def test_the_door_needs_its_token(backend: Backend) -> None:
-    for client in (backend.client(None, "/worker/v1"), backend.client("rf-test-owner-key", "/worker/v1")):
-        refused = client.post("/jobs/claim", json={"worker": "wrk_test"})
-        assert (refused.status_code, refused.json()["error"]["code"]) == (401, "invalid_worker_token")
-    trainer = backend.claim(backend.create_job())
-    stranger = backend.client("not-the-job-token", f"/worker/v1/jobs/{trainer.claimed['job']}")
-    refused = stranger.post("/heartbeat", json={"attempt": 1})
-    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "lease_lost")
-
-
-def test_a_job_token_opens_the_blobs_of_its_job_and_no_others(backend: Backend) -> None:
-    mine, other = (
-        backend.claim(backend.create_job()),
-        backend.claim(backend.create_job(data=own_data(backend))),
-    )
-    with backend.client(mine.claimed["job_token"], "/worker/v1") as door:
-        own = mine.claimed["dataset"]["sha256"]
-        assert door.get(f"/blobs/{own}").status_code == 200
-        content = b"an adapter"
-        name = hashlib.sha256(content).hexdigest()
-        assert door.put(f"/blobs/{name}", params={"kind": "checkpoint"}, content=content).status_code == 201
-        assert door.get(f"/blobs/{name}").status_code == 404, "not of the job until a record says so"
-        mine.start()
-        blob = {"sha256": name, "bytes": len(content)}
-        mine.send({"kind": "checkpoint_saved", "step": 1, "blob": blob, "held_out_reward": None})
-        assert door.get(f"/blobs/{name}").content == content
-        theirs = door.get(f"/blobs/{other.claimed['dataset']['sha256']}")
-        assert (theirs.status_code, theirs.json()["error"]["code"]) == (404, "blob_not_found")
-        for path in ("/jobs/claim", "/workers", "/calls/next"):
-            assert door.post(path, json={}).json()["error"]["code"] == "invalid_worker_token", path
-        mine.end("paused", reason="pause_requested")
-        late = door.get(f"/blobs/{own}")
-        assert (late.status_code, late.json()["error"]["code"]) == (409, "lease_lost")
-        assert door.put(f"/blobs/{name}", content=content).status_code == 409
-    with backend.client("nobody's", "/worker/v1") as door:
-        assert door.get(f"/blobs/{own}").status_code == 401
-
-
-def own_data(backend: Backend) -> dict[str, str]:
-    return {"dataset": backend.add_dataset([{"prompt": "other rows", "answer": "2"}])}

@@ -1,5 +1,6 @@
 """The calls lane from end to end: a real sandbox, a toy backend over HTTP."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -36,7 +37,8 @@ def sandbox() -> Iterator[Path]:
 def model(tmp_path: Path) -> Path:
     folder = tmp_path / "model"
     folder.mkdir()
-    (folder / "config.json").write_text('{"model_type": "qwen3", "architectures": ["Toy"], "max_position_embeddings": 512}')
+    config = {"model_type": "qwen3", "architectures": ["Toy"], "max_position_embeddings": 512}
+    (folder / "config.json").write_text(json.dumps(config))
     save_file({"model.layers.0.q_proj.weight": torch.zeros(2, 3)}, folder / "model.safetensors")
     write_tokenizer(folder)
     return folder

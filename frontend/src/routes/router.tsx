@@ -1,3 +1,4 @@
+// budget: 300, every route in one table
 import type { QueryClient } from "@tanstack/react-query";
 import {
   createRootRouteWithContext,
