@@ -16,13 +16,14 @@ def save(transport: Transport, path: str, to: str | Path, *, progress: Progress 
     to = Path(to)
     to.parent.mkdir(parents=True, exist_ok=True)
     partial = to.with_name(f".{to.name}.partial")
-    with partial.open("wb") as out, transport.stream(path) as response:
+    with transport.stream(path) as response:
         total = int(response.headers["content-length"]) if "content-length" in response.headers else None
         done = 0
-        for chunk in response.iter_bytes(CHUNK):
-            out.write(chunk)
-            done += len(chunk)
-            if progress:
-                progress(done, total)
+        with partial.open("wb") as out:
+            for chunk in response.iter_bytes(CHUNK):
+                out.write(chunk)
+                done += len(chunk)
+                if progress:
+                    progress(done, total)
     partial.replace(to)
     return to

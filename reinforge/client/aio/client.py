@@ -13,6 +13,7 @@ from reinforge.client.aio.evaluations import AsyncEvaluations
 from reinforge.client.aio.jobs import AsyncJobs
 from reinforge.client.aio.judges import AsyncJudges
 from reinforge.client.aio.models import AsyncModels
+from reinforge.client.aio.people import AsyncKeys, AsyncMembers, AsyncProjects, AsyncUsageReports
 from reinforge.client.aio.playground import sample
 from reinforge.client.aio.preflights import AsyncPreflights
 from reinforge.client.aio.rewards import AsyncRewards
@@ -52,6 +53,10 @@ class AsyncReinforge:
         self.jobs = AsyncJobs(self.transport)
         self.preflights = AsyncPreflights(self.transport)
         self.adapters = AsyncAdapters(self.transport)
+        self.projects = AsyncProjects(self.transport)
+        self.keys = AsyncKeys(self.transport)
+        self.members = AsyncMembers(self.transport)
+        self.usage = AsyncUsageReports(self.transport)
         self.deployments = AsyncDeployments(self.transport)
         self.evaluations = AsyncEvaluations(self.transport)
         self.webhooks = AsyncWebhooks(self.transport)

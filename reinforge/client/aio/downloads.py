@@ -15,10 +15,10 @@ async def save(
     to = Path(to)
     to.parent.mkdir(parents=True, exist_ok=True)
     partial = to.with_name(f".{to.name}.partial")
-    with partial.open("wb") as out:
-        async with transport.stream(path) as response:
-            total = int(response.headers["content-length"]) if "content-length" in response.headers else None
-            done = 0
+    async with transport.stream(path) as response:
+        total = int(response.headers["content-length"]) if "content-length" in response.headers else None
+        done = 0
+        with partial.open("wb") as out:
             async for chunk in response.aiter_bytes(CHUNK):
                 out.write(chunk)
                 done += len(chunk)

@@ -1,0 +1,108 @@
+"""Projects, their people and API keys, and what a project uses."""
+
+# Made from reinforge/client/people.py by scripts/async_client.py: change that one.
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reinforge.client.aio.downloads import save
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.schemas.common import Page
+from reinforge.schemas.keys import ApiKey, ApiKeyCreated, Role, Scope
+from reinforge.schemas.members import InvitationMade, Member, MemberInvited
+from reinforge.schemas.projects import Project, ProjectCreated, ProjectSeen
+from reinforge.schemas.usage import Budget, Period, ProjectUsage, UsageKind
+
+
+class AsyncProjects:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def list(self) -> list[ProjectSeen]:
+        """Those that this key may see, by name."""
+        return Page[ProjectSeen].model_validate(await self._transport.get("/projects")).data
+
+    async def create(self, name: str, *, with_key: bool = False) -> ProjectCreated:
+        """`with_key`: answer the secret of an owner's key of the new project too."""
+        body = {"name": name, "with_key": with_key}
+        return ProjectCreated.model_validate(await self._transport.post("/projects", body))
+
+    async def rename(self, id: str, name: str) -> Project:
+        return Project.model_validate(await self._transport.patch(f"/projects/{id}", {"name": name}))
+
+    async def export(self, id: str, to: str | Path) -> Path:
+        """Write the project's data to the tar `to`; for owners."""
+        return await save(self._transport, f"/projects/{id}/export", to)
+
+    async def delete(self, id: str, name: str) -> None:
+        """Delete the project and all that it holds; `name` has to be its name."""
+        await self._transport.request("DELETE", f"/projects/{id}", json={"name": name})
+
+
+class AsyncKeys:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def list(self) -> list[ApiKey]:
+        return Page[ApiKey].model_validate(await self._transport.get("/keys", limit=100)).data
+
+    async def create(
+        self,
+        name: str,
+        role: Role = "editor",
+        *,
+        scopes: Sequence[Scope] | None = None,
+        expires_in_days: int | None = None,
+    ) -> ApiKeyCreated:
+        """A new key; its secret is in this answer only."""
+        body: dict[str, Any] = {"name": name, "role": role, "scopes": None if scopes is None else [*scopes]}
+        return ApiKeyCreated.model_validate(
+            await self._transport.post("/keys", body | {"expires_in_days": expires_in_days})
+        )
+
+    async def revoke(self, id: str) -> None:
+        await self._transport.delete(f"/keys/{id}")
+
+
+class AsyncMembers:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def list(self) -> list[Member]:
+        return Page[Member].model_validate(await self._transport.get("/members", limit=100)).data
+
+    async def invite(self, role: Role = "editor", note: str | None = None) -> InvitationMade:
+        """An address with which one person joins the project, once."""
+        body = {"role": role, "note": note}
+        return InvitationMade.model_validate(await self._transport.post("/invitations", body))
+
+    async def change(self, id: str, role: Role) -> Member:
+        return Member.model_validate(await self._transport.patch(f"/members/{id}", {"role": role}))
+
+    async def remove(self, id: str) -> None:
+        await self._transport.delete(f"/members/{id}")
+
+    async def sign_in_link(self, id: str) -> MemberInvited:
+        """A fresh one-time address for a member."""
+        return MemberInvited.model_validate(await self._transport.post(f"/members/{id}/sign-in-link"))
+
+    async def reset_password(self, id: str) -> MemberInvited:
+        """A one-time address at which a member sets a new password."""
+        return MemberInvited.model_validate(await self._transport.post(f"/members/{id}/password-reset"))
+
+
+class AsyncUsageReports:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def get(self, days: int = 30) -> ProjectUsage:
+        """The last `days` days in UTC, today included."""
+        return ProjectUsage.model_validate(await self._transport.get("/usage", days=days))
+
+    async def set_budget(self, kind: UsageKind, amount: float, period: Period = "month") -> Budget:
+        body = {"kind": kind, "amount": amount, "period": period}
+        return Budget.model_validate((await self._transport.request("PUT", "/budgets", json=body)).json())
+
+    async def remove_budget(self, kind: UsageKind, period: Period = "month") -> None:
+        await self._transport.delete(f"/budgets/{kind}/{period}")
