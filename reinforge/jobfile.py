@@ -57,7 +57,9 @@ def schema() -> dict[str, Any]:
             "parameters": {"type": "object", "description": "Values in place of the library's."},
         },
     }
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found | {"title": "Reinforge job file"}
+    return (
+        {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found | {"title": "Reinforge job file"}
+    )
 
 
 def value_of(text: str) -> Any:

@@ -50,14 +50,15 @@ def hours(spec: JobSpec, observed: Observed, held_out_rows: int, rounds: Rounds)
 
 
 def memory(spec: JobSpec, observed: Observed) -> Range:
-    """Peak of the trainer in GiB. What the steps added to the loaded model grows with the completions."""
+    """Peak of the trainer in GiB. What the steps added to the loaded model grows with the completions: by half as much
+    as their mean length, since a batch is as wide as its longest one and some are long from the start."""
     peak = max((values.get("memory/peak") or 0.0) for values in observed.steps)
     loaded = observed.facts.get("memory_gib")
     base = float(loaded) if isinstance(loaded, int | float) else 0.0
     longest = max((each.tokens for each in observed.completions), default=1)
     limit = max(1.0, spec.rollout.max_completion_tokens / max(1, longest))
     added = max(0.0, peak - base)
-    expected = base + added * max(1.0, growth(observed))
+    expected = base + added * max(1.0, (1 + growth(observed)) / 2)
     return Range(low=peak, expected=expected, high=max(expected, base + added * limit))
 
 

@@ -1,12 +1,5 @@
-// budget: 300, every route in one table
 import type { QueryClient } from "@tanstack/react-query";
-import {
-  createRootRouteWithContext,
-  createRoute,
-  createRouter,
-  Outlet,
-  redirect,
-} from "@tanstack/react-router";
+import { createRoute, createRouter, redirect } from "@tanstack/react-router";
 import { ApiError } from "@/api/client";
 import { type JobFilter, STATES } from "@/api/job-list";
 import { jobQuery, metricsQuery } from "@/api/jobs";
@@ -16,44 +9,10 @@ import type { DatasetPlace } from "@/features/datasets/place";
 import { type ViewSearch, validateView } from "@/features/job/view-state";
 import type { RewardPlace } from "@/features/rewards/place";
 import { Shell } from "@/features/shell/Shell";
+import { join, resetPassword, signIn } from "./doors";
+import { root, text, whole } from "./root";
 import { screen } from "./screen";
-import { NotFound, RouteFailure, Waiting } from "./states";
-
-const root = createRootRouteWithContext<{ client: QueryClient }>()({
-  component: Outlet,
-  notFoundComponent: NotFound,
-});
-
-const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
-const whole = (value: unknown) =>
-  Number.isInteger(Number(value)) && Number(value) >= 0 ? Number(value) : undefined;
-
-const signIn = createRoute({
-  getParentRoute: () => root,
-  path: "/sign-in",
-  validateSearch: (search: Record<string, unknown>): { token?: string; next?: string; ended?: boolean } => ({
-    token: text(search.token),
-    next: text(search.next),
-    ended: search.ended === true || undefined,
-  }),
-  component: screen(() => import("./sign-in"), "SignInRoute"),
-});
-
-const ofToken = (search: Record<string, unknown>): { token?: string } => ({ token: text(search.token) });
-
-const join = createRoute({
-  getParentRoute: () => root,
-  path: "/join",
-  validateSearch: ofToken,
-  component: screen(() => import("./join"), "JoinRoute"),
-});
-
-const resetPassword = createRoute({
-  getParentRoute: () => root,
-  path: "/reset-password",
-  validateSearch: ofToken,
-  component: screen(() => import("./join"), "ResetPasswordRoute"),
-});
+import { RouteFailure, Waiting } from "./states";
 
 /** Everything behind the session. */
 const signedIn = createRoute({

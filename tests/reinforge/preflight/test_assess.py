@@ -89,7 +89,7 @@ def test_a_job_whose_longer_answers_pay_is_expected_to_get_longer() -> None:
     told = 5.0 + 1.0 + (20 * 2.0 + 3 * 1.1) * (1 + 0.95 * (grown - 1))
     assert report.hours.expected * 3600 == pytest.approx(told)
     assert report.hours.low < report.hours.expected < report.hours.high
-    assert report.memory_gib.expected == pytest.approx(1.0 + 2.0 * grown)
+    assert report.memory_gib.expected == pytest.approx(1.0 + 2.0 * (1 + grown) / 2)
 
 
 def test_lengths_that_rewards_do_not_ask_for_stay() -> None:
