@@ -1,6 +1,10 @@
 """Text similarity beside the field's own packages."""
 
+import os
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -74,3 +78,33 @@ def test_meteor_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "WordNet" in (similarity.unavailable("meteor") or "")
     with pytest.raises(MetricUnavailable, match="rouge_l"):
         similarity.similarity("meteor", "a", "b")
+
+
+def test_meteor_takes_words_of_one_meaning_for_the_same_where_wordnet_is_found(tmp_path: Path) -> None:
+    wordnet(tmp_path / "corpora" / "wordnet")
+    script = (
+        "from reinforge.grading import similarity; assert similarity.unavailable('meteor') is None; "
+        "print(similarity.similarity('meteor', 'the auto stops', 'the car stops'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NLTK_DATA": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    # All three words match in one chunk: F = 1, less the penalty 0.5 × (1 chunk / 3 matches)³.
+    assert float(done.stdout) == pytest.approx(1 - 0.5 * (1 / 3) ** 3)
+
+
+def wordnet(folder: Path) -> None:
+    """A dictionary of two words with one meaning, in WordNet's file format (wndb(5WN))."""
+    folder.mkdir(parents=True)
+    for part in ("adj", "adv", "noun", "verb"):
+        for name in (f"index.{part}", f"data.{part}", f"{part}.exc"):
+            (folder / name).write_text("")
+    for name in ("cntlist.rev", "index.sense"):
+        (folder / name).write_text("")
+    (folder / "lexnames").write_text("00\tnoun.artifact\t1\n")
+    (folder / "data.noun").write_text("00000000 00 n 02 car 0 auto 0 000 | a vehicle with an engine  \n")
+    (folder / "index.noun").write_text("auto n 1 0 1 0 00000000  \ncar n 1 0 1 0 00000000  \n")
