@@ -70,6 +70,7 @@ export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
   if (seconds < 10 && !Number.isInteger(seconds)) return `${seconds.toFixed(seconds < 1 ? 2 : 1)}${GAP}s`;
   const whole = Math.round(seconds);
+  if (whole < 1) return `0${GAP}s`;
   const units: [number, string][] = [
     [86_400, "d"],
     [3_600, "h"],

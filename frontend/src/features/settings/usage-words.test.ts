@@ -23,6 +23,7 @@ describe("words", () => {
   it("carry the unit of what is counted", () => {
     expect(amountWords("storage_bytes", 2_000_000)).toContain("MB");
     expect(amountWords("judge_spend", 0.25)).toBe("0.25");
+    expect(amountWords("device_seconds", 0)).toMatch(/^0\ss$/);
   });
 
   it("read an operation as people do", () => {

@@ -1,0 +1,122 @@
+"""A password, an invitation, another project, a budget and the audit log, as people use them."""
+
+from uuid import uuid4
+
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from reinforge.client import Reinforge
+from reinforge.platform.up import Platform
+from tests.e2e.browser import visit
+from tests.e2e.test_9_screens import settled
+
+PASSWORD = "correct horse battery"
+
+
+def section(page: Page, name: str) -> Locator:
+    return page.get_by_role("region", name=name, exact=True)
+
+
+def joined(page: Page, client: Reinforge, role: str = "editor") -> str:
+    """Accept an invitation in a browser in which nobody is signed in; the new person's name."""
+    name = f"Ina {uuid4()}"
+    page.goto(client.members.invite(role).url)  # type: ignore[arg-type]
+    expect(page.get_by_role("heading", name="Join default")).to_be_visible()
+    page.get_by_role("textbox", name="Name").fill(name)
+    page.get_by_role("button", name="Join").click()
+    expect(page.get_by_role("navigation", name="Main")).to_be_visible()
+    return name
+
+
+def test_an_invited_person_joins_sets_a_password_and_signs_in_with_it(
+    browser: Browser, client: Reinforge, platform: Platform
+) -> None:
+    email = f"{uuid4()}@example.org"
+    with visit(browser, base_url=platform.url) as page:
+        name = joined(page, client)
+        page.goto("/settings")
+        account = section(page, "Account")
+        account.get_by_role("textbox", name="E-mail address").fill(email)
+        account.get_by_role("textbox", name="New password").fill(PASSWORD)
+        account.get_by_role("button", name="Set a password").click()
+        expect(page.get_by_text("The password is set.")).to_be_visible()
+    with visit(browser, base_url=platform.url) as again:
+        again.goto("/sign-in")
+        again.get_by_role("button", name="Sign in with e-mail and password").click()
+        again.get_by_role("textbox", name="E-mail address").fill(email)
+        again.get_by_role("textbox", name="Password").fill(PASSWORD)
+        again.get_by_role("button", name="Sign in", exact=True).click()
+        expect(again.get_by_role("navigation", name="Main")).to_be_visible()
+        again.goto("/settings")
+        expect(section(again, "You")).to_contain_text(name)
+
+
+def test_a_forgotten_password_is_set_anew_with_an_address(
+    browser: Browser, client: Reinforge, platform: Platform
+) -> None:
+    with visit(browser, base_url=platform.url) as page:
+        name = joined(page, client)
+        [member] = [each for each in client.members.list() if each.name == name]
+        page.goto(client.members.reset_password(member.id).url)
+        page.get_by_role("textbox", name="E-mail address").fill(f"{uuid4()}@example.org")
+        page.get_by_role("textbox", name="New password").fill(PASSWORD)
+        page.get_by_role("button", name="Set it").click()
+        expect(page.get_by_role("navigation", name="Main")).to_be_visible()
+
+
+def test_a_new_project_is_empty_and_one_switches_back(
+    browser: Browser, client: Reinforge, platform: Platform
+) -> None:
+    name = f"second {uuid4()}"
+    with visit(browser, base_url=platform.url) as page:
+        joined(page, client, "owner")
+        page.goto("/settings")
+        page.get_by_role("button", name="New project").click()
+        page.get_by_role("dialog").get_by_role("textbox", name="Name").fill(name)
+        page.get_by_role("dialog").get_by_role("button", name="Make the project").click()
+        switch = page.get_by_role("combobox", name="Project", exact=True)
+        expect(switch.locator("option:checked")).to_have_text(name)
+        page.goto("/datasets")
+        expect(page.get_by_role("heading", name="No datasets yet")).to_be_visible()
+        switch.select_option(label="default")
+        expect(switch.locator("option:checked")).to_have_text("default")
+        switch.select_option(label=name)
+        expect(switch.locator("option:checked")).to_have_text(name)
+        page.goto("/settings")
+        page.get_by_role("button", name="Delete…", exact=True).click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_role("button", name="Delete the project")).to_be_disabled()
+        dialog.get_by_role("textbox").fill(name)
+        dialog.get_by_role("button", name="Delete the project").click()
+        expect(page.get_by_role("combobox", name="Project", exact=True)).to_have_count(0)
+
+
+def test_owners_see_usage_set_budgets_and_read_who_did_what(
+    page: Page, browser: Browser, client: Reinforge, platform: Platform
+) -> None:
+    page.goto("/settings")
+    settled(page)
+    usage = section(page, "Usage")
+    expect(usage.get_by_role("img", name="Storage by day")).to_be_visible()
+    usage.get_by_role("combobox", name="Budget for").select_option("judge_spend")
+    usage.get_by_role("textbox", name="Amount").fill("1000000")
+    usage.get_by_role("button", name="Set", exact=True).click()
+    expect(usage.get_by_role("row").filter(has_text="Judges, a month")).to_contain_text("open")
+    usage.get_by_role("button", name="Remove the budget of Judges").click()
+    expect(usage.get_by_role("row").filter(has_text="Judges, a month")).to_have_count(0)
+    page.reload()
+    expect(section(page, "Audit log").get_by_role("row").filter(has_text="set budget").first).to_be_visible()
+
+
+def test_a_viewer_sees_usage_and_neither_budgets_to_set_nor_the_log(
+    browser: Browser, client: Reinforge, platform: Platform
+) -> None:
+    link = client.members.invite("viewer").url
+    with visit(browser, base_url=platform.url) as page:
+        page.goto(link)
+        page.get_by_role("textbox", name="Name").fill(f"Vic {uuid4()}")
+        page.get_by_role("button", name="Join").click()
+        expect(page.get_by_role("navigation", name="Main")).to_be_visible()
+        page.goto("/settings")
+        expect(section(page, "Usage").get_by_role("img", name="Sampled tokens by day")).to_be_visible()
+        expect(section(page, "Usage").get_by_role("button", name="Set", exact=True)).to_have_count(0)
+        expect(section(page, "Audit log")).to_contain_text("For owners of the project")
