@@ -37,6 +37,7 @@ _REFUSED = {
 class Asked:
     """A request that has been understood."""
 
+    project_id: str
     name: str
     """What the request calls the model."""
     payload: dict[str, Any]
@@ -71,6 +72,7 @@ async def understand(session: AsyncSession, project_id: str, body: ChatRequest) 
     }
     weights = f"{(model.sha256 or model.id)[:12]}{'' if adapter is None else adapter['sha256'][:12]}"
     return Asked(
+        project_id=project_id,
         name=body.model,
         payload=payload,
         fingerprint=f"fp_{weights}",

@@ -14,6 +14,7 @@ from backend.database import Database
 from backend.deployments import service as deployments
 from backend.deployments.serving import QUIET_SECONDS, Answered, note
 from backend.openai.chat_request import Asked
+from backend.usage import service as usage
 from reinforge.errors import ReinforgeError, Unavailable
 from reinforge.schemas.openai_chat import Usage
 
@@ -66,7 +67,7 @@ class ChatRun:
         finally:
             how.prompt_tokens, how.completion_tokens = self._prompt_tokens, sum(self._tokens.values())
             with anyio.CancelScope(shield=True):  # the client's hanging up cancels us
-                await _note(self._database, self.asked.deployment, how)
+                await _note(self._database, self.asked, how)
 
     def _count(self, event: Event) -> None:
         if event["type"] == "prompt":
@@ -80,7 +81,7 @@ async def begin(database: Database, calls: Calls, asked: Asked) -> ChatRun:
     try:
         stream = await open_stream(calls, "sample", asked.payload, quiet_seconds=QUIET_SECONDS)
     except ReinforgeError as error:
-        await _note(database, asked.deployment, Answered(error=error))
+        await _note(database, asked, Answered(error=error))
         raise
     if asked.deployment is not None:
         async with database.transaction() as session:
@@ -100,11 +101,14 @@ def on_this_wire(error: ReinforgeError) -> ReinforgeError:
     return error
 
 
-async def _note(database: Database, deployment: str | None, how: Answered) -> None:
-    if deployment is None:
-        return
+async def _note(database: Database, asked: Asked, how: Answered) -> None:
+    """Count it for its project and deployment; tokens of a request that broke off are used, too."""
+    source = asked.deployment or asked.name
     try:
         async with database.transaction() as session:
-            await note(session, deployment, how)
+            if asked.deployment is not None:
+                await note(session, asked.deployment, how)
+            await usage.add(session, asked.project_id, "served_input_tokens", how.prompt_tokens, source)
+            await usage.add(session, asked.project_id, "served_output_tokens", how.completion_tokens, source)
     except SQLAlchemyError as error:
-        log.warning("a request to %s is not counted, the database does not answer: %s", deployment, error)
+        log.warning("a request to %s is not counted, the database does not answer: %s", asked.name, error)

@@ -171,6 +171,20 @@ def test_a_stream(backend: Backend, worker: Player) -> None:
     assert (last["choices"], last["usage"]) == ([], usage)
 
 
+def test_tokens_of_a_request_count_for_its_project(backend: Backend, worker: Player) -> None:
+    def used() -> dict[str, float]:
+        totals = backend.api.get("/usage", params={"days": 1}).json()["totals"]
+        return {kind: totals.get(f"served_{kind}_tokens") or 0.0 for kind in ("input", "output")}
+
+    before = used()
+    chat = Chat(backend, stream=True)
+    worker.take()
+    worker.tell(1, prompt(7), delta("2", 1), done("2", 2))
+    worker.answer(result={})
+    chat.end()
+    wait_until(lambda: used() == {"input": before["input"] + 7, "output": before["output"] + 2}, "the count")
+
+
 def test_a_stream_without_usage_has_none(backend: Backend, worker: Player) -> None:
     chat = Chat(backend, stream=True)
     worker.take()
