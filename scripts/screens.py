@@ -106,7 +106,9 @@ def prepare(client: Reinforge, api: httpx.Client) -> dict[str, str]:
     grader = client.rewards.push(source=json.dumps(GRADER, indent=2), name="exact or close")
     replay = client.evaluations.replay(scored.id, reward="correct", stored=reward.id, revision=2)
     client.evaluations.wait(replay.id, timeout=WAIT)
-    preflight = client.preflights.create(spec | {"name": f"{spec['name']} (again)"})
+    # As the form has it that starts from the job.
+    again = client.jobs.get(scored.id).spec | {"name": f"{spec['name']} (again)"}
+    preflight = client.preflights.create(again)
     client.preflights.wait(preflight.id, timeout=WAIT)
     label(api, scored.id)
     return {

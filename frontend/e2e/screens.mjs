@@ -90,9 +90,10 @@ async function openTokens(page) {
 }
 
 async function toPreflight(page) {
-  await page.getByRole("region", { name: "Pre-flight" }).getByText("Rows by passes").waitFor();
-  await page.mouse.move(0, 0);
-  await page.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
+  const panel = page.getByRole("region", { name: "Pre-flight" });
+  await panel.getByText("Rows by passes").waitFor();
+  await panel.evaluate((one) => one.scrollIntoView({ block: "start" }));
+  await page.evaluate(() => window.scrollBy(0, -64));
 }
 
 async function runGolden(page) {

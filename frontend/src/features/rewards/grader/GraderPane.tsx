@@ -87,7 +87,7 @@ export default function GraderPane(props: Props) {
   const where = fault?.line ? ` at line ${fault.line}, column ${fault.column}` : "";
   return (
     <section className={pane.pane} aria-label="Source">
-      <div className={`${pane.bar} ${styles.bar}`}>
+      <div className={pane.bar}>
         {kinds}
         {!readOnly && (
           <FileButton accept=".json,application/json" onChange={(file) => file && onFile(file)}>
