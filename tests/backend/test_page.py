@@ -48,7 +48,7 @@ def test_packed_copies_go_to_those_who_accept_them(backend: Backend, page: Path)
     assert {packed.headers["vary"], plain.headers["vary"]} == {"accept-encoding"}
 
 
-@pytest.mark.parametrize("path", ["/assets/gone.js", "/api/v1/nothing", "/worker/v1/nothing", "/v1/models"])
+@pytest.mark.parametrize("path", ["/assets/gone.js", "/api/v1/nothing", "/worker/v1/nothing", "/v1/nothing"])
 def test_what_is_not_there_is_not_the_page(backend: Backend, page: Path, path: str) -> None:
     response = backend.bare.get(path)
     assert (response.status_code, response.json()["error"]["code"]) == (404, "unknown_path")

@@ -19,7 +19,6 @@ def stub() -> Iterator[StubServer]:
 @pytest.mark.parametrize(
     ("path", "call"),
     [
-        ("/models", lambda client: client.models.add("big", "hub:org/big")),
         ("/rewards/test", lambda client: client.rewards.test([{"completion": "1"}], source="x")),
         ("/jobs", lambda client: client.jobs.create({})),
     ],
