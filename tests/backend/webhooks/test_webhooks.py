@@ -1,8 +1,10 @@
 """Webhooks over HTTP: made, sent by the background's deliveries to a real receiver, tried again, ended."""
 
 import asyncio
-import importlib.util
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from backend.sealing import Sealer
 from backend.webhooks.delivery import Deliveries, pause
 from reinforge.client import Reinforge
 from reinforge.outbound import Guard
+from scripts.openai_sdks import WANTED, install
 from tests.backend.server import OWNER_KEY, Backend, refused
 from tests.support.stub_server import Answer, Seen, StubServer
 
@@ -103,21 +106,34 @@ def test_a_job_s_end_arrives_signed(backend: Backend, stub: StubServer) -> None:
     assert delivered["log"][0]["status"] == 200
 
 
-@pytest.mark.skipif(importlib.util.find_spec("openai") is None, reason="OpenAI's SDK is not installed")
-def test_the_openai_sdk_unwraps_it(backend: Backend, stub: StubServer) -> None:
-    import openai
+UNWRAP = """
+import json, sys
+from openai import OpenAI
+client = OpenAI(api_key="x")
+for body, headers in json.load(sys.stdin)["seen"]:
+    event = client.webhooks.unwrap(body, headers, secret=sys.argv[1])
+    print(event.type, event.data.id)
+"""
 
+
+@pytest.mark.parametrize("sdk", sorted(WANTED))
+def test_the_openai_sdk_unwraps_it(backend: Backend, stub: StubServer, sdk: str) -> None:
     made = make(backend, stub)
     job = finish_job(backend)
     while send(backend):
         pass
-    client = openai.OpenAI(api_key="x")
-    types = []
-    for seen in stub.seen:
-        event = client.webhooks.unwrap(seen.body, seen.headers, secret=made["secret"])
-        assert event.data.id == job
-        types.append(event.type)
-    assert types == ["fine_tuning.job.running", "fine_tuning.job.succeeded"]
+    done = subprocess.run(
+        [sys.executable, "-c", UNWRAP, made["secret"]],
+        input=json.dumps({"seen": [(seen.body.decode(), seen.headers) for seen in stub.seen]}),
+        env=os.environ | {"PYTHONPATH": str(install()[sdk])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"fine_tuning.job.running {job}",
+        f"fine_tuning.job.succeeded {job}",
+    ]
 
 
 def test_what_nobody_asked_for_is_not_sent(backend: Backend, stub: StubServer) -> None:
