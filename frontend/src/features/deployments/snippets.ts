@@ -1,6 +1,5 @@
 import type { Deployment } from "@/api/deployments";
-
-export type Snippet = { key: string; title: string; about: string; text: string };
+import type { Snippet } from "@/components/Snippets";
 
 const shell = (text: string) => (/^[\w./@:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 

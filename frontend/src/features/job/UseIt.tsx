@@ -1,9 +1,7 @@
-import { Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { JobDetail } from "@/api/jobs";
 import { modelsQuery } from "@/api/models";
-import { CodeBlock } from "@/components/CodeBlock";
-import { CopyButton } from "@/components/CopyButton";
+import { Snippets } from "@/components/Snippets";
 import { getAt, type JsonObject } from "@/lib/paths";
 import styles from "./Checkpoints.module.css";
 import { baseName, guides } from "./use-adapter";
@@ -27,24 +25,7 @@ export function UseIt({ job }: { job: JobDetail }) {
         A download is a <code>.tar.gz</code> with <code>adapter_config.json</code> and{" "}
         <code>adapter_model.safetensors</code>. It fits {job.model} only.
       </p>
-      <Tabs defaultValue={list[0]?.key} variant="default" keepMounted={false}>
-        <Tabs.List>
-          {list.map(({ key, title }) => (
-            <Tabs.Tab key={key} value={key}>
-              {title}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        {list.map(({ key, title, about, text }) => (
-          <Tabs.Panel key={key} value={key} pt="sm">
-            <div className={styles.guide}>
-              <span>{about}</span>
-              <CopyButton text={text} size="compact-sm" />
-            </div>
-            <CodeBlock text={text} label={title} />
-          </Tabs.Panel>
-        ))}
-      </Tabs>
+      <Snippets of={list} />
     </section>
   );
 }
