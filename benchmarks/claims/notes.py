@@ -8,12 +8,12 @@ NOTES: dict[str, str] = {
     ),
     "gfpo-shorter": (
         "It is not shorter because nothing short is right: GFPO keeps the shortest half of a group, in which workings "
-        "are rare, so that learning takes three to five times as long, and then ends at the same workings."
+        "are rare, so that learning takes two to five times as long, and then ends at the same workings."
     ),
     "lambda-drifts": "λ goes up where long answers pay and down where short ones do.",
     "gspo-clips-more": (
-        "Its clip range is 3e-4 to 4e-4 on the ratio of a whole completion, which four updates at this rate leave in "
-        "two completions of five. Three orders of magnitude here, two in the paper."
+        "Its clip range is 3e-4 to 4e-4 on the ratio of a whole completion; within four updates at this rate two tokens "
+        "in five belong to completions outside it. Three orders of magnitude more here, two in the paper."
     ),
     "eda-entropy": (
         "Entropy falls a little faster than under GRPO. Without repair, surer answers are blamed more when wrong and "
@@ -31,10 +31,10 @@ NOTES: dict[str, str] = {
         "small a model and was replaced before the mark."
     ),
     "sparse-reward": "From one right answer in twenty, within sixty steps.",
-    "entropy-collapse": "To under a third within twenty steps, while the reward still rises.",
+    "entropy-collapse": "To about a third within twenty steps, while the reward still rises.",
     "chance-teaches-nothing": (
-        "Right answers get fewer, not only no more: updates are as large as those of a true reward and lead anywhere. "
-        "The starter model is no base of the kind that improves on a random reward."
+        "Right answers get fewer, not only no more: a random reward moves the model all the same, only not anywhere "
+        "good. The starter model is no base of the kind that improves on one."
     ),
     "ppo-memory": (
         "A critic with a base of its own is a second model with an adapter, gradients and moments. Where critic and "
