@@ -12,8 +12,8 @@ NOTES: dict[str, str] = {
     ),
     "lambda-drifts": "λ goes up where long answers pay and down where short ones do.",
     "gspo-clips-more": (
-        "Its clip range is 3e-4 to 4e-4 on the ratio of a whole completion; within four updates at this rate two tokens "
-        "in five belong to completions outside it. Three orders of magnitude more here, two in the paper."
+        "Its clip range is 3e-4 to 4e-4 on the ratio of a whole completion; within four updates at this rate two "
+        "tokens in five belong to completions outside it. Three orders of magnitude more here, two in the paper."
     ),
     "eda-entropy": (
         "Entropy falls a little faster than under GRPO. Without repair, surer answers are blamed more when wrong and "
