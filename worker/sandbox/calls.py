@@ -31,7 +31,8 @@ class Call:
     operation: str
     source: str
     entry: str | None
-    rows: "Sequence[Mapping[str, Any]] | RawRows"
+    rows: bytes
+    """As they came: :func:`worker.sandbox.wire.pack_rows`, which only the jailed child reads."""
     units: Sequence[Sequence[int]]
     granularity: str
     isolate: str
@@ -41,12 +42,12 @@ class Call:
     def from_request(cls, request: Mapping[str, Any], body: bytes = b"") -> "Call":
         """Check a request of the socket's peer; raises :class:`BadRequest`.
 
-        ``body`` is the JSON array of rows, ``count`` their number, ``units`` the rows of each group.
+        ``body`` is the rows, ``count`` their number, ``units`` the rows of each group.
         """
         operation, count = request["op"], request.get("count")
         granularity, isolate = request.get("granularity", "sample"), request.get("isolate", "batch")
         if operation == "validate":
-            body, count = b"[{}]", 1
+            count = 1
         if not isinstance(request.get("source"), str) or not isinstance(count, int):
             raise BadRequest("source must be text and count a number")
         if granularity not in ("sample", "group", "batch") or isolate not in ("batch", "sample"):
@@ -58,8 +59,13 @@ class Call:
         except (TypeError, ValueError) as error:
             raise BadRequest(str(error)) from error
         units = _units(count, granularity, request.get("units"))
-        rows, entry = RawRows(body, count), request.get("entry")
-        return cls(operation, request["source"], entry, rows, units, granularity, isolate, timeouts)
+        entry = request.get("entry")
+        return cls(operation, request["source"], entry, body, units, granularity, isolate, timeouts)
+
+    @property
+    def count(self) -> int:
+        """Of rows."""
+        return sum(map(len, self.units))
 
     def body(self, scan: bool) -> bytes:
         """What the child reads. ``scan``: it reads the source's imports before it runs it."""
@@ -67,8 +73,7 @@ class Call:
             "op": self.operation, "source": self.source, "entry": self.entry, "units": self.units,
             "granularity": self.granularity, "isolate": self.isolate, "scan": scan,
         }  # fmt: skip
-        rows = self.rows.json if isinstance(self.rows, RawRows) else json.dumps(self.rows).encode()
-        return b"".join((json.dumps(request).encode()[:-1], b', "rows": ', rows, b"}"))
+        return region.pack_body(json.dumps(request).encode(), self.rows)
 
     async def serve(self, session: Session, jail: str, scan: bool) -> CallOutcome | Validation:
         """Raises :class:`JailDied`, and :class:`NeedsLibraries` where ``scan`` finds any."""
@@ -84,17 +89,6 @@ class Call:
 
     def budgets(self) -> list[float]:
         return [min(self.timeouts.sample * len(unit), self.timeouts.call) for unit in self.units]
-
-
-@dataclass(frozen=True, slots=True)
-class RawRows:
-    """Rows as they came: a JSON array of ``count`` objects, which only the jailed child reads."""
-
-    json: bytes
-    count: int
-
-    def __len__(self) -> int:
-        return self.count
 
 
 class NeedsLibraries(Exception):
@@ -126,7 +120,7 @@ async def score(session: Session, call: Call, jail: str, scan: bool = True) -> C
 
     scan: the source's imports are read before it runs, and :class:`NeedsLibraries` is raised when it names any.
     """
-    progress = _Progress([None] * len(call.rows), end=time.monotonic() + call.timeouts.call)
+    progress = _Progress([None] * call.count, end=time.monotonic() + call.timeouts.call)
     too_large = source_too_large(call.source)
     if too_large:
         return CallOutcome("load_error", message=too_large, jail=jail)
@@ -194,7 +188,7 @@ async def _run_all(session: Session, call: Call, progress: _Progress, scan: bool
         if unit == 0:
             run = await _begin(session, call, left, scan)
         else:
-            run = _parse(await session.resume(unit, len(call.rows), left), unit, len(call.rows))
+            run = _parse(await session.resume(unit, call.count, left), unit, call.count)
         progress.log = (progress.log + run.log)[: region.LOG_BYTES]
         _check_loaded(run, call)
         unit = _take(run, unit, call, progress)
@@ -206,7 +200,7 @@ async def _run_all(session: Session, call: Call, progress: _Progress, scan: bool
 
 async def _begin(session: Session, call: Call, left: float, scan: bool) -> Run:
     """Hand over the request and run its first child."""
-    rows = len(call.rows)
+    rows = call.count
     run = _parse(await session.begin(call.body(scan), rows, call.budgets(), call.timeouts, left), 0, rows)
     if scan and run.header.state == region.NEEDS and run.clean and run.progress == region.IMPORTING:
         named = run.rows[0].criteria if run.rows[0] is not None else {}

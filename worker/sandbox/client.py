@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from . import wire
-from .connection import Connection, Request
+from .connection import Connection
 from .limits import MAX_REQUEST_BYTES, MAX_ROWS, ProgramLimits, Timeouts
 from .outcome import (
     RETRIED_ROWS,
@@ -136,7 +136,7 @@ class SandboxClient:
 
     def status(self) -> SandboxStatus:
         """Whether code rewards can run, in which jail, or why not; also when no daemon answers."""
-        answer = self._ask([({"op": "status"}, b"")], lambda fields: SandboxStatus(**fields))
+        answer = self._ask([({"op": "status"}, b"")], wire.unpack_status)
         return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else answer[0]
 
     def hold_to(self, jail: str) -> None:
@@ -186,7 +186,7 @@ class SandboxClient:
         return replace(outcome, status="ok", message=None, rows=[])
 
     def _ask(
-        self, requests: Iterable[Request], unpack: Callable[[dict[str, Any]], _Answer]
+        self, requests: Iterable[wire.Packed], unpack: Callable[[dict[str, Any], bytes], _Answer]
     ) -> list[_Answer] | str:
         """The answers in order, unpacked, or why there is none."""
         with self._lock:
@@ -196,7 +196,7 @@ class SandboxClient:
                 connection.close()
                 connection = None
             connection = connection or Connection(self._address, self._token)
-            answers = {number: unpack(answer) for number, answer in connection.ask(requests)}
+            answers = {number: unpack(*answer) for number, answer in connection.ask(requests)}
         except (OSError, EOFError) as error:
             if connection is not None:
                 connection.close()
@@ -262,7 +262,7 @@ def _batches(
         yield batch
 
 
-def _request(options: dict[str, Any], rows: list[RewardRow]) -> Request:
+def _request(options: dict[str, Any], rows: list[RewardRow]) -> wire.Packed:
     head = {**options, "count": len(rows)}
     if options["granularity"] == "group":
         groups: dict[object, list[int]] = {}

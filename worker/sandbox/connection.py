@@ -4,15 +4,11 @@ import hmac
 import socket
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 from . import remote, wire
 from .remote import Address, RemoteError, Seal
 
 _IN_FLIGHT = 4
-
-Request = tuple[dict[str, Any], bytes]
-"""Head and body of a frame."""
 
 
 class Connection:
@@ -52,22 +48,23 @@ class Connection:
             self._socket.setblocking(True)
         return True
 
-    def ask(self, requests: Iterable[Request]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Send requests, a few ahead of their answers, and yield (position, answer) as they come: a request that takes
-        long to make is made while earlier ones run, an answer is read while later ones do. Exhaust it.
+    def ask(self, requests: Iterable[wire.Packed]) -> Iterator[tuple[int, wire.Packed]]:
+        """Send requests, a few ahead of their answers, and yield (position, its answer) as they come. Exhaust it.
+
+        A request that takes long to make is made while earlier ones run, an answer is read while later ones do.
 
         Raises OSError and EOFError when the connection breaks, ``ValueError`` for a refused request.
         """
         waiting = iter(enumerate(requests))
         in_flight = self._send_some(waiting, _IN_FLIGHT)
         while in_flight:
-            answer = self._receive()
+            answer, body = self._receive()
             if "error" in answer:
                 raise ValueError(answer["error"])
             in_flight += self._send_some(waiting, 1) - 1
-            yield answer["id"], answer["result"]
+            yield answer["id"], (answer["result"], body)
 
-    def _send_some(self, waiting: Iterator[tuple[int, Request]], most: int) -> int:
+    def _send_some(self, waiting: Iterator[tuple[int, wire.Packed]], most: int) -> int:
         """How many were sent: fewer at the end."""
         sent = 0
         for number, request in islice(waiting, most):
@@ -89,19 +86,20 @@ class Connection:
             raise RemoteError("what listens there does not hold the token")
         self._out, self._in = challenge.seal("client"), challenge.seal("daemon")
 
-    def _send(self, number: int, request: Request) -> None:
+    def _send(self, number: int, request: wire.Packed) -> None:
         head, body = request
         frame = wire.encode({**head, "id": number}, body)
         self._socket.sendall(frame)
         if self._out is not None:
             self._socket.sendall(self._out.tag(frame))
 
-    def _receive(self) -> dict[str, Any]:
+    def _receive(self) -> wire.Packed:
         sizes = self._read(wire.SIZES.size)
         contents = self._read(sum(wire.sizes(sizes)))
         if self._in is not None:
             self._in.check(self._read(remote.TAG), sizes, contents)
-        return wire.decode(contents[: wire.sizes(sizes)[0]])
+        end = wire.sizes(sizes)[0]
+        return wire.decode(contents[:end]), contents[end:]
 
     def _read(self, size: int) -> bytes:
         data = bytearray()

@@ -124,7 +124,7 @@ class Sandboxd:
         if pool is not None:
             await pool.close()
 
-    async def answer(self, request: dict[str, Any], body: bytes, peer: Hashable) -> dict[str, Any]:
+    async def answer(self, request: dict[str, Any], body: bytes, peer: Hashable) -> wire.Packed:
         """Answer one request; raises :class:`BadRequest` for what no client sends."""
         await self._proved.wait()
         operation = request.get("op")

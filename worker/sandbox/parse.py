@@ -9,6 +9,7 @@ import math
 import os
 import signal
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .jailed import region
@@ -123,8 +124,9 @@ def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]
     parts_end, steps_at = slot.part_names, slot.parts + slot.criteria
     reason_at = parts_end + slot.criteria_names
     message_at = reason_at + slot.reason
-    part_names = _names(tail[:parts_end], slot.parts)
-    criteria_names = _names(tail[parts_end:reason_at], slot.criteria)
+    part_names = _names(tail[:parts_end], slot.parts) if parts_end or slot.parts else ()
+    named = slot.criteria_names or slot.criteria
+    criteria_names = _names(tail[parts_end:reason_at], slot.criteria) if named else ()
     steps = _steps(numbers[steps_at : steps_at + 2 * slot.steps]) if slot.steps else []
     if part_names is None or criteria_names is None or steps is None:
         return _DAMAGED
@@ -138,9 +140,9 @@ def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]
         [list(vectors[i * slot.width : (i + 1) * slot.width]) for i in range(slot.candidates)]
         if vectors
         else [],
-        clean_text(tail[reason_at:message_at]) or None,
+        clean_text(tail[reason_at:message_at]) or None if slot.reason else None,
         prints,
-        clean_text(tail[message_at:]) or None,
+        clean_text(tail[message_at:]) or None if slot.message else None,
         1000 * _seconds(slot.wall),
         1000 * _seconds(slot.cpu),
     )
@@ -162,10 +164,9 @@ _STATUSES: tuple[RowStatus, ...] = ("ok", "not_applicable", "exception", "bad_va
 """By code - 1, as in ``region.STATUS_CODES``."""
 
 
-def _names(raw: bytes, count: int) -> list[str] | None:
-    """Exactly ``count`` different printable names, each ended by NUL; else None."""
-    if not raw and not count:
-        return []
+@functools.lru_cache(1024)
+def _names(raw: bytes, count: int) -> Sequence[str] | None:
+    """Exactly ``count`` different printable names, each ended by NUL; else None. Rows mostly have the same ones."""
     text = raw.decode("utf-8", "replace")
     names = text.split("\0")
     if names.pop() or len(names) != count or len(set(names)) != count or not all(names):

@@ -19,7 +19,7 @@ _WAITING_PER_CONNECTION = 64
 _STRANGERS = 64
 """TCP connections that may be proving themselves at once."""
 
-Answer = Callable[[dict[str, Any], bytes, Hashable], Awaitable[dict[str, Any]]]
+Answer = Callable[[dict[str, Any], bytes, Hashable], Awaitable[wire.Packed]]
 """Answers one request of a peer: head, body, who asks. Raises BadRequest."""
 
 
@@ -35,11 +35,13 @@ class Listener:
 
     async def open_unix(self, path: Path) -> None:
         """Raises OSError."""
-        self._servers.append(await asyncio.start_unix_server(self._local, sock=_bind(path)))
+        self._servers.append(
+            await asyncio.start_unix_server(self._local, sock=_bind(path), limit=wire.BUFFER_BYTES)
+        )
 
     async def open_tcp(self, host: str, port: int) -> int:
         """The port it listens on. Raises OSError."""
-        server = await asyncio.start_server(self._remote, host, port)
+        server = await asyncio.start_server(self._remote, host, port, limit=wire.BUFFER_BYTES)
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
 
@@ -137,14 +139,15 @@ class _Connection:
             return None
 
     async def _answer(self, request: dict[str, Any], body: bytes) -> None:
+        said = b""
         try:
-            result = await self._answered_by(request, body, self._peer)
+            result, said = await self._answered_by(request, body, self._peer)
             answer = {"id": request.get("id"), "result": result}
         except BadRequest as error:
             answer = {"id": request.get("id"), "error": str(error)}
         finally:
             self._room.release()
-        frame = wire.encode(answer)
+        frame = wire.encode(answer, said)
         with contextlib.suppress(ConnectionError):
             self._writer.write(frame + self._out.tag(frame) if self._out is not None else frame)
             await self._writer.drain()

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import wire
 from .calls import Call, score
 from .jails import Jail
 from .limits import Timeouts
+from .outcome import RewardRow
 from .session import JailDied, Session
 
 _CANARY_VARIABLE = "REINFORGE_SANDBOX_CANARY"
@@ -121,13 +123,10 @@ async def _attack(jail: Jail, facts: dict[str, Any], seconds: float) -> str | No
         session = await Session.start(jail)
         facts.update(uid=session.uid, python=session.python, landlock_abi=session.landlock_abi)
         try:
-            rows = [
-                {"prompt": "", "completion": c, "item": item}
-                for c in ("control", "attack", "hang", "control")
-            ]
+            rows = [RewardRow("", c, item) for c in ("control", "attack", "hang", "control")]
             timeouts = Timeouts(load=5.0, sample=seconds, call=20.0)
             units = [[i] for i in range(len(rows))]
-            call = Call("score", ATTACK, "grade", rows, units, "sample", "batch", timeouts)
+            call = Call("score", ATTACK, "grade", wire.pack_rows(rows), units, "sample", "batch", timeouts)
             outcome = await score(session, call, jail.name)
         finally:
             await session.kill()

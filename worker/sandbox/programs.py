@@ -79,7 +79,7 @@ async def _run(
         "op": "program", "source": call.source, "call": run.call, "test": run.test, "loose": run.loose, "scan": scan,
     }  # fmt: skip
     stdin = run.stdin.encode("utf-8", "replace")
-    payload = await session.run_program(json.dumps(request).encode(), stdin, limits, left)
+    payload = await session.run_program(region.pack_body(json.dumps(request).encode()), stdin, limits, left)
     try:
         seen = parse_run(payload, 0, 1, limits.output + 1)
     except ProtocolError as error:

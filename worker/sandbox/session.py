@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 
+from . import wire
 from .jailed import region
 from .jailed.watch import STARVED_GRACE
 from .jails import Jail, Running
@@ -49,7 +50,7 @@ class Session:
             raise JailDied(f"the jail's interpreter did not start: {error}") from error
         finally:
             theirs.close()
-        reader, writer = await asyncio.open_connection(sock=ours)
+        reader, writer = await asyncio.open_connection(sock=ours, limit=wire.BUFFER_BYTES)
         session = cls(running, reader, writer)
         try:
             configuration = json.dumps(jail.configuration()).encode()

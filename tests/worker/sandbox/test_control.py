@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from worker.sandbox import wire
 from worker.sandbox.calls import Call, score
 from worker.sandbox.jails import Jail
 from worker.sandbox.limits import Timeouts
@@ -136,7 +137,7 @@ async def _score(session: Session, source: str, rows: Sequence[RewardRow]) -> li
 
 
 def _call(source: str, rows: Sequence[RewardRow]) -> Call:
-    given = [{"prompt": row.prompt, "completion": row.completion, "item": row.item} for row in rows]
+    given = wire.pack_rows(rows)
     timeouts = Timeouts(load=5.0, sample=5.0, call=8.0)
     return Call("score", source, None, given, [[i] for i in range(len(rows))], "sample", "batch", timeouts)
 

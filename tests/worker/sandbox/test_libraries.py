@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.sandbox import RewardRow, SandboxClient, libraries
+from worker.sandbox import RewardRow, SandboxClient, libraries, wire
 from worker.sandbox.calls import Call, LoadFailed, NeedsLibraries, score
 from worker.sandbox.jailed.imports import scan
 from worker.sandbox.jails import JAILS as KINDS
@@ -211,7 +211,7 @@ def test_language_data_are_copied_where_they_are_found(
 
 
 def _call(source: str) -> Call:
-    rows = [{"prompt": "", "completion": "x", "item": {}}]
+    rows = wire.pack_rows([RewardRow("", "x")])
     return Call("score", source, None, rows, [[0]], "sample", "batch", Timeouts())
 
 

@@ -122,7 +122,7 @@ class LyingSession:
 def test_a_call_ends_with_known_statuses_whatever_the_jail_answers(
     answers: list[bytes], isolate: str, units: list[list[int]]
 ) -> None:
-    call = Call("score", "", None, [{}] * ROWS, units, "group", isolate, Timeouts())
+    call = Call("score", "", None, b"", units, "group", isolate, Timeouts())
     try:
         outcome = asyncio.run(score(LyingSession(answers), call, "L"))  # type: ignore[arg-type]
     except (JailDied, NeedsLibraries):

@@ -2,8 +2,8 @@
 
 Three things cross it:
 
-* **request** (host → zygote): a :data:`CALL` header, one f64 time budget per unit, a JSON body that only the
-  forked child parses;
+* **request** (host → zygote): a :data:`CALL` header, one f64 time budget per unit, a body that only the forked child
+  reads: a JSON object, and the rows;
 * **region** (child → zygote): shared memory with a header, a slot of fixed size per row, and a space for the rows'
   texts and numbers, filled from its beginning, so that a call of many small rows touches few pages. A slot says
   where its row's contents begin and how long they are; nobody follows that before the child is dead;
@@ -128,6 +128,9 @@ OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM = b"C", b"R", b"F", b"P", 
 """PRELOAD's body names modules, one a line, of the list the zygote was started with. PROGRAM is a call of one row
 and one unit, with a :data:`PROGRAM` between its header and its budget."""
 
+BODY = struct.Struct("<I")
+"""bytes of the JSON object, which the rows follow."""
+
 PROGRAM = struct.Struct("<IIQ")
 """bytes of standard input at the end of the body, bytes of output kept (one more is a flood), bytes of memory."""
 
@@ -140,6 +143,11 @@ ENDED_ITSELF, UNIT_TIMEOUT, LOAD_TIMEOUT, CALL_DEADLINE, OUTPUT_FLOOD = 0, 1, 2,
 
 NOT_STARTED, IMPORTING, RUNNING = 0, 1, 2
 """How far a child came, by bytes on a pipe that is closed before the first row runs: rows cannot forge it."""
+
+
+def pack_body(head: bytes, rows: bytes = b"") -> bytes:
+    """A request's body."""
+    return b"".join((BODY.pack(len(head)), head, rows))
 
 
 def reply_cap(rows: int, output: int = LOG_BYTES) -> int:

@@ -78,9 +78,11 @@ class Report:
         """
         value = value or _NOTHING
         parts, criteria = _names(value.parts), _names(value.criteria)
-        reason, text = clip(value.reason, region.REASON_BYTES), clip(message, region.MESSAGE_BYTES)
-        numbers = [*value.parts.values(), *value.criteria.values(), *chain.from_iterable(value.steps)]
-        numbers += chain.from_iterable(value.candidates)
+        reason = clip(value.reason, region.REASON_BYTES) if value.reason else b""
+        text = clip(message, region.MESSAGE_BYTES) if message else b""
+        numbers = [*value.parts.values(), *value.criteria.values()]
+        if value.steps or value.candidates:
+            numbers += chain(chain.from_iterable(value.steps), chain.from_iterable(value.candidates))
         contents = b"".join((parts, criteria, reason, text, struct.pack(f"<{len(numbers)}d", *numbers)))
         prints = self._kept if row == self._printing else 0
         self._printing = None

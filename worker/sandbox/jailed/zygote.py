@@ -16,7 +16,7 @@ import struct
 import sys
 import time
 from collections.abc import Sequence
-from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+from mmap import MAP_ANONYMOUS, MAP_POPULATE, MAP_PRIVATE, mmap
 from typing import Any, NoReturn
 
 from . import child, kernel, region
@@ -107,7 +107,7 @@ class Zygote:
         raw = bytearray(8 * units)
         _read_into(self._channel, memoryview(raw))
         # private: a child must not edit the request for the one that takes over from it
-        body = mmap(-1, max(size, 1), flags=MAP_PRIVATE | MAP_ANONYMOUS)
+        body = mmap(-1, max(size, 1), flags=MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE)
         with memoryview(body) as view:
             _read_into(self._channel, view[:size])
         budgets = struct.unpack(f"<{units}d", raw)
