@@ -17,9 +17,15 @@ router = APIRouter(prefix="/api/v1", tags=["audit"], route_class=StrictRoute)
 
 @router.get("/audit", operation_id="listAuditEntries")
 async def list_entries(
-    session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
+    session: Session,
+    who: Reader,
+    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    after: str | None = None,
+    q: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Page[AuditEntry]:
-    """Who did what to which thing, newest first; for owners."""
-    found, more = await service.page(session, who, limit=limit, after=after)
+    """Who did what to which thing, newest first; for owners. `q`: words that all occur in an entry, such as a name, an
+    id, or a part of the operation.
+    """
+    found, more = await service.page(session, who, q=q, limit=limit, after=after)
     cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
     return Page(data=[AuditEntry.model_validate(each) for each in found], has_more=more, next_cursor=cursor)

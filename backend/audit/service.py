@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal, require_owner
@@ -37,10 +37,17 @@ async def note(
 
 
 async def page(
-    session: AsyncSession, who: Principal, *, limit: int, after: str | None
+    session: AsyncSession, who: Principal, *, q: str | None = None, limit: int, after: str | None
 ) -> tuple[list[AuditEntry], bool]:
-    """Newest first. Raises NotAllowed."""
+    """Newest first; q: words, each of them in the actor's name or id, the action, the target or its name.
+
+    Raises NotAllowed.
+    """
     require_owner(who, "the audit log")
     query = select(AuditEntry).where(AuditEntry.project_id == who.project_id)
+    name = AuditEntry.details["name"].astext
+    places = (AuditEntry.actor_name, AuditEntry.actor, AuditEntry.action, AuditEntry.target, name)
+    for word in (q or "").replace("\0", "").split():
+        query = query.where(or_(*(place.icontains(word, autoescape=True) for place in places)))
     query = newest_first(query, AuditEntry.created_at, AuditEntry.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)

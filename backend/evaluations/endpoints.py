@@ -75,11 +75,11 @@ async def list_evaluations(
     job: str | None = None,
     name: str | None = None,
     status: Literal["running", "succeeded", "failed", "cancelled"] | None = None,
+    kind: Literal["replay", "stand_alone"] | None = None,
 ) -> Page[Evaluation]:
     """Newest first."""
-    found, more = await repository.page(
-        session, who.project_id, job=job, name=name, status=status, limit=limit, after=after
-    )
+    wanted = {"job_id": job, "name": name, "status": status, "kind": kind}
+    found, more = await repository.page(session, who.project_id, wanted, limit=limit, after=after)
     cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
     return Page(data=[service.view(each) for each in found], has_more=more, next_cursor=cursor)
 

@@ -1,6 +1,6 @@
 """Queries about evaluations, labels and what they are about."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import Double, case, delete, select
@@ -23,16 +23,14 @@ async def find(
 async def page(
     session: AsyncSession,
     project_id: str,
+    wanted: Mapping[str, str | None],
     *,
-    job: str | None,
-    name: str | None,
-    status: str | None,
     limit: int,
     after: str | None,
 ) -> tuple[list[EvaluationRow], bool]:
+    """wanted: column → the value that it has to have; None takes any."""
     query = select(EvaluationRow).where(EvaluationRow.project_id == project_id)
-    given = {"job_id": job, "name": name, "status": status}
-    query = query.filter_by(**{column: value for column, value in given.items() if value is not None})
+    query = query.filter_by(**{column: value for column, value in wanted.items() if value is not None})
     query = newest_first(query, EvaluationRow.created_at, EvaluationRow.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
 

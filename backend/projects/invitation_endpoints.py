@@ -27,7 +27,7 @@ router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
 async def list_invitations(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[Invitation]:
-    """Those that can still be accepted, newest first; for owners."""
+    """Those that nobody has used, newest first; expired ones until they are withdrawn. For owners."""
     found, more = await invitations.page(session, who, limit=limit, after=after)
     cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
     return Page(data=[Invitation.model_validate(each) for each in found], has_more=more, next_cursor=cursor)

@@ -19,7 +19,7 @@ from reinforge.schemas.users import InvitationAccept
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[Invitation], bool]:
-    """Open ones, newest first. Raises NotAllowed."""
+    """Unused ones, newest first, expired ones among them. Raises NotAllowed."""
     require_owner(who, "invitations")
     return await repository.invitations(session, who.project_id, limit=limit, after=after)
 

@@ -17,7 +17,6 @@ from backend.models import (
     Project,
     Reward,
     User,
-    now,
 )
 from reinforge.states import FINAL
 
@@ -63,8 +62,8 @@ async def projects(session: AsyncSession, user_id: str | None) -> list[tuple[Pro
 async def invitations(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None
 ) -> tuple[list[Invitation], bool]:
-    """That can still be accepted, newest first."""
-    query = select(Invitation).where(Invitation.project_id == project_id, Invitation.expires_at > now())
+    """That nobody has used, newest first; expired ones too, until they are withdrawn."""
+    query = select(Invitation).where(Invitation.project_id == project_id)
     query = newest_first(query, Invitation.created_at, Invitation.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
 

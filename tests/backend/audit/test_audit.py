@@ -84,3 +84,18 @@ def test_a_deleted_project_is_remembered_by_the_first_one(backend: Backend) -> N
     path = f"/projects/{project['id']}"
     assert backend.api.request("DELETE", path, json={"name": "short-lived"}).status_code == 204
     assert ("bootstrap", "deleteProject", project["id"]) in told(backend)
+
+
+def test_words_find_entries_by_who_what_and_which(backend: Backend) -> None:
+    name = f"searched_{backend.api.get('/me').json()['project']}"
+    judge = made(
+        backend.api.post("/judges", json={"name": name, "base_url": "http://127.0.0.1:9/v1", "model": "m"})
+    )
+    backend.api.delete(f"/judges/{judge['id']}")
+    both = ["deleteJudge", "createJudge"]
+    assert [each["action"] for each in entries(backend, q=judge["id"])] == both
+    assert [each["action"] for each in entries(backend, q=f"bootstrap judge {judge['id']}")] == both
+    assert [each["action"] for each in entries(backend, q=f"CREATE judge {judge['id']}")] == both[1:]
+    assert [each["action"] for each in entries(backend, q=name)] == both[1:], "the answer names it"
+    assert entries(backend, q=f"{judge['id']} nobody") == []
+    assert entries(backend, q="100%_") == [], "no pattern, only text"

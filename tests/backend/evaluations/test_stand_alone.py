@@ -50,6 +50,9 @@ def test_every_row_is_sampled_and_scored_in_bounded_calls(backend: Backend) -> N
     assert summary["error_share"] == pytest.approx(2 / 80)
     metrics = {name: each["value"] for name, each in summary["metrics"].items()}
     assert metrics == {"eval/reward": 0.5, "eval/pass_rate": 0.5, "eval/pass_any": 1.0}
+    for kind, there in (("stand_alone", True), ("replay", False)):
+        listed = backend.api.get("/evaluations", params={"kind": kind}).json()["data"]
+        assert (started["id"] in [each["id"] for each in listed]) is there
     rows = backend.api.get(f"/evaluations/{started['id']}/rows").json()
     assert (rows["pass_above"], rows["data"][0], rows["data"][2]) == (
         0.5,

@@ -51,6 +51,8 @@ def test_it_ends(backend: Backend, end: str) -> None:
         assert backend.api.delete(f"/invitations/{invited['id']}").status_code == 404
     else:
         backend.sql("UPDATE invitation SET expires_at = now() WHERE id = %s", invited["id"])
+        listed = backend.api.get("/invitations").json()["data"]
+        assert invited["id"] in [each["id"] for each in listed], "an expired one stays until it is withdrawn"
     with browser(backend) as client:
         for path, more in (("look", {}), ("accept", {"name": "Late"})):
             answer = client.post(f"/invitations/{path}", json={"token": token_of(invited["url"])} | more)
