@@ -19,11 +19,11 @@ from backend import idempotency
 from backend.calls import Calls
 from backend.database import Database
 from backend.datasets import service as datasets
+from backend.datasets import uploads
 from backend.deployments.serving import sweep as sweep_deployments
 from backend.events import Hub
 from backend.jobs.leases import expire_leases, stop_overdue, wake_queued
 from backend.objects import Objects
-from backend.openai import upload_store as uploads
 from backend.queue import WakeUps
 from backend.sealing import Sealer
 from backend.settings import Settings
@@ -96,8 +96,8 @@ class Leader:
         await forget_old(self.database)
 
     async def expire_files(self) -> None:
+        await uploads.expire(self.database, self.objects)
         async with self.database.transaction() as session:
-            await uploads.expire(session)
             if gone := await datasets.expire(session):
                 log.info("deleted %d files whose time was over", gone)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from sqlalchemy.exc import OperationalError
 
-from backend import errors, health
+from backend import errors, health, openapi
 from backend.adapters.endpoints import router as adapters
 from backend.audit.endpoints import router as audit
 from backend.audit.trail import AuditTrail
@@ -20,6 +20,7 @@ from backend.compression import CompressJson
 from backend.database import Database
 from backend.datasets.endpoints import router as datasets
 from backend.datasets.prompt_endpoints import router as dataset_prompts
+from backend.datasets.upload_endpoints import router as dataset_uploads
 from backend.demo import service as demo_service
 from backend.demo.endpoints import router as demo
 from backend.deployments.endpoints import router as deployments
@@ -66,8 +67,8 @@ log = logging.getLogger(__name__)
 _DATABASE_WITHIN = 30.0
 ROUTERS = (
     sign_in, api_keys, projects, members, invitations, usage, audit, demo, datasets, dataset_prompts,
-    reward_sources, rewards, golden, judges, base_models, jobs, preflights, evaluations, playground, adapters,
-    webhooks, workers, openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints,
+    dataset_uploads, reward_sources, rewards, golden, judges, base_models, jobs, preflights, evaluations,
+    playground, adapters, webhooks, workers, openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints,
     openai_models, deployments, openai_chat, health.router,
 )  # fmt: skip
 
@@ -89,6 +90,7 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
     app.add_middleware(CompressJson)
     for router in ROUTERS:
         app.include_router(router)
+    openapi.serve(app)
     app.router.default = Page(page)
     return app
 

@@ -68,6 +68,14 @@ class Objects:
         await self.confirm(sha256)
         return True
 
+    async def keep_copy(self, key: str, *, sha256: str, bytes: int, kind: str) -> None:
+        """Like `keep_file`, for content that lies in the store's bucket under `key`. Raises ObjectNotFound."""
+        parts = self.store.parts
+        assert parts is not None, "the store has a bucket"
+        if not await self.announce(sha256, bytes=bytes, kind=kind):
+            await anyio.to_thread.run_sync(parts.copy, key, object_key(sha256))
+            await self.confirm(sha256)
+
     async def announce(self, sha256: str, *, bytes: int, kind: str) -> bool:
         """Write the object's row ahead of its file; True when the file is stored already."""
         async with self.database.transaction() as session:

@@ -30,7 +30,7 @@ class Settings(BaseSettings):
     first_demo: bool = Field(default=False, validation_alias="REINFORGE_FIRST_DEMO")
     """Start the demo job by itself in a project that has never had a job."""
     upload_limit_bytes: int = Field(
-        default=512 * 1024**2, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
+        default=4 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )
     """Largest dataset."""
     blob_limit_bytes: int = Field(default=64 * 1024**3, validation_alias="REINFORGE_BLOB_LIMIT_BYTES", gt=0)

@@ -36,7 +36,7 @@ async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
         raise needs_too_much()
     answer: dict[str, Any] = json.loads(output)
     if "error" in answer:
-        raise _as_error(int(answer["status"]), answer["error"])
+        raise as_error(int(answer["status"]), answer["error"])
     return DatasetReport.model_validate(answer["report"])
 
 
@@ -73,12 +73,13 @@ async def _run(path: Path, filename: str, limit: int) -> tuple[bytes, int]:
     return output, process.returncode or 0
 
 
-def _as_error(status: int, inner: dict[str, Any]) -> ReinforgeError:
+def as_error(status: int, inner: dict[str, Any]) -> ReinforgeError:
+    """An error that was written down, as one that can be raised."""
     kind: type[ReinforgeError] = TooLarge if status == TooLarge.status else InvalidInput
     return kind(
         str(inner["message"]),
         code=inner.get("code"),
         hint=inner.get("hint"),
-        param="file",
+        param=inner.get("param") or "file",
         errors=inner.get("errors"),
     )

@@ -1,8 +1,9 @@
-"""Files that arrive in parts over OpenAI's `/v1/uploads`, until they are datasets."""
+"""Files that arrive in parts, until they are datasets: over `/api/v1/uploads` and OpenAI's `/v1/uploads`."""
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, Created
@@ -11,15 +12,28 @@ from backend.models.base import Base, Created
 class Upload(Created, Base):
     __tablename__ = "upload"
     __table_args__ = (
-        CheckConstraint("status IN ('pending', 'completed', 'cancelled', 'expired')", name="status"),
+        CheckConstraint(
+            "status IN ('pending', 'completed', 'cancelled', 'expired', 'refused')", name="status"
+        ),
+        Index("ix_upload_content", "project_id", "sha256", postgresql_where=text("status = 'pending'")),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     filename: Mapped[str]
+    name: Mapped[str | None]
+    """Of the dataset; None: the file's."""
     bytes: Mapped[int]
     """As announced; a file of another size is refused at the end."""
+    sha256: Mapped[str | None]
+    """Of the whole file, as announced."""
+    part_bytes: Mapped[int | None]
+    """Of every numbered part but the last; None on OpenAI's surface, where parts have ids and any size."""
+    bucket_upload: Mapped[str | None]
+    """The store's own id for the parts, when they go straight to its bucket."""
     status: Mapped[str] = mapped_column(default="pending")
+    error: Mapped[dict[str, Any] | None]
+    """Why the complete file was refused."""
     expires_at: Mapped[datetime]
     file_seconds: Mapped[int | None]
     """How long the file is to be kept from its creation on; None for ever."""
@@ -31,8 +45,14 @@ class UploadPart(Created, Base):
     """Gone once its upload has ended; the object goes with the sweep."""
 
     __tablename__ = "upload_part"
+    __table_args__ = (UniqueConstraint("upload_id", "number"),)
 
     id: Mapped[str] = mapped_column(primary_key=True)
     upload_id: Mapped[str] = mapped_column(ForeignKey("upload.id", ondelete="CASCADE"), index=True)
-    sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
+    number: Mapped[int | None]
+    """From 1; None on OpenAI's surface."""
+    sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
+    """The stored object; None for a part that lies in the bucket."""
+    digest: Mapped[str | None]
+    """SHA-256 that the sender gave for a part in the bucket."""
     bytes: Mapped[int]

@@ -1,25 +1,24 @@
-"""Uploads in parts: each part is a stored object, until the upload ends and the sweep takes it."""
+"""Uploads in parts as OpenAI has them, with ids and of any size.
 
-import hashlib
+Each part is a stored object, until the upload ends and the sweep takes it.
+"""
+
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import IO
 
-import anyio.to_thread
-from sqlalchemy import delete, func, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.datasets import uploads
 from backend.ids import new_id
 from backend.models import Upload, UploadPart, now
-from backend.objects import Objects, object_key
-from reinforge.errors import InvalidInput, NotFound, StateConflict
+from reinforge.errors import InvalidInput
 from reinforge.schemas.openai_files import UploadCreate
 
 LIFETIME = timedelta(hours=1)
 """From creation to completion, as at OpenAI."""
 PART_BYTES = 64 * 1024**2
-_CHUNK = 1 << 20
 
 
 async def create(session: AsyncSession, project_id: str, body: UploadCreate, created_by: str) -> Upload:
@@ -42,19 +41,9 @@ async def create(session: AsyncSession, project_id: str, body: UploadCreate, cre
 
 async def pending(session: AsyncSession, project_id: str, id: str) -> Upload:
     """An upload that may still be written to, locked. Raises NotFound, StateConflict `upload_not_pending`."""
-    query = select(Upload).where(Upload.id == id, Upload.project_id == project_id).with_for_update()
-    upload = await session.scalar(query.execution_options(populate_existing=True))
-    if upload is None:
-        raise NotFound(f"There is no upload {id}.", code="upload_not_found", param="upload_id")
-    status = "expired" if upload.status == "pending" and upload.expires_at < now() else upload.status
-    if status != "pending":
-        raise StateConflict(
-            f"The upload is {status}.",
-            code="upload_not_pending",
-            param="upload_id",
-            hint="Create another one: an upload has an hour to be completed in.",
-        )
-    return upload
+    upload = await uploads.find(session, project_id, id, numbered=False, param="upload_id")
+    hint = "Create another one: an upload has an hour to be completed in."
+    return uploads.require_pending(upload, hint=hint, param="upload_id")
 
 
 async def check_room(session: AsyncSession, upload: Upload) -> None:
@@ -92,33 +81,3 @@ async def parts_in_order(session: AsyncSession, upload: Upload, ids: Sequence[st
             hint="Send what is missing, or create another upload with the right size.",
         )
     return parts
-
-
-async def join(objects: Objects, parts: Sequence[UploadPart], file: IO[bytes]) -> str:
-    """Write the parts one behind the other; returns their MD5."""
-    return await anyio.to_thread.run_sync(_join, objects, [part.sha256 for part in parts], file)
-
-
-def _join(objects: Objects, hashes: list[str], file: IO[bytes]) -> str:
-    digest = hashlib.md5(usedforsecurity=False)  # what clients send to check the transfer by
-    for sha256 in hashes:
-        with objects.store.open(object_key(sha256)) as source:
-            while chunk := source.read(_CHUNK):
-                digest.update(chunk)
-                file.write(chunk)
-    file.flush()
-    return digest.hexdigest()
-
-
-async def end(session: AsyncSession, upload: Upload, status: str, dataset_id: str | None = None) -> None:
-    """Complete or cancel a locked upload; its parts go."""
-    upload.status, upload.dataset_id = status, dataset_id
-    await session.execute(delete(UploadPart).where(UploadPart.upload_id == upload.id))
-    await session.flush()
-
-
-async def expire(session: AsyncSession) -> None:
-    """End uploads whose hour is over."""
-    query = select(Upload).where(Upload.status == "pending", Upload.expires_at < now())
-    for upload in await session.scalars(query.with_for_update(skip_locked=True).limit(100)):
-        await end(session, upload, "expired")

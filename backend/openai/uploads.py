@@ -6,7 +6,9 @@ from fastapi import APIRouter, Request
 
 from backend.auth import SettingsDep, Writer
 from backend.database import DatabaseDep, Session
+from backend.datasets import completing
 from backend.datasets import service as datasets
+from backend.datasets import uploads as dataset_uploads
 from backend.datasets.inspection import inspect_file
 from backend.datasets.upload import receive, too_large
 from backend.models import Dataset
@@ -80,7 +82,7 @@ async def complete(
         upload = await upload_store.pending(session, who.project_id, upload_id)
         parts = await upload_store.parts_in_order(session, upload, body.part_ids)
     with scratch_file(settings.home_folder / "uploads", "upload-") as file:
-        md5 = await upload_store.join(objects, parts, file)
+        md5 = await completing.join(objects, [str(part.sha256) for part in parts], file)
         if body.md5 is not None and md5 != body.md5.lower():
             raise InvalidInput(
                 f"The file's MD5 is {md5}.", code="wrong_md5", param="md5", hint="A part was sent wrongly."
@@ -92,14 +94,14 @@ async def complete(
         upload = await upload_store.pending(session, who.project_id, upload_id)
         kept = upload.file_seconds
         dataset = await datasets.add(session, who.project_id, report, None, who.name, kept_seconds=kept)
-        await upload_store.end(session, upload, "completed", dataset.id)
+        await dataset_uploads.end(session, upload, "completed", dataset.id)
         return _view(upload, dataset)
 
 
 @router.post("/{upload_id}/cancel", operation_id="cancelUpload")
 async def cancel(upload_id: str, session: Session, who: Writer) -> Upload:
     upload = await upload_store.pending(session, who.project_id, upload_id)
-    await upload_store.end(session, upload, "cancelled")
+    await dataset_uploads.end(session, upload, "cancelled")
     return _view(upload, None)
 
 

@@ -5,7 +5,7 @@ is free and reaches rewards as `item.<column>`. A file without these two is acce
 uses it names the prompt's column or gives a template (`reinforge.dataset.prompts` has the rules). The two
 names are reserved: a first row that has one of them makes every row prove a valid prompt.
 
-Accepted: UTF-8 with or without BOM, LF or CRLF, blank lines, one row, files up to 512 MiB (`Limits`).
+Accepted: UTF-8 with or without BOM, LF or CRLF, blank lines, one row, files up to 4 GiB (`Limits`).
 
 Codes of `DatasetError`:
 

@@ -9,7 +9,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    max_bytes: int = 512 * MIB
+    max_bytes: int = 4096 * MIB
     """Size of the file."""
     max_row_bytes: int = 8 * MIB
     """Size of one row: a line of JSONL, a record of CSV, a Parquet row written as JSON."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, Protocol
 
 from reinforge.errors import InvalidInput, NotFound, StateConflict, Unavailable
+from reinforge.storage.parts import PartStore
 
 CHUNK = 1024 * 1024
 _KEY = re.compile(r"(?:[A-Za-z0-9_=+@-][A-Za-z0-9._=+@-]{0,199}/)*[A-Za-z0-9_=+@-][A-Za-z0-9._=+@-]{0,199}\Z")
@@ -44,6 +45,10 @@ class ObjectInfo(NamedTuple):
 
 class ObjectStore(Protocol):
     """Every method raises InvalidInput `invalid_key` for a key that is not plain, and StorageError."""
+
+    @property
+    def parts(self) -> PartStore | None:
+        """Objects in parts that come by URL; None when the store has no HTTP door."""
 
     def put(self, key: str, data: bytes | BinaryIO) -> None:
         """Store bytes, or a stream from where it stands to its end. Raises ObjectConflict."""

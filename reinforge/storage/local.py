@@ -29,6 +29,8 @@ _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 class LocalStore:
     """An `ObjectStore` in the folder `root`. Keys never start with a dot, so `.tmp` is ours."""
 
+    parts = None
+
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
         self._temporary = self.root / ".tmp"

@@ -25,11 +25,12 @@ from reinforge.storage.base import (
     replacing,
     same_content,
 )
+from reinforge.storage.parts import S3Parts
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-_MISSING = {"NoSuchKey", "NotFound", "404"}
+_MISSING = {"NoSuchKey", "NoSuchUpload", "NotFound", "404"}
 _FULL = {"XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded", "InsufficientStorage", "507"}
 _DENIED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "403"}
 
@@ -41,6 +42,7 @@ class S3Store:
         self._bucket = bucket
         self._prefix = f"{check_key(prefix)}/" if prefix else ""
         self._client = _client(endpoint_url)
+        self.parts = S3Parts(self._client, bucket, self._name, _named_errors)
 
     def put(self, key: str, data: bytes | BinaryIO) -> None:
         self._put(key, BytesIO(data) if isinstance(data, bytes) else data)

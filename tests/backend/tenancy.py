@@ -25,6 +25,7 @@ PLACES = {
     "step": "1",
     "prompt_no": "0",
     "sample_no": "0",
+    "number": "1",
     "kind": "judge_spend",
     "period": "total",
 }
@@ -147,6 +148,14 @@ class Stranger:
             self.project,
             MARK,
         )
+        self.numbered = f"upload_numbered_{MARK}"
+        self.backend.sql(
+            "INSERT INTO upload (id, project_id, filename, bytes, part_bytes, status, expires_at, created_at)"
+            " VALUES (%s, %s, %s, 1, 1, 'pending', now() + interval '1 h', now())",
+            self.numbered,
+            self.project,
+            MARK,
+        )
         self.backend.sql(
             "INSERT INTO checkpoint_permission (id, checkpoint_id, project_id, created_at) VALUES (%s, %s, %s, now())",
             self.things["permissions"],
@@ -197,6 +206,8 @@ class Stranger:
         url = operation.path
         for collection, name in operation.params:
             value = PLACES[name] if name in PLACES else self.things[collection]
+            if url.startswith("/api/v1/uploads"):
+                value = PLACES.get(name, self.numbered)
             url = url.replace(f"{{{name}}}", value)
         return url
 
@@ -209,6 +220,8 @@ class Stranger:
             for each in operation.spec.get("parameters", [])
             if each["in"] == "query" and each.get("required")
         }
+        if needs_match(operation):
+            options["headers"] = {"if-match": "*"}
         url = self.backend.url + self.url(operation)
         return client.request(operation.method.upper(), url, params=query, **options)
 
@@ -217,6 +230,10 @@ class Stranger:
             return BODIES[operation.id]
         content = operation.spec.get("requestBody", {}).get("content", {}).get("application/json")
         return None if content is None else smallest(content["schema"], self.backend.app.openapi())
+
+
+def needs_match(operation: Operation) -> bool:
+    return any(each["name"] == "if-match" for each in operation.spec.get("parameters", []))
 
 
 def adapter() -> bytes:
@@ -245,6 +262,8 @@ def smallest(schema: dict[str, Any], document: dict[str, Any]) -> Any:
             return {name: smallest(schema["properties"][name], document) for name in required}
         case "array":
             return [smallest(schema["items"], document)] * schema.get("minItems", 0)
+        case "string" if "{64}" in schema.get("pattern", ""):
+            return "0" * 64
         case "string":
             return "x" * max(1, schema.get("minLength", 1))
         case "integer" | "number":

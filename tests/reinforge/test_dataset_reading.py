@@ -207,8 +207,8 @@ def test_memory_is_bounded_by_the_row_not_by_the_file(tmp_path: Path) -> None:
     assert grown_kib < 20 * 1024  # the file has 60 MB
 
 
-def test_limits_are_512_mib_by_default() -> None:
-    assert Limits().max_bytes == 512 * 1024 * 1024
+def test_limits_are_4_gib_by_default() -> None:
+    assert Limits().max_bytes == 4 * 1024**3
 
 
 @pytest.mark.skipif(

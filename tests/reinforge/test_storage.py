@@ -3,8 +3,6 @@
 import errno
 import io
 import os
-import secrets
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,31 +23,6 @@ from reinforge.storage import (
     content_key,
     open_store,
 )
-
-
-@pytest.fixture(scope="module")
-def s3_endpoint() -> Iterator[str]:
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
-@pytest.fixture
-def s3_bucket(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A new bucket on the test's S3 server, which the environment points at."""
-    import boto3
-
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("S3_ENDPOINT_URL", s3_endpoint)
-    bucket = f"bucket-{secrets.token_hex(6)}"
-    boto3.client("s3", endpoint_url=s3_endpoint, region_name="us-east-1").create_bucket(Bucket=bucket)
-    return bucket
 
 
 @pytest.fixture(params=["folder", "s3"])

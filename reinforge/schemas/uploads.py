@@ -1,0 +1,61 @@
+"""Datasets that arrive in numbered parts, which can be sent again and in any order."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.resources import Dataset
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+LARGE_BYTES = 64 * 1024**2
+"""Files above this go in parts when a client may choose."""
+
+
+class DatasetUploadCreate(Request):
+    filename: str = Field(min_length=1, max_length=255)
+    bytes: int = Field(ge=1, le=2**53)
+    name: str | None = Field(default=None, min_length=1, max_length=200)
+    """Of the dataset; the file's without it."""
+    sha256: Sha256 | None = None
+    """Of the whole file. With it an unfinished upload of the same file is found again instead of begun anew."""
+
+
+class DatasetUploadPart(Response):
+    number: int
+    """From 1."""
+    bytes: int
+    sha256: str
+
+
+class DatasetUpload(Response):
+    object: Literal["upload"] = "upload"
+    id: str
+    status: Literal["pending", "completed", "cancelled", "expired", "refused"]
+    filename: str
+    name: str | None = None
+    bytes: int
+    sha256: str | None = None
+    part_bytes: int
+    """Size of every part but the last, which is the rest."""
+    part_count: int
+    parts: list[DatasetUploadPart] = []
+    """What has arrived, by number."""
+    missing: list[int] = []
+    """Numbers of the parts that have not."""
+    direct: bool = False
+    """Parts may go straight to the bucket, by the URLs of `…/parts/{number}/url`."""
+    created_at: Timestamp
+    expires_at: Timestamp
+    """A day after the last part."""
+    dataset: Dataset | None = None
+
+
+class PartDestination(Response):
+    object: Literal["part_destination"] = "part_destination"
+    url: str
+    """Takes the part by HTTP PUT."""
+    headers: dict[str, str]
+    """To be sent with it."""
+    expires_at: Timestamp
