@@ -3,6 +3,7 @@ import { http, type Schemas, unwrap } from "./client";
 
 export type ApiKey = Schemas["ApiKey"];
 export type Role = ApiKey["role"];
+export type Scope = NonNullable<ApiKey["scopes"]>[number];
 
 /** Keys that work, newest first; for owners. */
 export const keysQuery = queryOptions({

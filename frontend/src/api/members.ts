@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { http, type Schemas, unwrap } from "./client";
+import { http, madeFrom, type Schemas, unwrap } from "./client";
 import type { Role } from "./keys";
 
 export type Member = Schemas["Member"];
@@ -30,9 +30,20 @@ export const useNewLink = () =>
     unwrap(http.POST("/api/v1/members/{id}/sign-in-link", { params: { path: { id } } })),
   );
 
+/** A one-time address with which the person sets a password. */
+export const usePasswordLink = () =>
+  useMemberChange((id: string) =>
+    unwrap(http.POST("/api/v1/members/{id}/password-reset", { params: { path: { id } } })),
+  );
+
 export const useChangeRole = () =>
-  useMemberChange(({ id, role }: { id: string; role: Role }) =>
-    unwrap(http.PATCH("/api/v1/members/{id}", { params: { path: { id } }, body: { role } })),
+  useMemberChange(({ id, etag, role }: { id: string; etag: string; role: Role }) =>
+    unwrap(
+      http.PATCH("/api/v1/members/{id}", {
+        params: { path: { id }, header: madeFrom(etag) },
+        body: { role },
+      }),
+    ),
   );
 
 export const useRemoveMember = () =>

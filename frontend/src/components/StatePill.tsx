@@ -19,6 +19,8 @@ const STATES: Record<string, [string, Tone]> = {
   loading: ["Loading", "wait"],
   draining: ["Draining", "warn"],
   stopped: ["Stopped", "off"],
+  pending: ["Waits", "wait"],
+  delivered: ["Delivered", "ok"],
 };
 
 export function StatePill({ state }: { state: string }) {

@@ -8,6 +8,7 @@ import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
 import { type ViewSearch, validateView } from "@/features/job/view-state";
 import type { RewardPlace } from "@/features/rewards/place";
+import { SETTINGS_TABS, type SettingsPlace } from "@/features/settings/place";
 import { Shell } from "@/features/shell/Shell";
 import { join, resetPassword, signIn } from "./doors";
 import { root, text, whole } from "./root";
@@ -170,6 +171,12 @@ const deployments = createRoute({
 const settings = createRoute({
   getParentRoute: () => signedIn,
   path: "/settings",
+  validateSearch: (search: Record<string, unknown>): SettingsPlace => ({
+    tab: SETTINGS_TABS.map(([tab]) => tab).find((tab) => tab !== undefined && tab === search.tab),
+    webhook: text(search.webhook),
+    delivery: text(search.delivery),
+    q: text(search.q),
+  }),
   component: screen(() => import("./settings"), "SettingsRoute"),
 });
 

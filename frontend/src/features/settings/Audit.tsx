@@ -1,29 +1,44 @@
-import { Button } from "@mantine/core";
+import { Button, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { useAccess } from "@/api/access";
 import { type AuditEntry, auditQuery } from "@/api/audit";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Failure } from "@/components/Failure";
 import { Notice } from "@/components/Notice";
 import { ago } from "@/lib/format";
-import { actionWords } from "./audit-words";
+import { actionWords, detailWords } from "./audit-words";
 import styles from "./Settings.module.css";
 
+const TYPING_PAUSE = 250;
+
 const COLUMNS: Column<AuditEntry>[] = [
-  { head: "Who", cell: (one) => one.actor_name },
+  {
+    head: "When",
+    cell: (one) => <time title={one.created_at}>{ago(one.created_at)}</time>,
+  },
+  { head: "Who", cut: true, cell: (one) => <span title={one.actor}>{one.actor_name}</span> },
   { head: "Did", cell: (one) => actionWords(one.action) },
   {
     head: "What",
     grow: true,
-    cell: (one) => [one.details?.name, one.details?.role, one.target].filter(Boolean).join(" · "),
+    cell: (one) => (
+      <span title={[one.target, detailWords(one.details)].filter(Boolean).join(" · ")}>
+        {detailWords(one.details)} <span className={styles.none}>{one.target}</span>
+      </span>
+    ),
   },
-  { head: "When", align: "right", cell: (one) => <time title={one.created_at}>{ago(one.created_at)}</time> },
 ];
 
-/** Who did what, for owners; page by page. */
-export function Audit() {
+type Props = { q: string | undefined; onSearch: (q: string | undefined) => void };
+
+/** Who did what, for owners; page by page, or only what some words occur in. */
+export function Audit({ q = "", onSearch }: Props) {
   const { ownersOnly } = useAccess();
-  const audit = useInfiniteQuery({ ...auditQuery, enabled: ownersOnly === null });
+  const [text, setText] = useState(q);
+  const later = useDebouncedCallback((next: string) => onSearch(next.trim() || undefined), TYPING_PAUSE);
+  const audit = useInfiniteQuery({ ...auditQuery(q), enabled: ownersOnly === null });
   const rows = audit.data?.pages.flatMap((page) => page.data);
   if (ownersOnly)
     return (
@@ -41,7 +56,24 @@ export function Audit() {
     );
   return (
     <>
-      <DataTable label="Who did what" columns={COLUMNS} rows={rows} rowKey={(one) => one.id} expected={3} />
+      <search>
+        <TextInput
+          aria-label="Words in an entry"
+          placeholder="A name, an id, what was done: “ada delete”"
+          value={text}
+          onChange={(event) => {
+            setText(event.currentTarget.value);
+            later(event.currentTarget.value);
+          }}
+        />
+      </search>
+      {rows?.length === 0 ? (
+        <p className={styles.none} role="status">
+          {q ? "No entry has all of these words." : "Nothing has been changed yet."}
+        </p>
+      ) : (
+        <DataTable label="Who did what" columns={COLUMNS} rows={rows} rowKey={(one) => one.id} expected={8} />
+      )}
       {audit.hasNextPage && (
         <div className={styles.bar}>
           <Button

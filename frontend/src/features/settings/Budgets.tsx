@@ -35,14 +35,16 @@ const columns = (onRemove: ((budget: Budget) => void) | null): Column<Budget>[] 
     : []),
 ];
 
-function NewBudget() {
+function NewBudget({ budgets }: { budgets: Budget[] }) {
   const [kind, setKind] = useState<UsageKind>("device_seconds");
   const [period, setPeriod] = useState<Period>("month");
   const [amount, setAmount] = useState<number | string>("");
   const set = useSetBudget();
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    set.mutate({ kind, period: kind === "storage_bytes" ? "total" : period, amount: Number(amount) });
+    const chosen = kind === "storage_bytes" ? "total" : period;
+    const known = budgets.find((one) => one.kind === kind && one.period === chosen);
+    set.mutate({ etag: known?.etag, kind, period: chosen, amount: Number(amount) });
   };
   return (
     <form onSubmit={submit}>
@@ -91,7 +93,7 @@ export function Budgets({ budgets }: { budgets: Budget[] }) {
           rowKey={(one) => `${one.kind} ${one.period}`}
         />
       )}
-      {!ownersOnly && <NewBudget />}
+      {!ownersOnly && <NewBudget budgets={budgets} />}
     </>
   );
 }

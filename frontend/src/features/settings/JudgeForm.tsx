@@ -46,7 +46,7 @@ export function JudgeForm({ judge, onClose }: Props) {
     // A refusal is told at its field.
     void once(() =>
       (judge
-        ? change.mutateAsync({ id: judge.id, ...toChange(draft, judge) })
+        ? change.mutateAsync({ id: judge.id, etag: judge.etag, ...toChange(draft, judge) })
         : create.mutateAsync(toJudge(draft))
       ).then(done, () => undefined),
     );

@@ -3,43 +3,18 @@ import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useAccess } from "@/api/access";
-import { type ApiKey, keysQuery, useCreateKey, useRevokeKey } from "@/api/keys";
+import { type ApiKey, keysQuery, useRevokeKey } from "@/api/keys";
 import { meQuery } from "@/api/session";
 import { Confirm } from "@/components/Confirm";
-import { CopyField } from "@/components/CopyField";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { Notice } from "@/components/Notice";
 import { ago } from "@/lib/format";
 import { toastDone } from "@/lib/toast";
-import { NewEntry } from "./NewEntry";
+import { KeyForm } from "./KeyForm";
+import { endWords, scopeWords } from "./key-draft";
 import styles from "./Settings.module.css";
-
-function NewKey({ onClose }: { onClose: () => void }) {
-  const create = useCreateKey();
-  return (
-    <NewEntry
-      title={create.data ? `The key ${create.data.name}` : "New API key"}
-      nameLabel="Name"
-      nameHint="What uses it, to know later what a revocation stops."
-      placeholder="ci"
-      action="Make the key"
-      busy={create.isPending}
-      error={create.error}
-      onSubmit={(entry) => create.mutateAsync(entry)}
-      onClose={onClose}
-      made={
-        create.data && (
-          <>
-            <p>Copy it now: it is not shown again, and the server keeps only its hash.</p>
-            <CopyField label="Secret of the key" text={create.data.key} copy="Copy the key" />
-          </>
-        )
-      }
-    />
-  );
-}
 
 function Revoke({ of, mine, onClose }: { of: ApiKey; mine: boolean; onClose: () => void }) {
   const revoke = useRevokeKey();
@@ -78,13 +53,28 @@ const columns = (mine: string | undefined, onRevoke: (key: ApiKey) => void): Col
     ),
   },
   { head: "Begins with", hide: "narrow", cell: (key) => <code>{key.prefix}…</code> },
-  { head: "Role", cell: (key) => key.role },
-  { head: "Made", hide: "narrow", align: "right", cell: (key) => ago(key.created_at) },
+  {
+    head: "May",
+    hide: "narrow",
+    cut: true,
+    cell: (key) => (
+      <span title={`${key.role}: ${scopeWords(key.scopes)}`}>
+        {key.role}
+        {key.scopes && <span className={styles.none}> · {scopeWords(key.scopes)}</span>}
+      </span>
+    ),
+  },
+  { head: "Made", hide: "medium", align: "right", cell: (key) => ago(key.created_at) },
   {
     head: "Last used",
     hide: "narrow",
     align: "right",
     cell: (key) => (key.last_used_at ? ago(key.last_used_at) : "never"),
+  },
+  {
+    head: "Ends",
+    align: "right",
+    cell: (key) => <span title={key.expires_at ?? undefined}>{endWords(key.expires_at)}</span>,
   },
   {
     head: "Action",
@@ -131,7 +121,7 @@ export function Keys() {
       ) : (
         <>
           <DataTable
-            label="Keys that work"
+            label="Keys that are not revoked"
             columns={columns(mine, setRevoking)}
             rows={rows}
             rowKey={(key) => key.id}
@@ -140,7 +130,7 @@ export function Keys() {
           <div className={styles.bar}>{add}</div>
         </>
       )}
-      {making && <NewKey onClose={close} />}
+      {making && <KeyForm onClose={close} />}
       {revoking && (
         <Revoke of={revoking} mine={revoking.id === mine} onClose={() => setRevoking(undefined)} />
       )}

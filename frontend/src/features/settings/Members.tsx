@@ -9,6 +9,7 @@ import {
   useChangeRole,
   useInvite,
   useNewLink,
+  usePasswordLink,
   useRemoveMember,
 } from "@/api/members";
 import { Confirm } from "@/components/Confirm";
@@ -39,7 +40,7 @@ function Invite({ onClose }: { onClose: () => void }) {
   const invite = useInvite();
   return (
     <NewEntry
-      title={invite.data ? `${invite.data.name} may sign in` : "Invite a person"}
+      title={invite.data ? `${invite.data.name} may sign in` : "Add a person"}
       nameLabel="Name"
       nameHint="Shown beside the jobs they start."
       placeholder="Ada Lovelace"
@@ -71,8 +72,7 @@ function Remove({ of, onClose }: { of: Member; onClose: () => void }) {
     >
       <p>Their open sessions end at once, and their links no longer sign in.</p>
       <p>
-        Their jobs, datasets and rewards stay in the project. API keys they know stay valid: revoke those
-        below.
+        Their jobs, datasets and rewards stay in the project. API keys they know stay valid: revoke those too.
       </p>
     </Confirm>
   );
@@ -83,25 +83,28 @@ export function Members() {
   const members = useQuery(membersQuery);
   const changeRole = useChangeRole();
   const newLink = useNewLink();
+  const passwordLink = usePasswordLink();
   const [inviting, { open, close }] = useDisclosure(false);
   const [removing, setRemoving] = useState<Member>();
   const rows = members.data?.data;
 
   const acts: Acts = {
-    onRole: ({ id, name }, role) =>
+    onRole: ({ id, etag, name }, role) =>
       changeRole.mutate(
-        { id, role },
+        { id, etag, role },
         {
           onSuccess: () => toastDone(`${name} now has the role ${role}.`),
           onError: (error) => toastFailed("The role was not changed", error),
         },
       ),
     onLink: ({ id }) => newLink.mutate(id, { onError: (error) => toastFailed("No link was made", error) }),
+    onPassword: ({ id }) =>
+      passwordLink.mutate(id, { onError: (error) => toastFailed("No link was made", error) }),
     onRemove: setRemoving,
   };
   const invite = (
     <GatedButton refusal={ownersOnly} variant="default" onClick={open}>
-      Invite
+      Add a person
     </GatedButton>
   );
 
@@ -134,6 +137,15 @@ export function Members() {
       {newLink.data && (
         <ShownOnce title={`New link for ${newLink.data.name}`} onClose={newLink.reset}>
           <Link of={newLink.data} />
+        </ShownOnce>
+      )}
+      {passwordLink.data && (
+        <ShownOnce title={`A password for ${passwordLink.data.name}`} onClose={passwordLink.reset}>
+          <p>
+            Give this address to {passwordLink.data.name}. Within 24 hours it sets a password once, and signs
+            out their other browsers. The password of today works until then.
+          </p>
+          <CopyField label="One-time password link" text={passwordLink.data.url} copy="Copy the link" />
         </ShownOnce>
       )}
     </>

@@ -1,19 +1,24 @@
 import { Switch } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useAccess } from "@/api/access";
 import { meQuery } from "@/api/session";
 import { Page } from "@/components/Page";
+import { TabNav } from "@/components/TabNav";
 import { ThemeChoice } from "@/components/ThemeChoice";
 import { useSingleKeys } from "@/lib/shortcuts";
 import { Account } from "./Account";
 import { Audit } from "./Audit";
+import { Invitations } from "./Invitations";
 import { Judges } from "./Judges";
 import { Keys } from "./Keys";
 import { Members } from "./Members";
 import { ProjectSection } from "./ProjectSection";
+import { SETTINGS_TABS, type SettingsPlace } from "./place";
 import styles from "./Settings.module.css";
 import { UsageSection } from "./UsageSection";
+import { Webhooks } from "./Webhooks";
 
 type SectionProps = { id: string; title: string; text: ReactNode; children: ReactNode };
 
@@ -70,31 +75,50 @@ function Preferences() {
   );
 }
 
-/** Who one is, how the page looks here, who else may sign in, which keys scripts use, and which judges graders ask. */
-export function Settings() {
-  return (
-    <Page title="Settings">
-      <div className={styles.sections}>
-        <Section id="you" title="You" text="As this browser is signed in.">
-          <You />
-        </Section>
-        <Section
-          id="account"
-          title="Account"
-          text="An e-mail address and a password are optional: one-time links and API keys sign in without them."
-        >
-          <Account />
-        </Section>
-        <Section id="page" title="This page" text="Kept in this browser only.">
-          <Preferences />
-        </Section>
-        <Section
-          id="members"
-          title="Members"
-          text="People sign in with a one-time link. Viewers read, editors also change things, owners also manage members and keys."
-        >
-          <Members />
-        </Section>
+type Props = { place: SettingsPlace; onPlace: (place: SettingsPlace) => void };
+
+/** The sections of one tab. */
+function Sections({ place, onPlace }: Props) {
+  switch (place.tab) {
+    case undefined:
+      return (
+        <>
+          <Section id="you" title="You" text="As this browser is signed in.">
+            <You />
+          </Section>
+          <Section
+            id="account"
+            title="Account"
+            text="An e-mail address and a password are optional: one-time links and API keys sign in without them."
+          >
+            <Account />
+          </Section>
+          <Section id="page" title="This page" text="Kept in this browser only.">
+            <Preferences />
+          </Section>
+        </>
+      );
+    case "people":
+      return (
+        <>
+          <Section
+            id="members"
+            title="Members"
+            text="Viewers read, editors also change things, owners also manage members and keys. A person whom you add signs in with a one-time link."
+          >
+            <Members />
+          </Section>
+          <Section
+            id="invitations"
+            title="Invitations"
+            text="An address with which one person joins, under a name that they choose. They may be a member of other projects already."
+          >
+            <Invitations />
+          </Section>
+        </>
+      );
+    case "keys":
+      return (
         <Section
           id="keys"
           title="API keys"
@@ -102,6 +126,9 @@ export function Settings() {
         >
           <Keys />
         </Section>
+      );
+    case "usage":
+      return (
         <Section
           id="usage"
           title="Usage"
@@ -109,6 +136,19 @@ export function Settings() {
         >
           <UsageSection />
         </Section>
+      );
+    case "webhooks":
+      return (
+        <Section
+          id="webhooks"
+          title="Webhooks"
+          text="Your own servers hear of jobs and evaluations: signed requests, repeated for 72 hours until one is received."
+        >
+          <Webhooks place={place} onPlace={onPlace} />
+        </Section>
+      );
+    case "judges":
+      return (
         <Section
           id="judges"
           title="Judges"
@@ -116,6 +156,9 @@ export function Settings() {
         >
           <Judges />
         </Section>
+      );
+    case "project":
+      return (
         <Section
           id="project"
           title="Project"
@@ -123,13 +166,41 @@ export function Settings() {
         >
           <ProjectSection />
         </Section>
+      );
+    case "audit":
+      return (
         <Section
           id="audit"
           title="Audit log"
-          text="Who did what to which thing. Entries are only ever added."
+          text="Who did what to which thing, with the time in UTC under the pointer. Entries are only ever added."
         >
-          <Audit />
+          <Audit q={place.q} onSearch={(q) => onPlace({ tab: "audit", q })} />
         </Section>
+      );
+  }
+}
+
+/** Who one is, who else may sign in, which keys and webhooks there are, what is used, and who did what. */
+export function Settings({ place, onPlace }: Props) {
+  return (
+    <Page title="Settings">
+      <div className={styles.tabbed}>
+        <TabNav label="Parts of the settings">
+          {SETTINGS_TABS.map(([tab, label]) => (
+            <Link
+              key={label}
+              to="/settings"
+              search={{ tab }}
+              // Without this the tab without a name would count as open on every tab.
+              activeOptions={{ includeSearch: true, explicitUndefined: true }}
+            >
+              {label}
+            </Link>
+          ))}
+        </TabNav>
+        <div className={styles.sections}>
+          <Sections place={place} onPlace={onPlace} />
+        </div>
       </div>
     </Page>
   );

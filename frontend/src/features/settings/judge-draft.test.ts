@@ -4,6 +4,7 @@ import { draftOf, faultsOf, toChange, toJudge } from "./judge-draft";
 
 const JUDGE: Judge = {
   object: "judge",
+  etag: "1",
   id: "judge_1",
   name: "strict",
   base_url: "https://judge.example/v1",

@@ -1,4 +1,4 @@
-import { Button } from "@mantine/core";
+import { Button, Menu } from "@mantine/core";
 import type { Role } from "@/api/keys";
 import type { Member } from "@/api/members";
 import type { Column } from "@/components/DataTable";
@@ -9,10 +9,19 @@ import styles from "./Settings.module.css";
 export type Acts = {
   onRole: (member: Member, role: Role) => void;
   onLink: (member: Member) => void;
+  onPassword: (member: Member) => void;
   onRemove: (member: Member) => void;
 };
 
-const NAME: Column<Member> = { head: "Name", grow: true, cell: (one) => one.name };
+const NAME: Column<Member> = {
+  head: "Name",
+  grow: true,
+  cell: (one) => (
+    <>
+      {one.name} <span className={styles.none}>{one.email}</span>
+    </>
+  ),
+};
 const TIMES: Column<Member>[] = [
   {
     head: "Last seen",
@@ -38,27 +47,23 @@ const roleColumn = ({ onRole }: Acts): Column<Member> => ({
   ),
 });
 
-const actionColumn = ({ onLink, onRemove }: Acts): Column<Member> => ({
-  head: "Actions",
+const actionColumn = ({ onLink, onPassword, onRemove }: Acts): Column<Member> => ({
+  head: "Do",
   align: "right",
   cell: (one) => (
     <span className={styles.rowActions}>
-      <Button
-        variant="default"
-        size="compact-sm"
-        aria-label={`New sign-in link for ${one.name}`}
-        onClick={() => onLink(one)}
-      >
-        Link
-      </Button>
-      <Button
-        variant="default"
-        size="compact-sm"
-        aria-label={`Remove ${one.name}`}
-        onClick={() => onRemove(one)}
-      >
-        Remove…
-      </Button>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" size="compact-sm" aria-label={`More for ${one.name}`}>
+            More
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={() => onLink(one)}>New sign-in link</Menu.Item>
+          <Menu.Item onClick={() => onPassword(one)}>Link to set a password</Menu.Item>
+          <Menu.Item onClick={() => onRemove(one)}>Remove from the project…</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
     </span>
   ),
 });

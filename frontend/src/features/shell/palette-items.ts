@@ -42,7 +42,30 @@ export const ROOMS: Item[] = [
     to: "/deployments",
   },
   { id: "go-playground", group: "Go to", label: "Playground", also: "chat try sample", to: "/playground" },
-  { id: "go-settings", group: "Go to", label: "Settings", also: "keys members preferences", to: "/settings" },
+  { id: "go-settings", group: "Go to", label: "Settings", also: "account preferences", to: "/settings" },
+  {
+    id: "go-people",
+    group: "Go to",
+    label: "People",
+    also: "settings members invitations",
+    to: "/settings?tab=people",
+  },
+  { id: "go-keys", group: "Go to", label: "API keys", also: "settings tokens", to: "/settings?tab=keys" },
+  {
+    id: "go-usage",
+    group: "Go to",
+    label: "Usage",
+    also: "settings budgets costs",
+    to: "/settings?tab=usage",
+  },
+  {
+    id: "go-webhooks",
+    group: "Go to",
+    label: "Webhooks",
+    also: "settings notifications",
+    to: "/settings?tab=webhooks",
+  },
+  { id: "go-audit", group: "Go to", label: "Audit log", also: "settings who", to: "/settings?tab=audit" },
 ];
 
 const TABS = ["overview", "completions", "checkpoints", "logs", "config"];
