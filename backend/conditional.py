@@ -1,17 +1,20 @@
 """Conditional requests (RFC 9110): an answer that the asker already has is not sent again (`If-None-Match`), and an
 edit of something that has changed meanwhile is refused (`If-Match`).
+
+Everything that people edit is an `Editable`: its `etag` stands in the answer and in the `ETag` header of one thing.
 """
 
-import hashlib
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, Header, Request, Response
-from pydantic import BaseModel
 
-from reinforge.errors import Stale
+from reinforge.errors import MatchNeeded, Stale
+from reinforge.schemas.common import Editable
 
 PACKED = "-gzip"
 """What `compression` adds inside the quotes of a strong entity tag: other bytes, another tag."""
+
+E = TypeVar("E", bound=Editable)
 
 
 def unchanged(request: Request, headers: dict[str, str]) -> Response | None:
@@ -24,33 +27,45 @@ def unchanged(request: Request, headers: dict[str, str]) -> Response | None:
     return Response(status_code=304, headers=headers | {"etag": packed}) if packed in given else None
 
 
-def etag_of(shown: BaseModel, *, besides: frozenset[str] = frozenset()) -> str:
-    """A strong entity tag of what the API shows of a thing; `besides` are fields that no edit is about."""
-    text = shown.model_dump_json(exclude=set(besides))
-    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
+def tagged(shown: E, response: Response) -> E:
+    """The answer, with its tag as a header."""
+    response.headers["etag"] = f'"{shown.etag}"'
+    return shown
 
 
 class Match:
     """The request's `If-Match`, if it has one."""
 
     def __init__(self, given: str | None) -> None:
-        self._given = given
+        self._given = None if given is None else {_bare(each) for each in given.split(",")}
 
-    def check(self, shown: BaseModel, *, besides: frozenset[str] = frozenset()) -> None:
-        """Before an edit, with the thing locked. Raises Stale when it is not what the asker saw."""
-        if self._given is None or self._given.strip() == "*":
-            return
-        tag = etag_of(shown, besides=besides)
-        known = {tag, f'{tag[:-1]}{PACKED}"'}
-        if known.isdisjoint(each.strip() for each in self._given.split(",")):
+    def check(self, shown: Editable) -> None:
+        """Before an edit, with the thing locked. Raises MatchNeeded, or Stale when it is not what the asker saw."""
+        if self._given is None:
+            raise MatchNeeded(
+                "A change has to say which state it was made from.",
+                hint="Send the `etag` of what you read as If-Match, or `*` to change it whatever it is.",
+            )
+        if "*" not in self._given and shown.etag not in self._given:
             raise Stale(
                 "It has changed since you read it.",
-                hint="Read it again, then send the change with the new ETag as If-Match.",
+                hint="Look at `current`, then send the change with its `etag` as If-Match.",
+                current=shown.model_dump(mode="json"),
             )
+
+    def check_absent(self) -> None:
+        """Before something is made at its place. Raises Stale: the asker has seen something there."""
+        if self._given:
+            raise Stale("It is gone since you read it.", hint="Send it without If-Match to make it anew.")
+
+
+def _bare(tag: str) -> str:
+    """The tag without quotes, and without what was added for the packed answer."""
+    return tag.strip().strip('"').removesuffix(PACKED)
 
 
 def _match(if_match: Annotated[str | None, Header(max_length=1000)] = None) -> Match:
-    """`If-Match`: the ETag of the answer that the change starts from; without it the last one wins."""
+    """`If-Match`: the `etag` that the change starts from, or `*`."""
     return Match(if_match)
 
 

@@ -6,7 +6,8 @@
     ├── NotAllowed            a valid key without the needed role                                (403)
     ├── NotFound              no such thing in this project                                      (404)
     ├── StateConflict         the thing's state does not allow this now; do not retry blindly    (409)
-    ├── Stale                 it has changed since it was read; read it again                    (412)
+    ├── Stale                 it has changed since it was read; `current` is what it is now      (412)
+    ├── MatchNeeded           an edit has to say what it was made from, with If-Match            (428)
     ├── LeaseLost             another attempt owns the job; stop at once                         (409)
     ├── TooLarge              over a limit                                                       (413)
     ├── TooManyRequests       too often; wait, then try again                                    (429)
@@ -35,6 +36,7 @@ class ReinforgeError(Exception):
         hint: str | None = None,
         param: str | None = None,
         errors: list[dict[str, Any]] | None = None,
+        current: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -42,20 +44,21 @@ class ReinforgeError(Exception):
         self.hint = hint
         self.param = param
         self.errors = errors or []
+        self.current = current
+        """What the thing is now, where that is why the request was refused."""
 
     def envelope(self, request_id: str | None = None) -> dict[str, Any]:
         """The JSON body that both API surfaces answer with."""
-        return {
-            "error": {
-                "message": self.message,
-                "type": self.type,
-                "code": self.code,
-                "param": self.param,
-                "hint": self.hint,
-                "errors": self.errors,
-                "request_id": request_id,
-            }
+        error = {
+            "message": self.message,
+            "type": self.type,
+            "code": self.code,
+            "param": self.param,
+            "hint": self.hint,
+            "errors": self.errors,
+            "request_id": request_id,
         }
+        return {"error": error if self.current is None else error | {"current": self.current}}
 
 
 class InvalidInput(ReinforgeError):
@@ -82,6 +85,10 @@ class StateConflict(ReinforgeError):
 
 class Stale(ReinforgeError):
     status, type, default_code = 412, "invalid_request_error", "precondition_failed"
+
+
+class MatchNeeded(ReinforgeError):
+    status, type, default_code = 428, "invalid_request_error", "precondition_required"
 
 
 class LeaseLost(ReinforgeError):

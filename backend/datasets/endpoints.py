@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from backend.auth import Reader, SettingsDep, Writer
+from backend.conditional import tagged
 from backend.cursors import encode_cursor
 from backend.database import Session
 from backend.datasets import service
@@ -74,8 +75,9 @@ async def list_datasets(
 
 
 @router.get("/datasets/{id}", operation_id="getDataset")
-async def get(id: str, session: Session, who: Reader) -> Dataset:
-    return (await service.view(session, [await service.get(session, who.project_id, id)]))[0]
+async def get(id: str, response: Response, session: Session, who: Reader) -> Dataset:
+    [shown] = await service.view(session, [await service.get(session, who.project_id, id)])
+    return tagged(shown, response)
 
 
 @router.get("/datasets/{id}/rows", operation_id="listDatasetRows")

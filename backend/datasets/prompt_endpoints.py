@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from backend.auth import Reader, SettingsDep, Writer
 from backend.base_models import service as base_models
 from backend.calls import Calls, CallsDep
+from backend.conditional import IfMatch, tagged
 from backend.database import Database, DatabaseDep, Session
 from backend.datasets import prompts, service
 from backend.models import BaseModel
@@ -37,13 +38,17 @@ async def _found(
 
 
 @router.patch("/datasets/{id}", operation_id="updateDataset")
-async def update(id: str, body: DatasetUpdate, session: Session, who: Writer) -> Dataset:
+async def update(
+    id: str, body: DatasetUpdate, response: Response, session: Session, match: IfMatch, who: Writer
+) -> Dataset:
     """Rename it, or say how its rows become prompts."""
     dataset = await service.get(session, who.project_id, id)
+    await session.refresh(dataset, with_for_update=True)
+    match.check((await service.view(session, [dataset]))[0])
     if body.prompt_view is not None:
         prompts.check_view(dataset, body.prompt_view, complete=False)
     await service.update(session, dataset, body.name, body.prompt_view)
-    return (await service.view(session, [dataset]))[0]
+    return tagged((await service.view(session, [dataset]))[0], response)
 
 
 @router.post("/datasets/{id}/render", operation_id="renderDataset")

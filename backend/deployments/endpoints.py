@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from backend.auth import Reader, Writer
+from backend.conditional import IfMatch, tagged
 from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session, after_commit
 from backend.deployments import service
@@ -42,19 +43,25 @@ async def create(
 
 
 @router.get("/deployments/{id}", operation_id="getDeployment")
-async def get(id: str, session: Session, who: Reader) -> DeploymentInfo:
+async def get(id: str, response: Response, session: Session, who: Reader) -> DeploymentInfo:
     """By id or name."""
-    return await service.view(session, await service.get(session, who.project_id, id))
+    return tagged(await service.view(session, await service.get(session, who.project_id, id)), response)
 
 
 @router.patch("/deployments/{id}", operation_id="changeDeployment")
 async def change(
-    id: str, body: DeploymentChange, request: Request, session: Session, who: Writer
+    id: str,
+    body: DeploymentChange,
+    request: Request,
+    response: Response,
+    session: Session,
+    match: IfMatch,
+    who: Writer,
 ) -> DeploymentInfo:
     """Point the name at other weights; requests under way end with the old ones."""
-    row = await service.change(session, who.project_id, id, body)
+    row = await service.change(session, who.project_id, id, body, match)
     _load(request, session, row)
-    return await service.view(session, row)
+    return tagged(await service.view(session, row), response)
 
 
 @router.post("/deployments/{id}/start", operation_id="startDeployment")

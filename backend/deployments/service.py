@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.adapters import service as adapters
 from backend.auth import Principal
 from backend.base_models import service as base_models
+from backend.conditional import Match
 from backend.deployments import repository, vllm
 from backend.ids import new_id
 from backend.models import BaseModel, Deployment, now
@@ -57,9 +58,12 @@ async def create(session: AsyncSession, who: Principal, body: DeploymentCreate) 
     return row
 
 
-async def change(session: AsyncSession, project_id: str, id: str, body: DeploymentTarget) -> Deployment:
-    """Other weights behind the name. Raises NotFound, InvalidInput."""
+async def change(
+    session: AsyncSession, project_id: str, id: str, body: DeploymentTarget, match: Match
+) -> Deployment:
+    """Other weights behind the name. Raises NotFound, MatchNeeded, Stale, InvalidInput."""
     row = await get(session, project_id, id, lock=True)
+    match.check(await view(session, row))
     for name, value in (await _weights(session, project_id, body)).items():
         setattr(row, name, value)
     if row.state in OPEN:

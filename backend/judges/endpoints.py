@@ -1,8 +1,9 @@
 """GET, POST /judges · GET, PATCH, DELETE /judges/{id} · GET /signing-secret."""
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
 from backend.auth import Reader, Writer
+from backend.conditional import IfMatch, tagged
 from backend.database import Session
 from backend.judges import service
 from backend.sealing import SealerDep
@@ -26,15 +27,23 @@ async def create(body: JudgeCreate, session: Session, sealer: SealerDep, who: Wr
 
 
 @router.get("/judges/{id}", operation_id="getJudge")
-async def get(id: str, session: Session, who: Reader) -> JudgeInfo:
+async def get(id: str, response: Response, session: Session, who: Reader) -> JudgeInfo:
     """By id or name."""
-    return service.view(await service.get(session, who.project_id, id))
+    return tagged(service.view(await service.get(session, who.project_id, id)), response)
 
 
 @router.patch("/judges/{id}", operation_id="changeJudge")
-async def change(id: str, body: JudgeChange, session: Session, sealer: SealerDep, who: Writer) -> JudgeInfo:
+async def change(
+    id: str,
+    body: JudgeChange,
+    response: Response,
+    session: Session,
+    sealer: SealerDep,
+    match: IfMatch,
+    who: Writer,
+) -> JudgeInfo:
     """For owners. Jobs take it from their next attempt on."""
-    return service.view(await service.change(session, who, id, body, sealer))
+    return tagged(service.view(await service.change(session, who, id, body, sealer, match)), response)
 
 
 @router.delete("/judges/{id}", status_code=204, operation_id="deleteJudge")

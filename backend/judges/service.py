@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal
+from backend.conditional import Match
 from backend.ids import new_id
 from backend.judges import repository
 from backend.models import JudgeRow, now
@@ -63,14 +64,16 @@ async def create(session: AsyncSession, who: Principal, body: JudgeCreate, seale
 
 
 async def change(
-    session: AsyncSession, who: Principal, id: str, body: JudgeChange, sealer: Sealer
+    session: AsyncSession, who: Principal, id: str, body: JudgeChange, sealer: Sealer, match: Match
 ) -> JudgeRow:
-    """Jobs take it from their next attempt on. Raises NotAllowed, NotFound, InvalidInput.
+    """Jobs take it from their next attempt on. Raises NotAllowed, NotFound, MatchNeeded, Stale, InvalidInput.
 
     A new address needs the key again: whoever changes the address must not learn the key by it.
     """
     _require_owner(who)
     row = await get(session, who.project_id, id)
+    await session.refresh(row, with_for_update=True)
+    match.check(view(row))
     given = body.model_dump(include=set(_CONNECTION), exclude_none=True)
     fields = _checked({name: getattr(row, name) for name in _CONNECTION} | given)
     if fields["base_url"] != row.base_url and row.key_sealed and "api_key" not in body.model_fields_set:

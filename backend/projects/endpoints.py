@@ -1,9 +1,10 @@
 """GET /project, /projects · POST /projects · PATCH, DELETE /projects/{id} · POST …/switch · GET …/export."""
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from backend.auth import COOKIE, Reader, Writer
+from backend.conditional import IfMatch, tagged
 from backend.database import DatabaseDep, Session
 from backend.downloads import attachment
 from backend.objects import ObjectsDep
@@ -23,9 +24,9 @@ router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
 
 
 @router.get("/project", operation_id="getProject")
-async def get_project(session: Session, who: Reader) -> Project:
+async def get_project(response: Response, session: Session, who: Reader) -> Project:
     """The project that the request is about."""
-    return Project.model_validate(await service.project(session, who))
+    return tagged(Project.model_validate(await service.project(session, who)), response)
 
 
 @router.get("/projects", operation_id="listProjects")
@@ -41,10 +42,18 @@ async def create_project(body: ProjectCreate, session: Session, who: Writer) -> 
     return ProjectCreated(**Project.model_validate(made).model_dump(), key=secret)
 
 
+@router.get("/projects/{id}", operation_id="getProjectById")
+async def get_by_id(id: str, response: Response, session: Session, who: Reader) -> Project:
+    """One that the asker is of."""
+    return tagged(Project.model_validate(await service.visible(session, who, id)), response)
+
+
 @router.patch("/projects/{id}", operation_id="renameProject")
-async def rename_project(id: str, body: ProjectUpdate, session: Session, who: Writer) -> Project:
+async def rename_project(
+    id: str, body: ProjectUpdate, response: Response, session: Session, match: IfMatch, who: Writer
+) -> Project:
     """For its owners."""
-    return Project.model_validate(await service.rename(session, who, id, body.name))
+    return tagged(await service.rename(session, who, id, body.name, match), response)
 
 
 @router.delete("/projects/{id}", status_code=204, operation_id="deleteProject")

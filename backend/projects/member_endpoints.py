@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from backend.auth import Reader, SettingsDep, Writer
+from backend.conditional import IfMatch, tagged
 from backend.cursors import encode_cursor
 from backend.database import Session
 from backend.projects import members, service
@@ -43,10 +44,17 @@ async def create_member(
     return _invited(*await members.create(session, who, settings.url, body.name, body.role))
 
 
+@router.get("/members/{id}", operation_id="getMember")
+async def get_member(id: str, response: Response, session: Session, who: Reader) -> Member:
+    return tagged(members.view(*await members.get(session, who, id)), response)
+
+
 @router.patch("/members/{id}", operation_id="updateMember")
-async def update_member(id: str, body: MemberUpdate, session: Session, who: Writer) -> Member:
+async def update_member(
+    id: str, body: MemberUpdate, response: Response, session: Session, match: IfMatch, who: Writer
+) -> Member:
     """Change the role; open sessions have it at once. For owners."""
-    return members.view(*await members.change(session, who, id, body.role))
+    return tagged(members.view(*await members.change(session, who, id, body.role, match)), response)
 
 
 @router.delete("/members/{id}", status_code=204, operation_id="removeMember")

@@ -4,6 +4,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal, require_owner
+from backend.conditional import Match
 from backend.ids import new_id
 from backend.models import Member, SignInToken, User
 from backend.projects import repository
@@ -49,9 +50,11 @@ async def join(session: AsyncSession, user: User, project_id: str, role: str) ->
     return member
 
 
-async def change(session: AsyncSession, who: Principal, id: str, role: Role) -> Found:
-    """Open sessions have the new role at once. Raises NotAllowed, NotFound."""
-    member, user = await _get(session, who, id)
+async def change(session: AsyncSession, who: Principal, id: str, role: Role, match: Match) -> Found:
+    """Open sessions have the new role at once. Raises NotAllowed, NotFound, MatchNeeded, Stale."""
+    member, user = await _owned(session, who, id)
+    await session.refresh(member, with_for_update=True)
+    match.check(view(member, user))
     member.role = role
     await session.flush()
     return member, user
@@ -62,7 +65,7 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
 
     Who is of no project any more is no user any more: their sessions end and their addresses are taken back.
     """
-    member, user = await _get(session, who, id)
+    member, user = await _owned(session, who, id)
     others = select(func.count()).where(Member.user_id == user.id, Member.id != member.id)
     if await session.scalar(others) or user.administrator:
         here = delete(SignInToken).where(
@@ -80,7 +83,7 @@ async def renew_address(
     session: AsyncSession, who: Principal, base_url: str, id: str, purpose: addresses.Purpose = "sign_in"
 ) -> tuple[Found, str]:
     """A fresh address; unused ones stop working. Raises NotAllowed, NotFound."""
-    member, user = await _get(session, who, id)
+    member, user = await _owned(session, who, id)
     await addresses.require_authority(session, who, user)
     await addresses.take_back(session, user.id)
     return (member, user), _address(session, base_url, member, purpose)
@@ -113,8 +116,13 @@ def _address(
     )
 
 
-async def _get(session: AsyncSession, who: Principal, id: str) -> Found:
+async def _owned(session: AsyncSession, who: Principal, id: str) -> Found:
     require_owner(who, "members")
+    return await get(session, who, id)
+
+
+async def get(session: AsyncSession, who: Principal, id: str) -> Found:
+    """For everyone of the project. Raises NotFound."""
     found = await repository.find_member(session, who.project_id, id)
     if found is None:
         raise NotFound(

@@ -7,12 +7,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal, digest, membership, project_not_found
 from backend.auth import require_owner as require_owner  # other rooms take it from here
+from backend.conditional import Match
 from backend.ids import new_id
 from backend.keys import service as keys
 from backend.models import BrowserSession, Member, Project
 from backend.projects import repository
 from reinforge.errors import NotAllowed, StateConflict
 from reinforge.schemas.keys import ApiKeyCreate
+from reinforge.schemas.projects import Project as ProjectView
 from reinforge.schemas.projects import ProjectCreate, ProjectSeen
 
 
@@ -71,12 +73,14 @@ async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> 
     return project, secret
 
 
-async def rename(session: AsyncSession, who: Principal, id: str, name: str) -> Project:
-    """Raises NotFound, NotAllowed, StateConflict `project_exists`."""
+async def rename(session: AsyncSession, who: Principal, id: str, name: str, match: Match) -> ProjectView:
+    """Raises NotFound, NotAllowed, MatchNeeded, Stale, StateConflict `project_exists`."""
     project = await owned(session, who, id)
+    await session.refresh(project, with_for_update=True)
+    match.check(ProjectView.model_validate(project))
     project.name = name
     await _store_name(session, project)
-    return project
+    return ProjectView.model_validate(project)
 
 
 async def switch(session: AsyncSession, who: Principal, id: str, cookie: str | None) -> Project:

@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Reader, Writer
 from backend.calls import CallsDep
+from backend.conditional import IfMatch, tagged
 from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session
 from backend.idempotency import Once, fingerprint
@@ -57,23 +58,32 @@ async def list_rewards(
 
 
 @router.get("/rewards/{id}", operation_id="getReward")
-async def get(id: str, session: Session, who: Reader) -> RewardDetail:
+async def get(id: str, response: Response, session: Session, who: Reader) -> RewardDetail:
     """With all its revisions, newest first."""
-    return await _detail(session, await service.get(session, who.project_id, id))
+    return tagged(await _detail(session, await service.get(session, who.project_id, id)), response)
 
 
 @router.post("/rewards/{id}/revisions", status_code=201, operation_id="createRewardRevision")
 async def revise(
-    id: str, body: RevisionCreate, database: DatabaseDep, calls: CallsDep, who: Writer
+    id: str,
+    body: RevisionCreate,
+    response: Response,
+    database: DatabaseDep,
+    calls: CallsDep,
+    match: IfMatch,
+    who: Writer,
 ) -> RewardDetail:
-    """Store the next revision; jobs keep the one they were created with."""
+    """Store the revision that follows the one in If-Match; jobs keep the one they were created with."""
     async with database.transaction() as session:
         reward = await service.get(session, who.project_id, id)
+        match.check(await _detail(session, reward))
     entry = body.entry if "entry" in body.model_fields_set else reward.entry
     entries, _ = await service.validate(calls, [Source(reward.name, body.text, entry)])
     async with database.transaction() as session:
+        locked = await service.get(session, who.project_id, id, lock=True)
+        match.check(await _detail(session, locked))
         reward = await service.revise(session, who.project_id, id, body.text, entry, entries[0])
-        return await _detail(session, reward)
+        return tagged(await _detail(session, reward), response)
 
 
 @router.post("/rewards/test", operation_id="testRewardSource")

@@ -48,9 +48,9 @@ class Loaded:
     error: InvalidInput | None
 
 
-async def get(session: AsyncSession, project_id: str, id: str) -> Reward:
+async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Reward:
     """Raises NotFound `reward_not_found`."""
-    reward = await repository.find(session, project_id, id)
+    reward = await repository.find(session, project_id, id, lock=lock)
     if reward is None:
         raise _not_found(id)
     return reward

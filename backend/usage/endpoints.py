@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from backend.auth import Reader, Writer
+from backend.conditional import IfMatch, tagged
 from backend.database import Session
 from backend.strict_json import StrictRoute
 from backend.usage import service
@@ -22,9 +23,11 @@ async def get_usage(
 
 
 @router.put("/budgets", operation_id="setBudget")
-async def set_budget(body: BudgetSet, session: Session, who: Writer) -> Budget:
-    """For owners. Used up, it pauses the project's jobs and refuses new ones."""
-    return await service.set_budget(session, who, body)
+async def set_budget(
+    body: BudgetSet, response: Response, session: Session, match: IfMatch, who: Writer
+) -> Budget:
+    """For owners. Used up, it pauses the project's jobs and refuses new ones. A new one needs no If-Match."""
+    return tagged(await service.set_budget(session, who, body, match), response)
 
 
 @router.delete("/budgets/{kind}/{period}", status_code=204, operation_id="removeBudget")

@@ -5,9 +5,11 @@ from datetime import UTC, date, datetime, timedelta
 
 from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal, require_owner
+from backend.conditional import Match
 from backend.models import BudgetRow, UsageRow, now
 from backend.usage import repository
 from reinforge.errors import InvalidInput, NotFound, StateConflict
@@ -116,8 +118,8 @@ def told(spent: Budget) -> tuple[str, str]:
     return message, f"An owner can raise it under Settings → Usage{until.get(spent.period, '')}."
 
 
-async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet) -> Budget:
-    """Raises NotAllowed, InvalidInput."""
+async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet, match: Match) -> Budget:
+    """Raises NotAllowed, InvalidInput, MatchNeeded or Stale where there is one already."""
     require_owner(who, "budgets")
     if body.kind == "storage_bytes" and body.period != "total":
         raise InvalidInput(
@@ -125,20 +127,24 @@ async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet) -> 
             param="period",
             hint="Set it with the period `total`.",
         )
-    statement = insert(BudgetRow).values(
-        project_id=who.project_id,
-        kind=body.kind,
-        period=body.period,
-        amount=body.amount,
-        created_at=now(),
+    known = await session.get(
+        BudgetRow,
+        {"project_id": who.project_id, "kind": body.kind, "period": body.period},
+        with_for_update=True,
     )
-    fresh = {"amount": statement.excluded.amount, "created_at": statement.excluded.created_at}
-    row = await session.scalar(
-        statement.on_conflict_do_update(
-            index_elements=["project_id", "kind", "period"], set_=fresh
-        ).returning(BudgetRow)
-    )
-    assert row is not None
+    if known is not None:
+        match.check(await _seen(session, known))
+        known.amount, known.created_at = body.amount, now()
+        return await _seen(session, known)
+    match.check_absent()
+    row = BudgetRow(project_id=who.project_id, kind=body.kind, period=body.period, amount=body.amount)
+    session.add(row)
+    try:
+        await session.flush()
+    except IntegrityError as error:
+        raise StateConflict(
+            "Somebody has set this budget just now.", code="budget_exists", hint="Read it, then change it."
+        ) from error
     return await _seen(session, row)
 
 

@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from backend.auth import COOKIE, SESSION_LIFETIME, Reader, SettingsDep, check_same_origin, session_principal
+from backend.conditional import IfMatch, tagged
 from backend.database import DatabaseDep, Session
 from backend.strict_json import StrictRoute
 from backend.users import addresses, service, view
@@ -51,15 +52,19 @@ async def signed_in(
 
 
 @router.get("/me", operation_id="getMe")
-async def me(session: Session, who: Reader) -> Me:
-    return await view.me(session, who)
+async def me(response: Response, session: Session, who: Reader) -> Me:
+    return tagged(await view.me(session, who), response)
 
 
 @router.patch("/me", operation_id="updateMe")
-async def update_me(body: AccountUpdate, request: Request, session: Session, who: Reader) -> Me:
+async def update_me(
+    body: AccountUpdate, request: Request, response: Response, session: Session, match: IfMatch, who: Reader
+) -> Me:
     """Change one's name, e-mail address or password; a new password signs other browsers out."""
+    if who.user_id is not None:
+        match.check(await view.me(session, who, lock=True))
     await service.update_account(session, who, body, request.cookies.get(COOKIE))
-    return await view.me(session, who)
+    return tagged(await view.me(session, who), response)
 
 
 @router.get("/me/sessions", operation_id="listMySessions")

@@ -12,9 +12,10 @@ from reinforge.schemas.keys import SCOPES, Role, Scope
 from reinforge.schemas.users import BrowserSession, Me
 
 
-async def me(session: AsyncSession, who: Principal) -> Me:
+async def me(session: AsyncSession, who: Principal, *, lock: bool = False) -> Me:
+    """`lock`: the account stays as it is until the transaction ends."""
     project = await session.get_one(Project, who.project_id)
-    user = await session.get(User, who.user_id) if who.user_id else None
+    user = await session.get(User, who.user_id, with_for_update=lock) if who.user_id else None
     scopes: list[Scope] | None = None
     if who.scopes is not None:
         scopes = [scope for scope in SCOPES if scope in who.scopes]

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from backend.auth import SettingsDep, Writer
-from backend.conditional import IfMatch, etag_of
+from backend.conditional import IfMatch, tagged
 from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session
 from backend.sealing import SealerDep
@@ -58,9 +58,7 @@ async def list_webhooks(
 @router.get("/webhooks/{id}", operation_id="getWebhook")
 async def get(id: str, response: Response, session: Session, who: Writer) -> WebhookInfo:
     """For owners."""
-    shown = service.view(await service.get(session, who, id))
-    response.headers["etag"] = etag_of(shown)
-    return shown
+    return tagged(service.view(await service.get(session, who, id)), response)
 
 
 @router.patch("/webhooks/{id}", operation_id="changeWebhook")
@@ -80,9 +78,7 @@ async def change(
         hook = await service.get(session, who, id, lock=True)
         match.check(service.view(hook))
         await service.change(session, hook, body)
-        shown = service.view(hook)
-    response.headers["etag"] = etag_of(shown)
-    return shown
+        return tagged(service.view(hook), response)
 
 
 @router.delete("/webhooks/{id}", status_code=204, operation_id="deleteWebhook")

@@ -50,9 +50,11 @@ def add(
                 f"The environment variable {key_env} is not set.", code="usage", param="key_env"
             )
     with connect() as client:
-        known = {judge.name for judge in client.judges.list()}
+        known = {judge.name: judge.etag for judge in client.judges.list()}
         judge = (
-            client.judges.change(name, **settings) if name in known else client.judges.add(name, **settings)
+            client.judges.change(name, etag=known[name], **settings)
+            if name in known
+            else client.judges.add(name, **settings)
         )
     if json:
         output.print_json(judge)

@@ -41,10 +41,15 @@ class Deployments:
         adapter: str | None = None,
         checkpoint: str | None = None,
         model: str | None = None,
+        etag: str | None = None,
     ) -> DeploymentInfo:
-        """Other weights behind the name; what is under way ends with the old ones."""
+        """Other weights behind the name; what is under way ends with the old ones.
+
+        `etag` of the deployment as you saw it; without it, as it is now.
+        """
+        seen = etag or self.get(name).etag
         body = {"adapter": adapter, "checkpoint": checkpoint, "model": model}
-        return DeploymentInfo.model_validate(self._transport.patch(f"/deployments/{name}", body))
+        return DeploymentInfo.model_validate(self._transport.patch(f"/deployments/{name}", body, etag=seen))
 
     def start(self, name: str) -> DeploymentInfo:
         """Take requests again."""

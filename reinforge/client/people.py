@@ -26,8 +26,13 @@ class Projects:
         body = {"name": name, "with_key": with_key}
         return ProjectCreated.model_validate(self._transport.post("/projects", body))
 
-    def rename(self, id: str, name: str) -> Project:
-        return Project.model_validate(self._transport.patch(f"/projects/{id}", {"name": name}))
+    def get(self, id: str) -> Project:
+        return Project.model_validate(self._transport.get(f"/projects/{id}"))
+
+    def rename(self, id: str, name: str, *, etag: str | None = None) -> Project:
+        """`etag` of the project as you saw it; without it, as it is now."""
+        seen = etag or self.get(id).etag
+        return Project.model_validate(self._transport.patch(f"/projects/{id}", {"name": name}, etag=seen))
 
     def export(self, id: str, to: str | Path) -> Path:
         """Write the project's data to the tar `to`; for owners."""
@@ -75,8 +80,13 @@ class Members:
         body = {"role": role, "note": note}
         return InvitationMade.model_validate(self._transport.post("/invitations", body))
 
-    def change(self, id: str, role: Role) -> Member:
-        return Member.model_validate(self._transport.patch(f"/members/{id}", {"role": role}))
+    def get(self, id: str) -> Member:
+        return Member.model_validate(self._transport.get(f"/members/{id}"))
+
+    def change(self, id: str, role: Role, *, etag: str | None = None) -> Member:
+        """`etag` of the member as you saw them; without it, as they are now."""
+        seen = etag or self.get(id).etag
+        return Member.model_validate(self._transport.patch(f"/members/{id}", {"role": role}, etag=seen))
 
     def remove(self, id: str) -> None:
         self._transport.delete(f"/members/{id}")
@@ -98,9 +108,17 @@ class UsageReports:
         """The last `days` days in UTC, today included."""
         return ProjectUsage.model_validate(self._transport.get("/usage", days=days))
 
-    def set_budget(self, kind: UsageKind, amount: float, period: Period = "month") -> Budget:
+    def set_budget(
+        self, kind: UsageKind, amount: float, period: Period = "month", *, etag: str | None = None
+    ) -> Budget:
+        """`etag` of the budget as you saw it; without it, as it is now, if there is one."""
+        if etag is None:
+            known = [each for each in self.get(1).budgets if (each.kind, each.period) == (kind, period)]
+            etag = known[0].etag if known else None
         body = {"kind": kind, "amount": amount, "period": period}
-        return Budget.model_validate(self._transport.request("PUT", "/budgets", json=body).json())
+        headers = {"if-match": etag} if etag else {}
+        answer = self._transport.request("PUT", "/budgets", json=body, headers=headers)
+        return Budget.model_validate(answer.json())
 
     def remove_budget(self, kind: UsageKind, period: Period = "month") -> None:
         self._transport.delete(f"/budgets/{kind}/{period}")

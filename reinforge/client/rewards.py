@@ -44,8 +44,9 @@ class Rewards:
                 if newest.source == source and (entry is None or known.entry == entry):
                     return detail
                 body = {"source": source, "entry": entry}
+                seen = {"if-match": detail.etag}
                 return RewardDetail.model_validate(
-                    self._transport.post(f"/rewards/{known.id}/revisions", body)
+                    self._transport.post(f"/rewards/{known.id}/revisions", body, headers=seen)
                 )
         body = {"name": name, "source": source, "entry": entry, "granularity": granularity}
         return RewardDetail.model_validate(self._transport.post("/rewards", body))

@@ -58,11 +58,17 @@ class Transport:
         return self.request("GET", path, params=wire.given(params)).json()
 
     def post(
-        self, path: str, body: Any = None, *, at_least: float = 0.0, params: dict[str, Any] | None = None
+        self,
+        path: str,
+        body: Any = None,
+        *,
+        at_least: float = 0.0,
+        params: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
     ) -> Any:
         """`at_least`: seconds that the answer may take, however short the client's own time-out is."""
         timeout = wire.patient(self.http.timeout, at_least)
-        return self.request("POST", path, json=body, timeout=timeout, params=params).json()
+        return self.request("POST", path, json=body, timeout=timeout, params=params, headers=headers).json()
 
     @contextmanager
     def stream(self, path: str, **options: Any) -> Iterator[httpx.Response]:
@@ -76,11 +82,22 @@ class Transport:
         except httpx.TransportError as error:
             raise self.unreachable(error) from error
 
-    def patch(self, path: str, body: Any) -> Any:
-        return self.request("PATCH", path, json=body).json()
+    def patch(self, path: str, body: Any, *, etag: str) -> Any:
+        """`etag`: of the state that the change was made from."""
+        return self.request("PATCH", path, json=body, headers={"if-match": etag}).json()
 
     def delete(self, path: str) -> None:
         self.request("DELETE", path)
+
+    def put_elsewhere(self, url: str, *, headers: dict[str, str], data: bytes) -> bool:
+        """Send bytes to an address outside the API, without this client's key; False when they were not taken."""
+        http = httpx.Client(timeout=self.http.timeout)
+        try:
+            return bool(http.request("PUT", url, headers=headers, content=data).is_success)
+        except httpx.TransportError:
+            return False
+        finally:
+            http.close()
 
     def close(self) -> None:
         self.http.close()

@@ -32,9 +32,10 @@ class Webhooks:
     def get(self, id: str) -> WebhookInfo:
         return WebhookInfo.model_validate(self._transport.get(f"/webhooks/{id}"))
 
-    def change(self, id: str, **fields: Any) -> WebhookInfo:
-        """Fields: url, events, description, enabled."""
-        return WebhookInfo.model_validate(self._transport.patch(f"/webhooks/{id}", fields))
+    def change(self, id: str, *, etag: str | None = None, **fields: Any) -> WebhookInfo:
+        """Fields: url, events, description, enabled. `etag` of the webhook as you saw it."""
+        seen = etag or self.get(id).etag
+        return WebhookInfo.model_validate(self._transport.patch(f"/webhooks/{id}", fields, etag=seen))
 
     def delete(self, id: str) -> None:
         self._transport.delete(f"/webhooks/{id}")

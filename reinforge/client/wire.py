@@ -9,6 +9,7 @@ import httpx
 
 from reinforge.errors import (
     InvalidInput,
+    MatchNeeded,
     NotAllowed,
     NotAuthenticated,
     NotFound,
@@ -32,6 +33,7 @@ _BY_STATUS: dict[int, type[ReinforgeError]] = {
     412: Stale,
     413: TooLarge,
     422: InvalidInput,
+    428: MatchNeeded,
     429: Unavailable,
     502: Unavailable,
     503: Unavailable,
@@ -58,6 +60,7 @@ def error_from(response: httpx.Response) -> ReinforgeError:
         hint=body.get("hint"),
         param=body.get("param"),
         errors=body.get("errors"),
+        current=body.get("current"),
     )
 
 

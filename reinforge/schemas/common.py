@@ -1,9 +1,10 @@
 """Bases and lists."""
 
+import hashlib
 from datetime import datetime
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer
+from pydantic import BaseModel, ConfigDict, PlainSerializer, model_validator
 
 T = TypeVar("T")
 
@@ -18,6 +19,31 @@ class Request(BaseModel):
 
 class Response(BaseModel):
     model_config = ConfigDict(extra="ignore", from_attributes=True)
+
+
+def _always_tagged(schema: dict[str, Any]) -> None:
+    schema.setdefault("required", []).append("etag")
+    schema["properties"]["etag"].pop("default")
+
+
+class Editable(Response):
+    """Something that people change: an edit says by `etag` which state it was made from."""
+
+    model_config = ConfigDict(json_schema_extra=_always_tagged)
+
+    EDITS: ClassVar[frozenset[str]]
+    """Fields that an edit is about; others (counters, times of use) may change under an edit."""
+
+    etag: str = ""
+    """Goes as `If-Match` with a change of this."""
+
+    @model_validator(mode="after")
+    def _tagged(self) -> Self:
+        """Where the server has not said it: a client never works a tag out itself."""
+        if not self.etag:
+            text = self.model_dump_json(include={"id", *self.EDITS})
+            self.etag = hashlib.sha256(text.encode()).hexdigest()[:32]
+        return self
 
 
 class Page(Response, Generic[T]):

@@ -1,10 +1,10 @@
 """Deployments: weights under a name of your own, asked at `/v1/chat/completions` with that name as the model."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.common import Editable, Request, Response, Timestamp
 
 State = Literal["loading", "ready", "draining", "stopped", "failed"]
 STATES: tuple[State, ...] = ("loading", "ready", "draining", "stopped", "failed")
@@ -64,7 +64,9 @@ class VllmCommand(Response):
     notes: list[str] = []
 
 
-class DeploymentInfo(Response):
+class DeploymentInfo(Editable):
+    EDITS: ClassVar = frozenset({"model", "adapter", "job", "step"})
+
     object: Literal["deployment"] = "deployment"
     id: str
     name: str

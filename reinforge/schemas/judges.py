@@ -1,12 +1,12 @@
 """Judges of a project."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, SecretStr
 
 from reinforge.reward_spec.base import Name
 from reinforge.reward_spec.judges import Judge
-from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.common import Editable, Request, Response, Timestamp
 
 Structured = Literal["json_schema", "json_object", "prompt"]
 
@@ -52,7 +52,10 @@ class JudgeChange(Request):
     retries: int | None = Field(default=None, ge=0, le=10)
 
 
-class JudgeInfo(Response):
+class JudgeInfo(Editable):
+    EDITS: ClassVar = frozenset({"updated_at"})
+    """A key that is another shows nowhere else."""
+
     object: Literal["judge"] = "judge"
     id: str
     name: str

@@ -1,10 +1,10 @@
 """People of a project, invitations, and what a project holds."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.common import Editable, Request, Response, Timestamp
 from reinforge.schemas.keys import GivenRole, Role
 
 PersonName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
@@ -19,7 +19,9 @@ class MemberUpdate(Request):
     role: GivenRole
 
 
-class Member(Response):
+class Member(Editable):
+    EDITS: ClassVar = frozenset({"role"})
+
     object: Literal["member"] = "member"
     id: str
     user: str

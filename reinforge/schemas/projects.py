@@ -1,16 +1,18 @@
 """Projects."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints
 
-from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.common import Editable, Request, Timestamp
 from reinforge.schemas.keys import Role
 
 ProjectName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 
 
-class Project(Response):
+class Project(Editable):
+    EDITS: ClassVar = frozenset({"name"})
+
     object: Literal["project"] = "project"
     id: str
     name: str

@@ -1,17 +1,19 @@
 """Datasets, rewards, base models, adapters, workers."""
 
 import json
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from reinforge.memory import MemoryEstimate
-from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.common import Editable, Request, Response, Timestamp
 from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.jobs import JobError, RewardResult
 
 
-class Dataset(Response):
+class Dataset(Editable):
+    EDITS: ClassVar = frozenset({"name", "prompt_view"})
+
     object: Literal["dataset"] = "dataset"
     id: str
     name: str
@@ -84,7 +86,9 @@ class RewardRevision(Response):
     created_at: Timestamp
 
 
-class RewardSummary(Response):
+class RewardSummary(Editable):
+    EDITS: ClassVar = frozenset({"revision"})
+
     object: Literal["reward"] = "reward"
     id: str
     name: str

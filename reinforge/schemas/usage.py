@@ -1,11 +1,11 @@
 """What a project has used, and its budgets."""
 
 from datetime import date
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.common import Editable, Request, Response, Timestamp
 
 UsageKind = Literal[
     "device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes",
@@ -37,7 +37,9 @@ class BudgetSet(Request):
     amount: float = Field(ge=0, allow_inf_nan=False)
 
 
-class Budget(Response):
+class Budget(Editable):
+    EDITS: ClassVar = frozenset({"kind", "period", "amount"})
+
     object: Literal["budget"] = "budget"
     kind: UsageKind
     period: Period

@@ -1,10 +1,10 @@
 """Signing in, one's own account, browser sessions."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, StringConstraints, model_validator
 
-from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.common import Editable, Request, Response, Timestamp
 from reinforge.schemas.keys import Role, Scope
 from reinforge.schemas.members import PersonName
 
@@ -33,8 +33,10 @@ class SignIn(Request):
         return self
 
 
-class Me(Response):
+class Me(Editable):
     """Who is asking, and for which project."""
+
+    EDITS: ClassVar = frozenset({"key", "name", "email", "has_password"})
 
     object: Literal["me"] = "me"
     key: str

@@ -1,10 +1,10 @@
 """Webhooks, their deliveries, and the events that they carry."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, HttpUrl, TypeAdapter, field_validator
 
-from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.common import Editable, Request, Response, Timestamp
 
 EventType = Literal[
     "fine_tuning.job.running",
@@ -57,7 +57,9 @@ class WebhookChange(Request):
         return None if url is None else _checked(url)
 
 
-class WebhookInfo(Response):
+class WebhookInfo(Editable):
+    EDITS: ClassVar = frozenset({"url", "events", "description", "enabled"})
+
     object: Literal["webhook"] = "webhook"
     id: str
     url: str

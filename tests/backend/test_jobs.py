@@ -95,7 +95,9 @@ def test_a_stored_reward_is_pinned_to_its_revision(open_lane: Backend) -> None:
     job = open_lane.api.post("/jobs", json=spec).json()
     assert job["resolved_spec"]["rewards"][0]["revision"] == 1
     changed = REWARD.replace("1.0", "0.5")
-    assert open_lane.api.post(f"/rewards/{reward}/revisions", json={"source": changed}).status_code in (
+    assert open_lane.api.post(
+        f"/rewards/{reward}/revisions", headers={"if-match": "*"}, json={"source": changed}
+    ).status_code in (
         200,
         201,
     )

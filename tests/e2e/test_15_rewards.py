@@ -228,7 +228,9 @@ class TestReplay:
     def test_a_running_job_changes_from_the_next_step_on(
         self, page: Page, client: Reinforge, api: httpx.Client, running: str, reward: str
     ) -> None:
-        api.post(f"rewards/{reward}/revisions", json={"source": EVEN}).raise_for_status()
+        api.post(
+            f"rewards/{reward}/revisions", headers={"if-match": "*"}, json={"source": EVEN}
+        ).raise_for_status()
         page.goto(f"/rewards/{reward}?tab=replay")
         page.get_by_role("button", name="Replay", exact=True).click()
         page.get_by_role("button", name="Apply from the next step").click(timeout=SOON)
@@ -247,7 +249,9 @@ class TestReplay:
         case = GoldenCase(item=item, completion=completion, expect=Expectation(value=1), note="plain")
         client.rewards.add_golden_cases(reward, [case])
         for source in (EVEN, f"{SOURCE}\n# the same\n"):
-            api.post(f"rewards/{reward}/revisions", json={"source": source}).raise_for_status()
+            api.post(
+                f"rewards/{reward}/revisions", headers={"if-match": "*"}, json={"source": source}
+            ).raise_for_status()
         page.goto(f"/jobs/{running}")
         page.get_by_role("button", name="Change…").click()
         page.get_by_role("menuitem", name="The reward").click()

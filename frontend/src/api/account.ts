@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { http, type Schemas, unwrap } from "./client";
+import { http, madeFrom, type Schemas, unwrap } from "./client";
 import { meQuery } from "./session";
 
 export type BrowserSession = Schemas["BrowserSession"];
@@ -13,7 +13,10 @@ export const sessionsQuery = queryOptions({
 export function useUpdateAccount() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (body: Schemas["AccountUpdate"]) => unwrap(http.PATCH("/api/v1/me", { body })),
+    mutationFn: async (body: Schemas["AccountUpdate"]) => {
+      const { etag } = await client.ensureQueryData(meQuery);
+      return unwrap(http.PATCH("/api/v1/me", { params: { header: madeFrom(etag) }, body }));
+    },
     onSuccess: () => client.invalidateQueries({ queryKey: meQuery.queryKey }),
     gcTime: 0,
   });

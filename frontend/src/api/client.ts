@@ -74,6 +74,9 @@ export async function reach(request: Request | string, init?: RequestInit): Prom
   }
 }
 
+/** The header of an edit: which state of the thing it was made from. */
+export const madeFrom = (etag: string) => ({ "if-match": etag });
+
 export const http = createClient<paths>({ baseUrl: "/", credentials: "same-origin", fetch: reach });
 
 /** The data of a response, or its `ApiError` thrown. */

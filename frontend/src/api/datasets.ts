@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import { ApiError, http, type Schemas, unwrap } from "./client";
+import { ApiError, http, madeFrom, type Schemas, unwrap } from "./client";
 import { sendFile, type UploadProgress } from "./upload";
 
 export type Dataset = Schemas["Dataset"];
@@ -130,8 +130,8 @@ export function useUpload(onDone: (dataset: Dataset) => void) {
 export function useUpdateDataset(id: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (body: Schemas["DatasetUpdate"]) =>
-      unwrap(http.PATCH("/api/v1/datasets/{id}", { params: { path: { id } }, body })),
+    mutationFn: ({ etag, ...body }: Schemas["DatasetUpdate"] & { etag: string }) =>
+      unwrap(http.PATCH("/api/v1/datasets/{id}", { params: { path: { id }, header: madeFrom(etag) }, body })),
     onSuccess: (dataset) => {
       client.setQueryData(datasetQuery(id).queryKey, dataset);
       return client.invalidateQueries({ queryKey: datasetKeys.list });

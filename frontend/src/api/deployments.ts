@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { http, type Schemas, unwrap } from "./client";
+import { http, madeFrom, type Schemas, unwrap } from "./client";
 
 export type Deployment = Schemas["DeploymentInfo"];
 export type Target = Schemas["DeploymentChange"];
@@ -31,8 +31,10 @@ export const useCreateDeployment = () =>
 
 /** Other weights behind the same name. */
 export const usePointDeployment = () =>
-  useChange(({ id, ...body }: Target & { id: string }) =>
-    unwrap(http.PATCH("/api/v1/deployments/{id}", { ...path(id), body })),
+  useChange(({ id, etag, ...body }: Target & { id: string; etag: string }) =>
+    unwrap(
+      http.PATCH("/api/v1/deployments/{id}", { params: { path: { id }, header: madeFrom(etag) }, body }),
+    ),
   );
 
 export const useStartDeployment = () =>

@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { http, type Schemas, unwrap } from "./client";
+import { http, madeFrom, type Schemas, unwrap } from "./client";
 
 export type Judge = Schemas["JudgeInfo"];
 export type NewJudge = Schemas["JudgeCreate"];
@@ -26,8 +26,8 @@ export const useCreateJudge = () =>
 
 /** What is not given stays; `api_key: null` takes the key away. */
 export const useChangeJudge = () =>
-  useJudgeChange(({ id, ...body }: JudgeChange & { id: string }) =>
-    unwrap(http.PATCH("/api/v1/judges/{id}", { params: { path: { id } }, body })),
+  useJudgeChange(({ id, etag, ...body }: JudgeChange & { id: string; etag: string }) =>
+    unwrap(http.PATCH("/api/v1/judges/{id}", { params: { path: { id }, header: madeFrom(etag) }, body })),
   );
 
 export const useDeleteJudge = () =>

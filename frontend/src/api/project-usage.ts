@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { http, type Schemas, unwrap } from "./client";
+import { http, madeFrom, type Schemas, unwrap } from "./client";
 
 export type Usage = Schemas["ProjectUsage"];
 export type Budget = Schemas["Budget"];
@@ -19,7 +19,8 @@ export const usageQuery = (days: number) =>
 export function useSetBudget() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (body: Schemas["BudgetSet"]) => unwrap(http.PUT("/api/v1/budgets", { body })),
+    mutationFn: ({ etag, ...body }: Schemas["BudgetSet"] & { etag?: string }) =>
+      unwrap(http.PUT("/api/v1/budgets", { params: { header: etag ? madeFrom(etag) : {} }, body })),
     onSuccess: () => client.invalidateQueries({ queryKey: KEY }),
   });
 }

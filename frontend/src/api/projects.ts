@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { http, type Schemas, unwrap } from "./client";
+import { http, madeFrom, type Schemas, unwrap } from "./client";
 import { meQuery } from "./session";
 
 export type Project = Schemas["ProjectSeen"];
@@ -48,8 +48,13 @@ export function useCreateProject() {
 export function useRenameProject() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ id, name }: { id: string; name: string }) =>
-      unwrap(http.PATCH("/api/v1/projects/{id}", { params: { path: { id } }, body: { name } })),
+    mutationFn: async ({ id, name }: { id: string; name: string }) => {
+      const seen = await client.ensureQueryData(projectsQuery);
+      const header = madeFrom(seen.data.find((one) => one.id === id)?.etag ?? "*");
+      return unwrap(
+        http.PATCH("/api/v1/projects/{id}", { params: { path: { id }, header }, body: { name } }),
+      );
+    },
     onSuccess: () => {
       void client.invalidateQueries({ queryKey: projectsQuery.queryKey });
       return client.invalidateQueries({ queryKey: meQuery.queryKey });

@@ -1,5 +1,5 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { http, type Schemas, unwrap } from "./client";
+import { http, madeFrom, type Schemas, unwrap } from "./client";
 
 export type RewardSummary = Schemas["RewardSummary"];
 export type RewardDetail = Schemas["RewardDetail"];
@@ -75,8 +75,13 @@ export function useCreateReward() {
 export function useReviseReward(id: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (body: Schemas["RevisionCreate"]) =>
-      unwrap(http.POST("/api/v1/rewards/{id}/revisions", { params: { path: { id } }, body })),
+    mutationFn: ({ etag, ...body }: Schemas["RevisionCreate"] & { etag: string }) =>
+      unwrap(
+        http.POST("/api/v1/rewards/{id}/revisions", {
+          params: { path: { id }, header: madeFrom(etag) },
+          body,
+        }),
+      ),
     onSuccess: (reward) => {
       client.setQueryData(rewardQuery(id).queryKey, reward);
       return client.invalidateQueries({ queryKey: rewardKeys.list });

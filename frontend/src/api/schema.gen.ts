@@ -242,7 +242,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Get By Id
+         * @description One that the asker is of.
+         */
+        get: operations["getProjectById"];
         put?: never;
         post?: never;
         /**
@@ -354,7 +358,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Get Member */
+        get: operations["getMember"];
         put?: never;
         post?: never;
         /**
@@ -422,7 +427,7 @@ export interface paths {
         };
         /**
          * List Invitations
-         * @description Those that can still be accepted, newest first; for owners.
+         * @description Those that nobody has used, newest first; expired ones until they are withdrawn. For owners.
          */
         get: operations["listInvitations"];
         put?: never;
@@ -527,7 +532,7 @@ export interface paths {
         get?: never;
         /**
          * Set Budget
-         * @description For owners. Used up, it pauses the project's jobs and refuses new ones.
+         * @description For owners. Used up, it pauses the project's jobs and refuses new ones. A new one needs no If-Match.
          */
         put: operations["setBudget"];
         post?: never;
@@ -566,7 +571,8 @@ export interface paths {
         };
         /**
          * List Entries
-         * @description Who did what to which thing, newest first; for owners.
+         * @description Who did what to which thing, newest first; for owners. `q`: words that all occur in an entry, such as a name, an
+         *     id, or a part of the operation.
          */
         get: operations["listAuditEntries"];
         put?: never;
@@ -746,6 +752,126 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create
+         * @description Announce a file. With its `sha256`, the unfinished upload of the same file is found again.
+         */
+        post: operations["createDatasetUpload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uploads/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get
+         * @description Which parts are there, and which are missing.
+         */
+        get: operations["getDatasetUpload"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uploads/{id}/parts/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Part
+         * @description The body is the part. Sent again it changes nothing; sent with other bytes it takes the first one's place.
+         */
+        put: operations["putDatasetUploadPart"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uploads/{id}/parts/{number}/url": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Part Url
+         * @description Where the part can be sent without passing through here. 409 `not_direct` when the store has no HTTP door.
+         */
+        post: operations["createDatasetUploadPartUrl"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uploads/{id}/complete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Complete
+         * @description The parts become one file, which is checked whole: a dataset, or one error. Asked again, the same answer.
+         */
+        post: operations["completeDatasetUpload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uploads/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel
+         * @description What has arrived goes.
+         */
+        post: operations["cancelDatasetUpload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/rewards/templates": {
         parameters: {
             query?: never;
@@ -841,7 +967,7 @@ export interface paths {
         put?: never;
         /**
          * Revise
-         * @description Store the next revision; jobs keep the one they were created with.
+         * @description Store the revision that follows the one in If-Match; jobs keep the one they were created with.
          */
         post: operations["createRewardRevision"];
         delete?: never;
@@ -3299,6 +3425,8 @@ export interface components {
         };
         /** Budget */
         Budget: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default budget
@@ -4346,6 +4474,8 @@ export interface components {
         };
         /** Dataset */
         Dataset: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default dataset
@@ -4425,6 +4555,80 @@ export interface components {
             name?: string | null;
             prompt_view?: components["schemas"]["PromptView"] | null;
         };
+        /** DatasetUpload */
+        DatasetUpload: {
+            /**
+             * Object
+             * @default upload
+             * @constant
+             */
+            object?: "upload";
+            /** Id */
+            id: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "pending" | "completed" | "cancelled" | "expired" | "refused";
+            /** Filename */
+            filename: string;
+            /** Name */
+            name?: string | null;
+            /** Bytes */
+            bytes: number;
+            /** Sha256 */
+            sha256?: string | null;
+            /** Part Bytes */
+            part_bytes: number;
+            /** Part Count */
+            part_count: number;
+            /**
+             * Parts
+             * @default []
+             */
+            parts?: components["schemas"]["DatasetUploadPart"][];
+            /**
+             * Missing
+             * @default []
+             */
+            missing?: number[];
+            /**
+             * Direct
+             * @default false
+             */
+            direct?: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            dataset?: components["schemas"]["Dataset"] | null;
+        };
+        /** DatasetUploadCreate */
+        DatasetUploadCreate: {
+            /** Filename */
+            filename: string;
+            /** Bytes */
+            bytes: number;
+            /** Name */
+            name?: string | null;
+            /** Sha256 */
+            sha256?: string | null;
+        };
+        /** DatasetUploadPart */
+        DatasetUploadPart: {
+            /** Number */
+            number: number;
+            /** Bytes */
+            bytes: number;
+            /** Sha256 */
+            sha256: string;
+        };
         /** Deleted */
         Deleted: {
             /** Id */
@@ -4488,6 +4692,8 @@ export interface components {
         };
         /** DeploymentInfo */
         DeploymentInfo: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default deployment
@@ -6976,6 +7182,8 @@ export interface components {
         };
         /** JudgeInfo */
         JudgeInfo: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default judge
@@ -7539,6 +7747,8 @@ export interface components {
          * @description Who is asking, and for which project.
          */
         Me: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default me
@@ -7581,6 +7791,8 @@ export interface components {
         };
         /** Member */
         Member: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default member
@@ -7621,6 +7833,8 @@ export interface components {
         };
         /** MemberInvited */
         MemberInvited: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default member
@@ -8473,6 +8687,26 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
+        /** PartDestination */
+        PartDestination: {
+            /**
+             * Object
+             * @default part_destination
+             * @constant
+             */
+            object?: "part_destination";
+            /** Url */
+            url: string;
+            /** Headers */
+            headers: {
+                [key: string]: string;
+            };
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+        };
         /**
          * PassRates
          * @description How often the base model passes, over rows.
@@ -9074,6 +9308,8 @@ export interface components {
         };
         /** Project */
         Project: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default project
@@ -9125,6 +9361,8 @@ export interface components {
         };
         /** ProjectCreated */
         ProjectCreated: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default project
@@ -9153,6 +9391,8 @@ export interface components {
          * @description A project with what the asker is in it.
          */
         ProjectSeen: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default project
@@ -10058,6 +10298,8 @@ export interface components {
         };
         /** RewardDetail */
         RewardDetail: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default reward
@@ -10372,6 +10614,8 @@ export interface components {
         };
         /** RewardSummary */
         RewardSummary: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default reward
@@ -12068,6 +12312,8 @@ export interface components {
         };
         /** WebhookInfo */
         WebhookInfo: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default webhook
@@ -12101,6 +12347,8 @@ export interface components {
         };
         /** WebhookSecret */
         WebhookSecret: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default webhook
@@ -12466,7 +12714,10 @@ export interface operations {
     updateMe: {
         parameters: {
             query?: never;
-            header?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -12485,6 +12736,13 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Validation Error */
             422: {
                 headers: {
@@ -12493,6 +12751,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -12816,6 +13081,37 @@ export interface operations {
             };
         };
     };
+    getProjectById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     deleteProject: {
         parameters: {
             query?: never;
@@ -12852,7 +13148,10 @@ export interface operations {
     renameProject: {
         parameters: {
             query?: never;
-            header?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
             path: {
                 id: string;
             };
@@ -12873,6 +13172,13 @@ export interface operations {
                     "application/json": components["schemas"]["Project"];
                 };
             };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Validation Error */
             422: {
                 headers: {
@@ -12881,6 +13187,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -13029,6 +13342,37 @@ export interface operations {
             };
         };
     };
+    getMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     removeMember: {
         parameters: {
             query?: never;
@@ -13061,7 +13405,10 @@ export interface operations {
     updateMember: {
         parameters: {
             query?: never;
-            header?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
             path: {
                 id: string;
             };
@@ -13082,6 +13429,13 @@ export interface operations {
                     "application/json": components["schemas"]["Member"];
                 };
             };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Validation Error */
             422: {
                 headers: {
@@ -13090,6 +13444,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -13349,7 +13710,10 @@ export interface operations {
     setBudget: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -13368,6 +13732,13 @@ export interface operations {
                     "application/json": components["schemas"]["Budget"];
                 };
             };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Validation Error */
             422: {
                 headers: {
@@ -13376,6 +13747,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -13414,6 +13792,7 @@ export interface operations {
             query?: {
                 limit?: number;
                 after?: string | null;
+                q?: string | null;
             };
             header?: never;
             path?: never;
@@ -13595,7 +13974,10 @@ export interface operations {
     updateDataset: {
         parameters: {
             query?: never;
-            header?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
             path: {
                 id: string;
             };
@@ -13616,6 +13998,13 @@ export interface operations {
                     "application/json": components["schemas"]["Dataset"];
                 };
             };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Validation Error */
             422: {
                 headers: {
@@ -13624,6 +14013,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -13794,6 +14190,208 @@ export interface operations {
             };
         };
     };
+    createDatasetUpload: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DatasetUploadCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetUpload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getDatasetUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetUpload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    putDatasetUploadPart: {
+        parameters: {
+            query: {
+                /** @description SHA-256 of the part, in hex. */
+                sha256: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetUploadPart"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createDatasetUploadPartUrl: {
+        parameters: {
+            query: {
+                /** @description SHA-256 of the part, in hex. */
+                sha256: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PartDestination"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    completeDatasetUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetUpload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    cancelDatasetUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetUpload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     listRewardTemplates: {
         parameters: {
             query?: never;
@@ -13948,7 +14546,10 @@ export interface operations {
     createRewardRevision: {
         parameters: {
             query?: never;
-            header?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
             path: {
                 id: string;
             };
@@ -13969,6 +14570,13 @@ export interface operations {
                     "application/json": components["schemas"]["RewardDetail"];
                 };
             };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Validation Error */
             422: {
                 headers: {
@@ -13977,6 +14585,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -14295,7 +14910,10 @@ export interface operations {
     changeJudge: {
         parameters: {
             query?: never;
-            header?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
             path: {
                 id: string;
             };
@@ -14316,6 +14934,13 @@ export interface operations {
                     "application/json": components["schemas"]["JudgeInfo"];
                 };
             };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Validation Error */
             422: {
                 headers: {
@@ -14324,6 +14949,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -15482,6 +16114,7 @@ export interface operations {
                 job?: string | null;
                 name?: string | null;
                 status?: ("running" | "succeeded" | "failed" | "cancelled") | null;
+                kind?: ("replay" | "stand_alone") | null;
             };
             header?: never;
             path?: never;
@@ -16054,8 +16687,9 @@ export interface operations {
     changeWebhook: {
         parameters: {
             query?: never;
-            header?: {
-                "if-match"?: string | null;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
             };
             path: {
                 id: string;
@@ -16077,6 +16711,13 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookInfo"];
                 };
             };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Validation Error */
             422: {
                 headers: {
@@ -16085,6 +16726,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -17522,7 +18170,10 @@ export interface operations {
     changeDeployment: {
         parameters: {
             query?: never;
-            header?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
             path: {
                 id: string;
             };
@@ -17543,6 +18194,13 @@ export interface operations {
                     "application/json": components["schemas"]["DeploymentInfo"];
                 };
             };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Validation Error */
             422: {
                 headers: {
@@ -17551,6 +18209,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

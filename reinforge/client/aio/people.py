@@ -28,8 +28,15 @@ class AsyncProjects:
         body = {"name": name, "with_key": with_key}
         return ProjectCreated.model_validate(await self._transport.post("/projects", body))
 
-    async def rename(self, id: str, name: str) -> Project:
-        return Project.model_validate(await self._transport.patch(f"/projects/{id}", {"name": name}))
+    async def get(self, id: str) -> Project:
+        return Project.model_validate(await self._transport.get(f"/projects/{id}"))
+
+    async def rename(self, id: str, name: str, *, etag: str | None = None) -> Project:
+        """`etag` of the project as you saw it; without it, as it is now."""
+        seen = etag or (await self.get(id)).etag
+        return Project.model_validate(
+            await self._transport.patch(f"/projects/{id}", {"name": name}, etag=seen)
+        )
 
     async def export(self, id: str, to: str | Path) -> Path:
         """Write the project's data to the tar `to`; for owners."""
@@ -77,8 +84,13 @@ class AsyncMembers:
         body = {"role": role, "note": note}
         return InvitationMade.model_validate(await self._transport.post("/invitations", body))
 
-    async def change(self, id: str, role: Role) -> Member:
-        return Member.model_validate(await self._transport.patch(f"/members/{id}", {"role": role}))
+    async def get(self, id: str) -> Member:
+        return Member.model_validate(await self._transport.get(f"/members/{id}"))
+
+    async def change(self, id: str, role: Role, *, etag: str | None = None) -> Member:
+        """`etag` of the member as you saw them; without it, as they are now."""
+        seen = etag or (await self.get(id)).etag
+        return Member.model_validate(await self._transport.patch(f"/members/{id}", {"role": role}, etag=seen))
 
     async def remove(self, id: str) -> None:
         await self._transport.delete(f"/members/{id}")
@@ -100,9 +112,19 @@ class AsyncUsageReports:
         """The last `days` days in UTC, today included."""
         return ProjectUsage.model_validate(await self._transport.get("/usage", days=days))
 
-    async def set_budget(self, kind: UsageKind, amount: float, period: Period = "month") -> Budget:
+    async def set_budget(
+        self, kind: UsageKind, amount: float, period: Period = "month", *, etag: str | None = None
+    ) -> Budget:
+        """`etag` of the budget as you saw it; without it, as it is now, if there is one."""
+        if etag is None:
+            known = [
+                each for each in (await self.get(1)).budgets if (each.kind, each.period) == (kind, period)
+            ]
+            etag = known[0].etag if known else None
         body = {"kind": kind, "amount": amount, "period": period}
-        return Budget.model_validate((await self._transport.request("PUT", "/budgets", json=body)).json())
+        headers = {"if-match": etag} if etag else {}
+        answer = await self._transport.request("PUT", "/budgets", json=body, headers=headers)
+        return Budget.model_validate(answer.json())
 
     async def remove_budget(self, kind: UsageKind, period: Period = "month") -> None:
         await self._transport.delete(f"/budgets/{kind}/{period}")

@@ -47,8 +47,9 @@ class AsyncRewards:
                 if newest.source == source and (entry is None or known.entry == entry):
                     return detail
                 body = {"source": source, "entry": entry}
+                seen = {"if-match": detail.etag}
                 return RewardDetail.model_validate(
-                    await self._transport.post(f"/rewards/{known.id}/revisions", body)
+                    await self._transport.post(f"/rewards/{known.id}/revisions", body, headers=seen)
                 )
         body = {"name": name, "source": source, "entry": entry, "granularity": granularity}
         return RewardDetail.model_validate(await self._transport.post("/rewards", body))

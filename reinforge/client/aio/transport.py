@@ -58,11 +58,19 @@ class AsyncTransport:
         return (await self.request("GET", path, params=wire.given(params))).json()
 
     async def post(
-        self, path: str, body: Any = None, *, at_least: float = 0.0, params: dict[str, Any] | None = None
+        self,
+        path: str,
+        body: Any = None,
+        *,
+        at_least: float = 0.0,
+        params: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
     ) -> Any:
         """`at_least`: seconds that the answer may take, however short the client's own time-out is."""
         timeout = wire.patient(self.http.timeout, at_least)
-        return (await self.request("POST", path, json=body, timeout=timeout, params=params)).json()
+        return (
+            await self.request("POST", path, json=body, timeout=timeout, params=params, headers=headers)
+        ).json()
 
     @asynccontextmanager
     async def stream(self, path: str, **options: Any) -> AsyncIterator[httpx.Response]:
@@ -76,11 +84,22 @@ class AsyncTransport:
         except httpx.TransportError as error:
             raise self.unreachable(error) from error
 
-    async def patch(self, path: str, body: Any) -> Any:
-        return (await self.request("PATCH", path, json=body)).json()
+    async def patch(self, path: str, body: Any, *, etag: str) -> Any:
+        """`etag`: of the state that the change was made from."""
+        return (await self.request("PATCH", path, json=body, headers={"if-match": etag})).json()
 
     async def delete(self, path: str) -> None:
         await self.request("DELETE", path)
+
+    async def put_elsewhere(self, url: str, *, headers: dict[str, str], data: bytes) -> bool:
+        """Send bytes to an address outside the API, without this client's key; False when they were not taken."""
+        http = httpx.AsyncClient(timeout=self.http.timeout)
+        try:
+            return bool((await http.request("PUT", url, headers=headers, content=data)).is_success)
+        except httpx.TransportError:
+            return False
+        finally:
+            await http.aclose()
 
     async def close(self) -> None:
         await self.http.aclose()

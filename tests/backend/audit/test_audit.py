@@ -23,7 +23,7 @@ def test_who_did_what_to_which_thing(backend: Backend) -> None:
     with sign_in(backend, member["url"]) as ada:
         sha = made(ada.post("/sign-in-links"), 200)
         assert sha["url"]
-    backend.api.patch(f"/members/{member['id']}", json={"role": "viewer"})
+    backend.api.patch(f"/members/{member['id']}", headers={"if-match": "*"}, json={"role": "viewer"})
     backend.api.delete(f"/members/{member['id']}")
     found = told(backend)
     assert found[:2] == [
@@ -54,7 +54,11 @@ def test_no_secret_is_written_down(backend: Backend) -> None:
     made(backend.api.post("/judges", json=judge))
     invited = made(backend.api.post("/invitations", json={}))
     with starter(backend) as owner:
-        owner.patch("/me", json={"email": "owner@example.org", "password": "not in the log please"})
+        owner.patch(
+            "/me",
+            headers={"if-match": "*"},
+            json={"email": "owner@example.org", "password": "not in the log please"},
+        )
     stored = str(backend.sql("SELECT * FROM audit_entry"))
     assert key["id"] in stored
     secrets = (

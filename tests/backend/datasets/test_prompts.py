@@ -42,10 +42,10 @@ def test_a_dataset_is_renamed_and_told_how_its_rows_become_prompts(backend: Back
     before = backend.api.get(f"/datasets/{id}").json()
     assert before["prompt_view"]["columns"]["prompt"] is None
 
-    changed = backend.api.patch(f"/datasets/{id}", json={"prompt_view": VIEW})
+    changed = backend.api.patch(f"/datasets/{id}", headers={"if-match": "*"}, json={"prompt_view": VIEW})
     assert changed.status_code == 200, changed.text
     assert changed.json()["name"] == before["name"]
-    renamed = backend.api.patch(f"/datasets/{id}", json={"name": "Sums"}).json()
+    renamed = backend.api.patch(f"/datasets/{id}", headers={"if-match": "*"}, json={"name": "Sums"}).json()
     assert renamed["name"] == "Sums"
     kept = backend.api.get(f"/datasets/{id}").json()
     assert kept == renamed
@@ -59,19 +59,30 @@ def test_a_view_may_not_name_columns_that_are_not_there(backend: Backend) -> Non
         ({"prompt_template": "{text}"}, "prompt_template"),
         ({"prompt_template": "{question"}, "prompt_template"),
     ):
-        error = backend.api.patch(f"/datasets/{id}", json={"prompt_view": view}).json()["error"]
+        error = backend.api.patch(
+            f"/datasets/{id}", headers={"if-match": "*"}, json={"prompt_view": view}
+        ).json()["error"]
         assert (error["param"], bool(error["hint"])) == (param, True), error
-    half = backend.api.patch(f"/datasets/{id}", json={"prompt_view": {"columns": {"answer": "solution"}}})
+    half = backend.api.patch(
+        f"/datasets/{id}",
+        headers={"if-match": "*"},
+        json={"prompt_view": {"columns": {"answer": "solution"}}},
+    )
     assert half.status_code == 200  # the prompt's column may be said later
 
 
 def test_who_reads_may_look_but_not_change(backend: Backend) -> None:
     id = backend.add_dataset(ROWS)
     with backend.add_key("viewer") as viewer, backend.lane(render=only_short):
-        assert viewer.patch(f"/datasets/{id}", json={"name": "x"}).status_code == 403
+        assert (
+            viewer.patch(f"/datasets/{id}", headers={"if-match": "*"}, json={"name": "x"}).status_code == 403
+        )
         body = {"model": backend.add_model(), **VIEW}
         assert viewer.post(f"/datasets/{id}/render", json=body).status_code == 200
-    assert backend.api.patch("/datasets/file-none", json={"name": "x"}).status_code == 404
+    assert (
+        backend.api.patch("/datasets/file-none", headers={"if-match": "*"}, json={"name": "x"}).status_code
+        == 404
+    )
 
 
 # ── Shown ─────────────────────────────────────────────────────────────────────────────────────────────────

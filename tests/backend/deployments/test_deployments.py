@@ -108,7 +108,9 @@ def test_a_name_can_be_pointed_elsewhere(
     backend: Backend, worker: Player, checkpoints: list[dict[str, Any]]
 ) -> None:
     deploy(backend, worker, checkpoint=checkpoints[0]["id"])
-    answer = backend.api.patch("/deployments/sums", json={"checkpoint": checkpoints[1]["id"]})
+    answer = backend.api.patch(
+        "/deployments/sums", headers={"if-match": "*"}, json={"checkpoint": checkpoints[1]["id"]}
+    )
     assert (answer.json()["state"], answer.json()["step"]) == ("loading", 2)
     sha256 = worker.take()["adapter"]["sha256"]
     worker.answer(result={})

@@ -104,7 +104,9 @@ def test_what_can_be_replayed_is_said_before_it_starts(backend: Backend) -> None
 def test_a_stored_reward_is_replayed_with_its_newest_revision(backend: Backend) -> None:
     reward = backend.api.post("/rewards", json={"name": "r", "source": REWARD}).json()["id"]
     job = job_with_completions(backend, [1.0, 0.0], rewards=[{"name": "reward", "reward": reward}])
-    backend.api.post(f"/rewards/{reward}/revisions", json={"source": REWARD + "# 2\n"})
+    backend.api.post(
+        f"/rewards/{reward}/revisions", headers={"if-match": "*"}, json={"source": REWARD + "# 2\n"}
+    )
     started = backend.api.post("/evaluations", json={"job": job}).json()
     assert (started["stored"], started["revision"]) == (reward, 2)
     assert ended(backend, started["id"])["status"] == "succeeded"

@@ -16,7 +16,10 @@ def reward(backend: Backend) -> str:
 
 def revise(backend: Backend, reward: str) -> None:
     body = {"source": REWARD + "# another\n"}
-    assert backend.api.post(f"/rewards/{reward}/revisions", json=body).status_code == 201
+    assert (
+        backend.api.post(f"/rewards/{reward}/revisions", headers={"if-match": "*"}, json=body).status_code
+        == 201
+    )
 
 
 def job_with(backend: Backend, reward: str) -> str:

@@ -117,7 +117,9 @@ def test_it_has_the_changes_that_were_at_work_at_its_step(backend: Backend) -> N
     job = backend.create_job(limits={"steps": 9}, rewards=[{"name": "right", "reward": reward}])
     trainer = backend.claim(job)
     trainer.start(0, 9)
-    backend.api.post(f"/rewards/{reward}/revisions", json={"source": REWARD + "# another\n"})
+    backend.api.post(
+        f"/rewards/{reward}/revisions", headers={"if-match": "*"}, json={"source": REWARD + "# another\n"}
+    )
     bodies: list[dict[str, Any]] = [
         {},
         {"type": "setting", "setting": "rollout.temperature", "value": 0.7},

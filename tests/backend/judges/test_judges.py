@@ -42,13 +42,17 @@ def test_a_key_is_kept_encrypted_and_never_answered(backend: Backend) -> None:
 
 def test_a_new_address_needs_the_key_again(backend: Backend) -> None:
     made(backend, name="moved")
-    refused = backend.api.patch("/judges/moved", json={"base_url": "https://elsewhere.example/v1"})
+    refused = backend.api.patch(
+        "/judges/moved", headers={"if-match": "*"}, json={"base_url": "https://elsewhere.example/v1"}
+    )
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "key_needed")
     changed = backend.api.patch(
-        "/judges/moved", json={"base_url": "https://elsewhere.example", "api_key": None}
+        "/judges/moved",
+        headers={"if-match": "*"},
+        json={"base_url": "https://elsewhere.example", "api_key": None},
     )
     assert (changed.status_code, changed.json()["has_key"]) == (200, False)
-    other = backend.api.patch("/judges/moved", json={"input_price": 3})
+    other = backend.api.patch("/judges/moved", headers={"if-match": "*"}, json={"input_price": 3})
     assert (other.json()["input_price"], other.json()["model"]) == (3, "big-1")
 
 
@@ -73,7 +77,7 @@ def test_only_owners_manage_judges_and_see_the_signing_secret(backend: Backend) 
     with backend.add_key("editor") as client:
         assert "seen" in str(client.get("/judges").json())
         assert client.post("/judges", json=JUDGE | {"name": "mine"}).status_code == 403
-        assert client.patch("/judges/seen", json={"model": "x"}).status_code == 403
+        assert client.patch("/judges/seen", headers={"if-match": "*"}, json={"model": "x"}).status_code == 403
         assert client.delete("/judges/seen").status_code == 403
         assert client.get("/signing-secret").status_code == 403
     secret = backend.api.get("/signing-secret").json()["secret"]

@@ -52,10 +52,15 @@ def test_a_changed_role_holds_at_once_in_open_sessions(backend: Backend) -> None
     made = invite(backend, "Grace", "viewer")
     with sign_in(backend, made["url"]) as browser:
         assert browser.post("/members", json={"name": "x"}).status_code == 403
-        assert backend.api.patch(f"/members/{made['id']}", json={"role": "owner"}).json()["role"] == "owner"
+        assert (
+            backend.api.patch(
+                f"/members/{made['id']}", headers={"if-match": "*"}, json={"role": "owner"}
+            ).json()["role"]
+            == "owner"
+        )
         assert browser.get("/me").json()["role"] == "owner"
         assert browser.post("/members", json={"name": "Of Grace"}).status_code == 201
-        backend.api.patch(f"/members/{made['id']}", json={"role": "viewer"})
+        backend.api.patch(f"/members/{made['id']}", headers={"if-match": "*"}, json={"role": "viewer"})
         assert browser.get("/keys").status_code == 403
 
 
@@ -106,7 +111,7 @@ def test_only_owners_manage_members(backend: Backend, role: str) -> None:
         assert client.get("/members").status_code == 200
         answers = [
             client.post("/members", json={"name": "x"}),
-            client.patch(f"/members/{made['id']}", json={"role": "owner"}),
+            client.patch(f"/members/{made['id']}", headers={"if-match": "*"}, json={"role": "owner"}),
             client.post(f"/members/{made['id']}/sign-in-link"),
             client.delete(f"/members/{made['id']}"),
         ]

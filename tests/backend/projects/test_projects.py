@@ -51,7 +51,7 @@ def test_who_is_not_of_a_project_does_not_find_it(backend: Backend, owner: httpx
         assert [each["name"] for each in client.get("/projects").json()["data"]] == ["default"]
         for answer in (
             client.post(f"/projects/{other}/switch"),
-            client.patch(f"/projects/{other}", json={"name": "mine"}),
+            client.patch(f"/projects/{other}", headers={"if-match": "*"}, json={"name": "mine"}),
             client.get(f"/projects/{other}/export"),
             client.request("DELETE", f"/projects/{other}", json={"name": "closed"}),
             client.get("/jobs", headers={"x-reinforge-project": other}),
@@ -85,8 +85,14 @@ def test_an_owner_of_one_project_makes_another_and_owns_it(backend: Backend) -> 
 def test_names_of_projects_are_given_once(backend: Backend, owner: httpx.Client) -> None:
     id = project(owner, "taken")
     assert refusal(owner.post("/projects", json={"name": " taken "})) == (409, "project_exists")
-    assert refusal(owner.patch(f"/projects/{id}", json={"name": "default"})) == (409, "project_exists")
-    assert made(owner.patch(f"/projects/{id}", json={"name": "renamed"}), 200)["name"] == "renamed"
+    assert refusal(owner.patch(f"/projects/{id}", headers={"if-match": "*"}, json={"name": "default"})) == (
+        409,
+        "project_exists",
+    )
+    assert (
+        made(owner.patch(f"/projects/{id}", headers={"if-match": "*"}, json={"name": "renamed"}), 200)["name"]
+        == "renamed"
+    )
 
 
 def test_an_address_for_a_user_of_other_projects_is_not_the_project_owners_to_make(
@@ -138,7 +144,11 @@ def stranger(open_lane: Backend) -> Iterator[Stranger]:
 class TestExport:
     def test_everything_is_there_and_no_secret_is(self, stranger: Stranger) -> None:
         api = stranger.api
-        api.patch(f"/judges/{stranger.things['judges']}", json={"api_key": "sk-secret-of-a-judge"})
+        api.patch(
+            f"/judges/{stranger.things['judges']}",
+            headers={"if-match": "*"},
+            json={"api_key": "sk-secret-of-a-judge"},
+        )
         answer = api.get(f"/projects/{stranger.project}/export")
         assert answer.status_code == 200
         assert f'filename="{MARK}.tar"' in answer.headers["content-disposition"]

@@ -9,6 +9,8 @@ import pytest
 from tests.backend.server import Backend, refused
 from tests.support.judge_stub import Stub, judged
 
+ANY = {"if-match": "*"}
+
 CHECK: dict[str, Any] = {
     "type": "string_check",
     "name": "exact",
@@ -54,10 +56,14 @@ def test_a_grader_is_stored_with_immutable_revisions(lane: Backend) -> None:
     assert (reward["kind"], reward["revision"], reward["revisions"][0]["kind"]) == ("grader", 1, "grader")
     assert json.loads(reward["revisions"][0]["source"]) == CHECK
     changed = CHECK | {"operation": "ilike"}
-    second = lane.api.post(f"/rewards/{reward['id']}/revisions", json={"source": json.dumps(changed)}).json()
+    second = lane.api.post(
+        f"/rewards/{reward['id']}/revisions", headers=ANY, json={"source": json.dumps(changed)}
+    ).json()
     assert [json.loads(each["source"])["operation"] for each in second["revisions"]] == ["ilike", "eq"]
     third = lane.api.post(
-        f"/rewards/{reward['id']}/revisions", json={"source": "def grade(sample, item):\n    return 1"}
+        f"/rewards/{reward['id']}/revisions",
+        headers=ANY,
+        json={"source": "def grade(sample, item):\n    return 1"},
     ).json()
     assert (third["kind"], [each["kind"] for each in third["revisions"]]) == (
         "python",
@@ -234,8 +240,9 @@ def test_a_running_job_takes_another_revision_of_its_grader_but_no_other_judge(
         job = made.json()["id"]
         trainer = backend.claim(job)
         revisions = f"/rewards/{reward['id']}/revisions"
-        assert backend.api.post(revisions, json={"grader": CHECK | {"operation": "like"}}).status_code == 201
+        like = {"grader": CHECK | {"operation": "like"}}
+        assert backend.api.post(revisions, headers=ANY, json=like).status_code == 201
         assert backend.api.post(f"/jobs/{job}/changes", json={}).status_code == 201
-        assert backend.api.post(revisions, json={"grader": JUDGE}).status_code == 201
+        assert backend.api.post(revisions, headers=ANY, json={"grader": JUDGE}).status_code == 201
         refused(backend.api.post(f"/jobs/{job}/changes", json={}), "revision", "other_services")
     trainer.end("failed", reason="done")

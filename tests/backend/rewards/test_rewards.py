@@ -33,15 +33,21 @@ def test_a_reward_is_stored_with_the_functions_found_in_it(lane: Backend) -> Non
 def test_every_edit_is_a_revision_and_none_is_changed(lane: Backend) -> None:
     made = create(lane)
     edited = GRADE.replace("float", "1.0 * float")
-    second = lane.api.post(f"/rewards/{made['id']}/revisions", json={"source": edited})
+    second = lane.api.post(
+        f"/rewards/{made['id']}/revisions", headers={"if-match": "*"}, json={"source": edited}
+    )
     assert second.status_code == 201
     found = second.json()
     assert [revision["revision"] for revision in found["revisions"]] == [2, 1]
     assert found["revisions"][1] == made["revisions"][0]
     assert found["revisions"][0]["source"] == edited
-    again = lane.api.post(f"/rewards/{made['id']}/revisions", json={"source": edited}).json()
+    again = lane.api.post(
+        f"/rewards/{made['id']}/revisions", headers={"if-match": "*"}, json={"source": edited}
+    ).json()
     assert again["revision"] == 2, "the same source again is no new revision"
-    back = lane.api.post(f"/rewards/{made['id']}/revisions", json={"source": GRADE}).json()
+    back = lane.api.post(
+        f"/rewards/{made['id']}/revisions", headers={"if-match": "*"}, json={"source": GRADE}
+    ).json()
     assert back["revision"] == 3
 
 
@@ -137,7 +143,12 @@ def test_requests_that_make_no_sense_name_the_field(lane: Backend) -> None:
         response = lane.api.post(path, json=body)
         assert (response.status_code, response.json()["error"]["param"]) == (422, "source"), path
     assert lane.api.get("/rewards/rew_nowhere").status_code == 404
-    assert lane.api.post("/rewards/rew_nowhere/revisions", json={"source": GRADE}).status_code == 404
+    assert (
+        lane.api.post(
+            "/rewards/rew_nowhere/revisions", headers={"if-match": "*"}, json={"source": GRADE}
+        ).status_code
+        == 404
+    )
 
 
 def test_without_a_worker_nothing_is_stored_and_it_says_how_to_start_one(

@@ -10,7 +10,9 @@ def test_a_reward_counts_its_jobs_once_each_over_all_revisions(open_lane: Backen
     assert made["jobs"] == 0
     twice = [{"reward": made["id"], "name": "one"}, {"reward": made["id"], "name": "two", "weight": 0.5}]
     open_lane.create_job(rewards=twice)
-    open_lane.api.post(f"/rewards/{made['id']}/revisions", json={"source": GRADE + "\n"})
+    open_lane.api.post(
+        f"/rewards/{made['id']}/revisions", headers={"if-match": "*"}, json={"source": GRADE + "\n"}
+    )
     open_lane.create_job(rewards=twice[:1])
     assert open_lane.api.get(f"/rewards/{made['id']}").json()["jobs"] == 2
     listed = open_lane.api.get("/rewards").json()["data"]

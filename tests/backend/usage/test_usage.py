@@ -115,7 +115,9 @@ def test_what_is_stored_counts_each_object_once(open_lane: Backend) -> None:
 def budget(open_lane: Backend) -> Iterator[Any]:
     def put(kind: str, amount: float, period: str = "month") -> dict[str, Any]:
         body = {"kind": kind, "amount": amount, "period": period}
-        return made(open_lane.api.put("/budgets", json=body), 200)
+        there = [(each["kind"], each["period"]) for each in usage(open_lane)["budgets"]]
+        headers = {"if-match": "*"} if (kind, period) in there else {}
+        return made(open_lane.api.put("/budgets", headers=headers, json=body), 200)
 
     yield put
     open_lane.sql("DELETE FROM budget")

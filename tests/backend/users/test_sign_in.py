@@ -21,7 +21,12 @@ def with_password(backend: Backend, name: str, password: str = PASSWORD) -> str:
     """A member's e-mail address, after they have set a password."""
     email = f"{name.lower()}@example.org"
     with sign_in(backend, person(backend, name)["url"]) as client:
-        me = made(client.patch("/me", json={"email": email.upper(), "password": password}), 200)
+        me = made(
+            client.patch(
+                "/me", headers={"if-match": "*"}, json={"email": email.upper(), "password": password}
+            ),
+            200,
+        )
         assert (me["email"], me["has_password"]) == (email, True)
     return email
 
@@ -81,7 +86,7 @@ def test_passwords_that_are_refused_change_nothing(
     backend: Backend, body: dict[str, str], param: str
 ) -> None:
     with sign_in(backend, person(backend, f"Sam {param} {len(body)} {len(str(body))}")["url"]) as client:
-        answer = client.patch("/me", json=body)
+        answer = client.patch("/me", headers={"if-match": "*"}, json=body)
         assert (answer.status_code, answer.json()["error"]["param"]) == (422, param)
         assert client.get("/me").json()["email"] is None
 
@@ -92,10 +97,20 @@ def test_changing_a_password_needs_the_old_one_and_ends_other_sessions(backend: 
         for each in (here, there):
             made(each.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
         new = "another long password"
-        assert refusal(here.patch("/me", json={"password": new})) == (403, "wrong_password")
-        taken = here.patch("/me", json={"email": "x@y", "current_password": "wrong password"})
+        assert refusal(here.patch("/me", headers={"if-match": "*"}, json={"password": new})) == (
+            403,
+            "wrong_password",
+        )
+        taken = here.patch(
+            "/me", headers={"if-match": "*"}, json={"email": "x@y", "current_password": "wrong password"}
+        )
         assert refusal(taken) == (403, "wrong_password")
-        made(here.patch("/me", json={"password": new, "current_password": PASSWORD}), 200)
+        made(
+            here.patch(
+                "/me", headers={"if-match": "*"}, json={"password": new, "current_password": PASSWORD}
+            ),
+            200,
+        )
         assert here.get("/me").status_code == 200
         assert there.get("/me").status_code == 401
         assert refusal(there.post("/sign-in", json={"email": email, "password": PASSWORD}))[0] == 401
@@ -123,7 +138,10 @@ def test_an_owner_gives_an_address_to_set_a_new_password(backend: Backend) -> No
 def test_an_address_is_given_to_one_user_only(backend: Backend) -> None:
     email = with_password(backend, "Vera")
     with sign_in(backend, person(backend, "Verena")["url"]) as client:
-        assert refusal(client.patch("/me", json={"email": email})) == (409, "email_taken")
+        assert refusal(client.patch("/me", headers={"if-match": "*"}, json={"email": email})) == (
+            409,
+            "email_taken",
+        )
 
 
 @pytest.fixture

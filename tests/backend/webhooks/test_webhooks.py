@@ -195,7 +195,10 @@ def test_a_receiver_that_is_gone_is_left_alone(backend: Backend, stub: StubServe
     refusal = backend.api.post(f"/webhooks/{made['id']}/test")
     assert (refusal.status_code, refusal.json()["error"]["code"]) == (409, "webhook_disabled")
     assert (
-        backend.api.patch(f"/webhooks/{made['id']}", json={"enabled": True}).json()["disabled_reason"] is None
+        backend.api.patch(
+            f"/webhooks/{made['id']}", headers={"if-match": "*"}, json={"enabled": True}
+        ).json()["disabled_reason"]
+        is None
     )
 
 

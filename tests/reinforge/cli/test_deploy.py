@@ -87,10 +87,12 @@ def test_stopping_waits_for_what_is_under_way(stub: StubServer) -> None:
 
 
 def test_pointing_elsewhere(stub: StubServer) -> None:
+    stub.on("GET", "/deployments/sums", Answer(200, deployment(etag="seen")))
     stub.on("PATCH", "/deployments/sums", Answer(200, deployment("loading")))
     stub.on("GET", "/deployments/dep_1", Answer(200, deployment()))
     assert run(stub, "deploy", "point", "sums", "ftckpt_2").returncode == 0
-    assert stub.seen[0].json["checkpoint"] == "ftckpt_2"
+    [asked] = [each for each in stub.seen if each.method == "PATCH"]
+    assert (asked.json["checkpoint"], asked.headers["if-match"]) == ("ftckpt_2", "seen")
 
 
 def test_the_command_for_vllm_is_all_of_stdout(stub: StubServer) -> None:

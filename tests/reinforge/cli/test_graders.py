@@ -41,9 +41,10 @@ def test_a_judge_is_added_with_its_key_from_the_environment(
 
 def test_one_of_that_name_is_changed(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRITICS_KEY", "sk-critic")
-    stub.on("GET", "/judges", page(JUDGE))
+    stub.on("GET", "/judges", page(JUDGE | {"etag": "seen"}))
     stub.on("PATCH", "/judges/critic", Answer(200, JUDGE))
     assert run(stub, *ADD, "CRITICS_KEY").returncode == 0
+    assert [each.headers["if-match"] for each in stub.seen if each.method == "PATCH"] == ["seen"]
 
 
 def test_a_key_that_is_not_there_is_named(stub: StubServer) -> None:

@@ -47,7 +47,7 @@ export default function PromptsTab({ dataset, refusal, place, onPlace }: Props) 
   const changed = !sameDraft(draft, stored);
   const save = () =>
     update.mutate(
-      { prompt_view: viewOf(draft, columns) },
+      { etag: dataset.etag, prompt_view: viewOf(draft, columns) },
       { onSuccess: () => toastDone("Saved. New jobs on this dataset start from it.") },
     );
 

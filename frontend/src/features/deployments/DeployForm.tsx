@@ -2,12 +2,12 @@ import { Button, Group, Modal, NativeSelect, TextInput } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { ApiError } from "@/api/client";
 import { type Deployment, useCreateDeployment, usePointDeployment } from "@/api/deployments";
+import { grouped, targetOf, useChoices } from "@/api/targets";
 import { Failure } from "@/components/Failure";
 import { useSingleFlight } from "@/lib/single-flight";
 import { toastDone } from "@/lib/toast";
 import styles from "./Deployments.module.css";
 import { suggestedName } from "./snippets";
-import { targetOf, useChoices } from "./targets";
 
 type Props = {
   /** What was to be deployed where the form was opened from. */
@@ -18,14 +18,6 @@ type Props = {
   onClose: () => void;
   onDone: (name: string) => void;
 };
-
-/** The groups of choices, in order. */
-function grouped(choices: ReturnType<typeof useChoices>) {
-  return [...new Set(choices?.map(({ group }) => group))].map((group) => ({
-    group,
-    items: (choices ?? []).filter((one) => one.group === group).map(({ value, label }) => ({ value, label })),
-  }));
-}
 
 /** A new name for weights, or other weights behind a name. */
 export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
@@ -50,7 +42,7 @@ export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
     };
     void once(() =>
       (of
-        ? point.mutateAsync({ id: of.id, ...targetOf(what) })
+        ? point.mutateAsync({ id: of.id, etag: of.etag, ...targetOf(what) })
         : create.mutateAsync({ name, ...targetOf(what) })
       ).then(done, () => undefined),
     );

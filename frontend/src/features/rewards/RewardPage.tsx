@@ -53,7 +53,7 @@ const crumbsOf = (id: string): ReactNode[] => [
 function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: RewardPlace; onPlace: OnPlace }) {
   const { id } = reward;
   const newest = reward.revisions.find((one) => one.revision === reward.revision);
-  const stored = { source: newest?.source ?? "", entry: reward.entry };
+  const stored = { source: newest?.source ?? "", entry: reward.entry, etag: reward.etag };
   // Null until something is typed, so that a revision saved elsewhere shows up here.
   const [edited, setEdited] = useState<typeof stored | null>(null);
   const draft = edited ?? stored;
@@ -169,9 +169,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
           refusal={refusal ?? (changed ? "Save or undo the changes in the editor first." : null)}
           busy={revise.isPending}
           error={revise.error}
-          onRestore={(one) =>
-            store({ source: one.source, entry: reward.entry }, `Revision ${one.revision} restored`)
-          }
+          onRestore={(one) => store({ ...stored, source: one.source }, `Revision ${one.revision} restored`)}
         />
       )}
       {place.tab === "jobs" && <RewardJobs id={id} />}
