@@ -31,10 +31,29 @@ def push_dataset(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSONL, CSV or Parquet.")],
     name: Annotated[str | None, typer.Option(help="Default: the file's name.")] = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Upload a dataset. Content that is there already is found, not stored twice."""
-    with connect() as client:
-        dataset = client.datasets.push(file, name=name)
+    """Upload a dataset. Content that is there already is found, not stored twice.
+
+    Files above 64 MiB go in parts; after a broken connection the same command sends what is missing.
+    """
+    columns = ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    silent = quiet or json
+    bar = Progress(*columns, console=err, disable=silent or not err.is_terminal, transient=True)
+    with connect() as client, bar:
+        task = bar.add_task(file.name, total=None, visible=False)
+        arrived: list[int] = []
+
+        def show(done: int, total: int | None) -> None:
+            if not arrived and done and not silent:
+                err.print(
+                    f"[yellow]note[/yellow] {output.size(done)} arrived earlier and are not sent again."
+                )
+            arrived.append(done)
+            what = f"{file.name}: every row is checked" if done == total else file.name
+            bar.update(task, description=what, completed=done, total=total, visible=True)
+
+        dataset = client.datasets.push(file, name=name, progress=show)
     if json:
         output.print_json(dataset)
         return

@@ -5,25 +5,44 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from reinforge.client.downloads import Progress
 from reinforge.client.paging import iterate
 from reinforge.client.transport import Transport
+from reinforge.client.uploads import send
 from reinforge.schemas.resources import Dataset, DatasetRows
+from reinforge.schemas.uploads import LARGE_BYTES
 
 
 class Datasets:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def push(self, path: str | Path, *, name: str | None = None, reuse: bool = True) -> Dataset:
-        """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is found, not sent twice."""
+    def push(
+        self,
+        path: str | Path,
+        *,
+        name: str | None = None,
+        reuse: bool = True,
+        in_parts: bool | None = None,
+        progress: Progress | None = None,
+    ) -> Dataset:
+        """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is found, not sent twice.
+
+        Files above 64 MiB (or any with `in_parts`) go in parts: when the connection breaks, push the same file again,
+        and only what is missing is sent. `progress` is called with the bytes that have arrived, of such files.
+        """
         path = Path(path)
         name = name or path.name
-        if reuse:
+        in_parts = path.stat().st_size > LARGE_BYTES if in_parts is None else in_parts
+        if reuse or in_parts:
             with path.open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        if reuse:
             for known in self.list():
                 if known.sha256 == sha256 and known.name == name:
                     return known
+        if in_parts:
+            return send(self._transport, path, name=name, sha256=sha256, progress=progress)
         with path.open("rb") as file:
             files = {"file": (path.name, file, "application/octet-stream")}
             answer = self._transport.request(

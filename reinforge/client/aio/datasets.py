@@ -9,23 +9,42 @@ from typing import Any
 
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
+from reinforge.client.aio.uploads import send
+from reinforge.client.downloads import Progress
 from reinforge.schemas.resources import Dataset, DatasetRows
+from reinforge.schemas.uploads import LARGE_BYTES
 
 
 class AsyncDatasets:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def push(self, path: str | Path, *, name: str | None = None, reuse: bool = True) -> Dataset:
-        """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is found, not sent twice."""
+    async def push(
+        self,
+        path: str | Path,
+        *,
+        name: str | None = None,
+        reuse: bool = True,
+        in_parts: bool | None = None,
+        progress: Progress | None = None,
+    ) -> Dataset:
+        """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is found, not sent twice.
+
+        Files above 64 MiB (or any with `in_parts`) go in parts: when the connection breaks, push the same file again,
+        and only what is missing is sent. `progress` is called with the bytes that have arrived, of such files.
+        """
         path = Path(path)
         name = name or path.name
-        if reuse:
+        in_parts = path.stat().st_size > LARGE_BYTES if in_parts is None else in_parts
+        if reuse or in_parts:
             with path.open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        if reuse:
             async for known in self.list():
                 if known.sha256 == sha256 and known.name == name:
                     return known
+        if in_parts:
+            return await send(self._transport, path, name=name, sha256=sha256, progress=progress)
         with path.open("rb") as file:
             files = {"file": (path.name, file, "application/octet-stream")}
             answer = await self._transport.request(

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from backend.objects import Objects
 from backend.queue import WakeUps
 from reinforge.storage import open_store
 from tests.backend.server import Backend
-from tests.support.s3 import make_bucket
 
 SMALL = 1000
 """Bytes of a part on a folder."""
@@ -250,20 +248,6 @@ def test_a_backend_that_died_in_the_middle_goes_on(
         for number in again.upload["missing"]:
             again.put(number)
         assert again.complete().json()["dataset"]["rows"] == 100
-
-
-@pytest.fixture(scope="module")
-def bucket(s3_environment: str) -> str:
-    return make_bucket(s3_environment)
-
-
-@pytest.fixture(scope="module")
-def on_s3(
-    module_database_url: str, tmp_path_factory: pytest.TempPathFactory, bucket: str
-) -> Iterator[Backend]:
-    home = tmp_path_factory.mktemp("on-s3")
-    with Backend(module_database_url, home, storage_url=f"s3://{bucket}/some/prefix") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,209 @@
+"""What a large dataset costs the backend: memory, seconds and MB/s from the first byte sent to the dataset stored.
+
+A real backend process gets JSONL, CSV and Parquet through the client. Its resident memory, with all its children
+(the one that reads the file among them), is looked at every 20 ms; pages that processes share count in each. The
+growth over the idle backend counts, and has to stay below 500 MB.
+"""
+
+import json
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from common.backend import KEY, Backend
+from common.measure import machine, parser, table
+
+from reinforge.client import Reinforge
+
+MB = 1_000_000
+LIMIT_MB = 500
+ROWS_OF_REPORT = 1_000_000
+
+
+@dataclass
+class Measured:
+    case: str
+    bytes: int
+    rows: int
+    seconds: float
+    mb_per_second: float
+    idle_mb: float
+    growth_mb: float
+    by_process_mb: dict[str, float]
+    """The most that each process had: its command's last words, megabytes."""
+
+
+class Memory(threading.Thread):
+    """Resident memory of processes and all their children, looked at again and again."""
+
+    def __init__(self, pids: list[int]) -> None:
+        super().__init__(daemon=True)
+        self.pids, self.peak, self.by_process = pids, 0, dict[str, float]()
+        self._done = threading.Event()
+
+    def now(self) -> int:
+        """Bytes of all of them together."""
+        total = 0
+        for pid in self._tree():
+            name, size = _resident(pid)
+            total += size
+            self.by_process[name] = max(self.by_process.get(name, 0.0), size / MB)
+        self.peak = max(self.peak, total)
+        return total
+
+    def run(self) -> None:
+        while not self._done.wait(0.02):
+            self.now()
+
+    def stop(self) -> None:
+        self._done.set()
+        self.join()
+
+    def _tree(self) -> Iterator[int]:
+        waiting = list(self.pids)
+        while waiting:
+            pid = waiting.pop()
+            yield pid
+            waiting += _children(pid)
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for task in _listed(Path(f"/proc/{pid}/task")):
+        found += [int(each) for each in _text(task / "children").split()]
+    return found
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:  # it has ended
+        return ""
+
+
+def _resident(pid: int) -> tuple[str, int]:
+    words = _text(Path(f"/proc/{pid}/cmdline")).split("\0")
+    name = next((word for word in words if word.startswith("backend")), words[0][-30:])
+    lines = _text(Path(f"/proc/{pid}/status")).splitlines()
+    return name, next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:")), 0)
+
+
+# ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rows(size: int, seed: int = 0, *, words: int = 150) -> Iterator[dict[str, str]]:
+    """Rows that differ, until their texts have `size` bytes: a question of about a kilobyte, and its answer."""
+    generator = random.Random(seed)
+    vocabulary = ["".join(generator.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(20_000)]
+    texts = [" ".join(generator.choices(vocabulary, k=words)) for _ in range(2_000)]
+    made = number = 0
+    while made < size:
+        number += 1
+        row = {"prompt": f"Question {number}: {texts[generator.randrange(2_000)]}", "answer": str(number)}
+        made += len(row["prompt"]) + 40
+        yield row
+
+
+def write_jsonl(path: Path, size: int) -> None:
+    with path.open("w") as file:
+        for row in rows(size):
+            file.write(json.dumps(row) + "\n")
+
+
+def write_csv(path: Path, size: int) -> None:
+    with path.open("w") as file:
+        file.write("prompt,answer\n")
+        for row in rows(size):
+            file.write(f'"{row["prompt"]}",{row["answer"]}\n')
+
+
+def write_parquet(path: Path, size: int) -> None:
+    """Without compression, so that the size is the file's."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([("prompt", pa.string()), ("answer", pa.string())])
+    with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
+        batch: list[dict[str, str]] = []
+        for row in rows(size):
+            batch.append(row)
+            if len(batch) == 50_000:
+                writer.write_table(pa.Table.from_pylist(batch, schema))
+                batch = []
+        writer.write_table(pa.Table.from_pylist(batch, schema))
+
+
+# ── Measuring ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def measure(backend: Backend, case: str, work: Callable[[], tuple[int, int]]) -> Measured:
+    """`work` gives the bytes and rows that it dealt with."""
+    memory = Memory([backend.pids["api"], backend.pids["background"]])
+    idle = memory.now()
+    memory.by_process.clear()
+    memory.start()
+    began = time.perf_counter()
+    size, count = work()
+    seconds = time.perf_counter() - began
+    memory.stop()
+    found = Measured(
+        case, size, count, round(seconds, 1), round(size / MB / seconds, 1), round(idle / MB, 1),
+        round((memory.peak - idle) / MB, 1), {name: round(most, 1) for name, most in memory.by_process.items()},
+    )  # fmt: skip
+    print(f"{case}: {found.growth_mb} MB more, {found.seconds} s, {found.mb_per_second} MB/s", flush=True)
+    return found
+
+
+def cases(client: Reinforge, folder: Path, large: int, small: int) -> Iterator[tuple[str, Callable[[], Any]]]:
+    writers = (
+        ("JSONL in parts", "rows.jsonl", write_jsonl, large, True),
+        ("JSONL in one request", "rows.jsonl", write_jsonl, large, False),
+        ("CSV in parts", "rows.csv", write_csv, small, True),
+        ("Parquet in parts", "rows.parquet", write_parquet, small, True),
+    )
+    made: dict[str, Path] = {}
+    for case, name, writer, size, in_parts in writers:
+        for other in set(made) - {name}:
+            made.pop(other).unlink()
+        if name not in made:
+            writer(folder / name, size)
+            made[name] = folder / name
+
+        def push(path: Path = made[name], in_parts: bool = in_parts) -> tuple[int, int]:
+            dataset = client.datasets.push(path, reuse=False, in_parts=in_parts)
+            return dataset.bytes, dataset.rows
+
+        yield case, push
+
+
+def main() -> None:
+    options = parser(__doc__ or "")
+    options.add_argument("--json", type=Path, help="write the figures there")
+    asked = options.parse_args()
+    large, small = (100 * MB, 50 * MB) if asked.quick else (2_000 * MB, 500 * MB)
+    result: dict[str, Any] = {"machine": machine("pyarrow", "fastapi", "uvicorn"), "limit_mb": LIMIT_MB}
+    with Backend() as backend, tempfile.TemporaryDirectory(prefix="rf-bench-data-") as folder:
+        client = Reinforge(backend.url, KEY, timeout=3600.0)
+        found = [measure(backend, case, work) for case, work in cases(client, Path(folder), large, small)]
+    result["cases"] = [asdict(each) for each in found]
+    head = ["case", "MB", "rows", "s", "MB/s", "MB more", "below 500"]
+    table(head, [[each.case, round(each.bytes / MB), each.rows, each.seconds, each.mb_per_second, each.growth_mb,
+                  "yes" if each.growth_mb < LIMIT_MB else "no"] for each in found])  # fmt: skip
+    if asked.json:
+        asked.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Large files in parts: what has arrived is not sent again, today or tomorrow."""
+
+# Made from reinforge/client/uploads.py by scripts/async_client.py: change that one.
+
+import hashlib
+from pathlib import Path
+
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.client.downloads import Progress
+from reinforge.client.transport import ServerUnreachable
+from reinforge.client.uploads import COMPLETE_SECONDS, part_of
+from reinforge.errors import StateConflict
+from reinforge.schemas.resources import Dataset
+from reinforge.schemas.uploads import DatasetUpload, PartDestination
+
+
+async def send(
+    transport: AsyncTransport, path: Path, *, name: str, sha256: str, progress: Progress | None = None
+) -> Dataset:
+    """Upload a file in parts, going on with the unfinished upload of the same file where there is one.
+
+    Raises what the server finds wrong with the file, and ServerUnreachable: call it again then.
+    """
+    body = {"filename": path.name, "bytes": path.stat().st_size, "name": name, "sha256": sha256}
+    try:
+        upload = DatasetUpload.model_validate(await transport.post("/uploads", body))
+        done, direct = sum(part.bytes for part in upload.parts), upload.direct
+        with path.open("rb") as file:
+            for number in upload.missing:
+                if progress:
+                    progress(done, upload.bytes)
+                data = part_of(file, upload, number)
+                direct = await send_part(transport, upload, number, data, direct)
+                done += len(data)
+        if progress:
+            progress(upload.bytes, upload.bytes)
+        ended = await transport.post(f"/uploads/{upload.id}/complete", at_least=COMPLETE_SECONDS)
+    except ServerUnreachable as error:
+        error.hint = (
+            "What has arrived is kept for a day: push the same file again, and it goes on from there."
+        )
+        raise
+    dataset = DatasetUpload.model_validate(ended).dataset
+    if dataset is None:
+        raise StateConflict("The dataset was deleted meanwhile.", code="dataset_not_found")
+    return dataset
+
+
+async def send_part(
+    transport: AsyncTransport, upload: DatasetUpload, number: int, data: bytes, direct: bool
+) -> bool:
+    """Send one part, straight to the bucket where that works; whether it does is worth trying for the next."""
+    sha256 = hashlib.sha256(data).hexdigest()
+    place = f"/uploads/{upload.id}/parts/{number}"
+    if direct:
+        where = PartDestination.model_validate(
+            await transport.post(f"{place}/url", params={"sha256": sha256})
+        )
+        if await transport.put_elsewhere(where.url, headers=where.headers, data=data):
+            return True
+    await transport.request("PUT", place, params={"sha256": sha256}, content=data)
+    return False

@@ -1,0 +1,64 @@
+"""Large files in parts: what has arrived is not sent again, today or tomorrow."""
+
+import hashlib
+from pathlib import Path
+from typing import IO
+
+from reinforge.client.downloads import Progress
+from reinforge.client.transport import ServerUnreachable, Transport
+from reinforge.errors import StateConflict
+from reinforge.schemas.resources import Dataset
+from reinforge.schemas.uploads import DatasetUpload, PartDestination
+
+COMPLETE_SECONDS = 3600.0
+"""Checking every row of a large file takes minutes."""
+
+
+def send(
+    transport: Transport, path: Path, *, name: str, sha256: str, progress: Progress | None = None
+) -> Dataset:
+    """Upload a file in parts, going on with the unfinished upload of the same file where there is one.
+
+    Raises what the server finds wrong with the file, and ServerUnreachable: call it again then.
+    """
+    body = {"filename": path.name, "bytes": path.stat().st_size, "name": name, "sha256": sha256}
+    try:
+        upload = DatasetUpload.model_validate(transport.post("/uploads", body))
+        done, direct = sum(part.bytes for part in upload.parts), upload.direct
+        with path.open("rb") as file:
+            for number in upload.missing:
+                if progress:
+                    progress(done, upload.bytes)
+                data = part_of(file, upload, number)
+                direct = send_part(transport, upload, number, data, direct)
+                done += len(data)
+        if progress:
+            progress(upload.bytes, upload.bytes)
+        ended = transport.post(f"/uploads/{upload.id}/complete", at_least=COMPLETE_SECONDS)
+    except ServerUnreachable as error:
+        error.hint = (
+            "What has arrived is kept for a day: push the same file again, and it goes on from there."
+        )
+        raise
+    dataset = DatasetUpload.model_validate(ended).dataset
+    if dataset is None:
+        raise StateConflict("The dataset was deleted meanwhile.", code="dataset_not_found")
+    return dataset
+
+
+def send_part(transport: Transport, upload: DatasetUpload, number: int, data: bytes, direct: bool) -> bool:
+    """Send one part, straight to the bucket where that works; whether it does is worth trying for the next."""
+    sha256 = hashlib.sha256(data).hexdigest()
+    place = f"/uploads/{upload.id}/parts/{number}"
+    if direct:
+        where = PartDestination.model_validate(transport.post(f"{place}/url", params={"sha256": sha256}))
+        if transport.put_elsewhere(where.url, headers=where.headers, data=data):
+            return True
+    transport.request("PUT", place, params={"sha256": sha256}, content=data)
+    return False
+
+
+def part_of(file: IO[bytes], upload: DatasetUpload, number: int) -> bytes:
+    """The bytes of a part."""
+    file.seek((number - 1) * upload.part_bytes)
+    return file.read(upload.part_bytes)
