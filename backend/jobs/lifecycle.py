@@ -53,10 +53,15 @@ async def append_event(
     """
     job.seq += 1
     session.add(Event(job_id=job.id, seq=job.seq, type=type, data=data, step=step))
+    await wake_watchers(session, job)
+    return job.seq
+
+
+async def wake_watchers(session: AsyncSession, job: Job) -> None:
+    """Once the transaction is stored; said once in it."""
     if session.info.get("notified") != (job.id, session.get_transaction()):
         session.info["notified"] = (job.id, session.get_transaction())
         await notify(session, f"job:{job.id}")
-    return job.seq
 
 
 async def change_status(

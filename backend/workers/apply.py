@@ -6,27 +6,30 @@ from typing import Any
 from sqlalchemy import delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.bulk import insert_many
 from backend.ids import new_id
 from backend.jobs import commands
 from backend.jobs.changes import mark_applied
-from backend.jobs.lifecycle import append_event, change_status
+from backend.jobs.lifecycle import append_event, change_status, wake_watchers
 from backend.jobs.ranking import rank_checkpoints
 from backend.jobs.view import RECENT_STEPS, checkpoint_view
 from backend.models import (
     Attempt,
     Checkpoint,
     Completion,
+    Event,
     FindingRow,
     Job,
     LogLineRow,
     ResumeState,
     StepRollouts,
+    now,
 )
 from backend.objects import require_stored
 from backend.workers.claim import HELD_OUT_REWARD
 from backend.workers.ending import end_attempt
-from backend.workers.metering import count_rollouts, count_step
-from backend.workers.points import store_points
+from backend.workers.metering import Meter
+from backend.workers.points import Points
 from reinforge.records import (
     ChangeApplied,
     CheckpointSaved,
@@ -39,25 +42,36 @@ from reinforge.records import (
     Record,
     ResumeStateSaved,
     Rollouts,
+    RowStatus,
     Started,
     StepMetrics,
 )
 from reinforge.states import JobStatus
 
 KEPT_RESUME_STATES = 2
+_ROW = tuple(RowStatus.model_fields)
+"""Columns of a completion that a record tells row by row."""
+_EVENT = ("seq", "type", "data", "step")
 
 
 class Applier:
-    """Applies the records of one batch to a locked job."""
+    """Applies the records of one batch to a locked job.
+
+    Steps come by the hundred after a while without a backend: their points, their events and what they used are
+    gathered and stored together by `finish`.
+    """
 
     def __init__(self, session: AsyncSession, job: Job, attempt: Attempt) -> None:
         self.session, self.job, self.attempt = session, job, attempt
         self._emit = functools.partial(append_event, session, job)
+        self._points = Points(session, job.id)
+        self._meter = Meter(session, job, attempt, self._points)
+        self._events: list[dict[str, Any]] = []
 
     async def apply(self, record: Record) -> None:
         match record:
             case Phase():
-                await self._phase(record)
+                self._phase(record)
             case Started():
                 await self._started(record)
             case StepMetrics():
@@ -81,12 +95,27 @@ class Applier:
             case Ended():
                 await end_attempt(self.session, self.job, self.attempt, record)
 
-    async def _phase(self, record: Phase) -> None:
+    async def finish(self) -> None:
+        """Store what was gathered; call it once, after the last record."""
+        await self._points.store()
+        await self._meter.store()
+        if not self._events:
+            return
+        common = {"job_id": self.job.id, "ts": now()}
+        await insert_many(self.session, Event, _EVENT, self._events, same=common)
+        await wake_watchers(self.session, self.job)
+
+    def _tell(self, type: str, data: dict[str, Any], step: int) -> None:
+        """An event that `finish` stores. It is numbered now, so it keeps its place among the others."""
+        self.job.seq += 1
+        self._events.append({"seq": self.job.seq, "type": type, "data": data, "step": step})
+
+    def _phase(self, record: Phase) -> None:
         job = self.job
         job.phase, job.phase_step = record.phase, record.step
         job.phase_done, job.phase_total = record.done, record.total
         data = record.model_dump(include={"phase", "step", "done", "total"})
-        await self._emit("phase", data, step=record.step)
+        self._tell("phase", data, record.step)
 
     async def _started(self, record: Started) -> None:
         job = self.job
@@ -100,13 +129,13 @@ class Applier:
         job.step = record.step
         if (seconds := record.values.get("time/step")) is not None:
             job.recent_step_seconds = [*job.recent_step_seconds, seconds][-RECENT_STEPS:]
-        await count_step(self.session, job, self.attempt, record)
-        await self._points("train", record)
+        await self._meter.count_step(record)
+        self._measured("train", record)
 
-    async def _points(self, kind: str, record: StepMetrics | Evaluated) -> None:
-        await store_points(self.session, self.job.id, kind, record.step, record.ts, record.values)
+    def _measured(self, kind: str, record: StepMetrics | Evaluated) -> None:
+        self._points.add(kind, record.step, record.ts, record.values)
         data = {"step": record.step, "kind": kind, "values": record.values, "ts": record.ts}
-        await self._emit("metrics", data, step=record.step)
+        self._tell("metrics", data, record.step)
 
     async def _rollouts(self, record: Rollouts) -> None:
         job = self.job
@@ -122,17 +151,16 @@ class Applier:
                 revisions=record.revisions,
             )
         )
-        await count_rollouts(self.session, job, record)
-        if record.rows:
-            rows: list[dict[str, Any]] = [where | row.model_dump() for row in record.rows]
-            await self.session.execute(insert(Completion), rows)
+        self._meter.count_rollouts(record)
+        rows = [row.model_dump() for row in record.rows]
+        await insert_many(self.session, Completion, _ROW, rows, same=where)
         data = {"step": record.step, "split": record.split, "count": len(record.rows)}
-        await self._emit("completions", data, step=record.step)
+        self._tell("completions", data, record.step)
 
     async def _evaluated(self, record: Evaluated) -> None:
         job = self.job
         reward = record.values.get(HELD_OUT_REWARD)
-        await self._points("held_out", record)
+        self._measured("held_out", record)
         if record.step == (job.forked_step or 0):
             job.held_out_reward_before = reward
         job.held_out_reward = reward

@@ -3,11 +3,14 @@
 Each record is applied once, so it is counted once; steps that a resume repeats were paid for twice and count twice.
 """
 
+from collections import defaultdict
+
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend import usage
 from backend.models import Attempt, Job, MetricPoint, MetricSeries, now
+from backend.workers.points import Points
 from reinforge.records import Rollouts, StepMetrics
 from reinforge.schemas.usage import UsageKind
 from reinforge.schemas.worker_door import LEASE_SECONDS
@@ -25,21 +28,41 @@ async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
     await usage.add(session, job.project_id, "device_seconds", devices * min(passed, LEASE_SECONDS), job.id)
 
 
-async def count_rollouts(session: AsyncSession, job: Job, record: Rollouts) -> None:
-    tokens = float(sum(row.length for row in record.rows))
-    await usage.add(session, job.project_id, "sampled_tokens", tokens, job.id)
+class Meter:
+    """Counts what one batch of records tells, and stores it together."""
 
+    def __init__(self, session: AsyncSession, job: Job, attempt: Attempt, points: Points) -> None:
+        self._session, self._job, self._attempt, self._points = session, job, attempt, points
+        self._used: defaultdict[UsageKind, float] = defaultdict(float)
+        self._last: dict[str, tuple[int, float]] = {}
+        """Growing metric → step and value of the last record that told it."""
 
-async def count_step(session: AsyncSession, job: Job, attempt: Attempt, record: StepMetrics) -> None:
-    """Before the step's points are stored: the growth since the last step that told the metric."""
-    for key, kind in GROWING.items():
-        value = record.values.get(key)
-        if value is None:
-            continue
-        before = await _last(session, job.id, key, record.step)
-        if before is None and attempt.resume_step > 0:
-            continue  # a job that goes on from another one's step: what that one used is counted there
-        await usage.add(session, job.project_id, kind, value - (before or 0.0), job.id)
+    def count_rollouts(self, record: Rollouts) -> None:
+        self._used["sampled_tokens"] += float(sum(row.length for row in record.rows))
+
+    async def count_step(self, record: StepMetrics) -> None:
+        """The growth since the last step that told the metric. Call it before the step's points are added."""
+        for key, kind in GROWING.items():
+            value = record.values.get(key)
+            if value is None:
+                continue
+            before = await self._before(key, record.step)
+            self._last[key] = (record.step, value)
+            if before is None and self._attempt.resume_step > 0:
+                continue  # a job that goes on from another one's step: what that one used is counted there
+            self._used[kind] += max(0.0, value - (before or 0.0))
+
+    async def store(self) -> None:
+        used, self._used = self._used, defaultdict(float)
+        for kind, amount in used.items():
+            await usage.add(self._session, self._job.project_id, kind, amount, self._job.id)
+
+    async def _before(self, key: str, step: int) -> float | None:
+        last = self._last.get(key)
+        if last is not None and last[0] < step:
+            return last[1]
+        await self._points.store()  # a step that was told before: the table knows what came before it
+        return await _last(self._session, self._job.id, key, step)
 
 
 async def _last(session: AsyncSession, job_id: str, key: str, step: int) -> float | None:

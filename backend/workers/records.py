@@ -26,7 +26,8 @@ async def store(session: AsyncSession, job_id: str, token: str | None, body: Rec
         for record in fresh:
             require_lease(job, attempt)
             await applier.apply(record)
-            attempt.last_sequence = record.sequence
+        await applier.finish()
+        attempt.last_sequence = fresh[-1].sequence
     return RecordReply(acknowledged=attempt.last_sequence)
 
 
