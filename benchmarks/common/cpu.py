@@ -1,0 +1,43 @@
+"""CPU time of processes with their children, from /proc: what a load costs, whatever else the machine does."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Account:
+    """CPU seconds that named processes have used since this was made; children that ended meanwhile count, too."""
+
+    def __init__(self, pids: Mapping[str, int]) -> None:
+        self._pids = dict(pids)
+        self._before = self._now()
+
+    def seconds(self) -> dict[str, float]:
+        return {name: seconds - self._before[name] for name, seconds in self._now().items()}
+
+    def _now(self) -> dict[str, float]:
+        table = _processes()
+        return {name: _total(pid, table) / _TICKS for name, pid in self._pids.items()}
+
+
+def _total(pid: int, table: Mapping[int, tuple[int, int]]) -> int:
+    """Ticks of a process and of all that live below it."""
+    if pid not in table:
+        return 0
+    return table[pid][1] + sum(_total(child, table) for child, (parent, _) in table.items() if parent == pid)
+
+
+def _processes() -> dict[int, tuple[int, int]]:
+    """pid → parent, and ticks of its own and of the children that it has waited for."""
+    found: dict[int, tuple[int, int]] = {}
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        found[int(folder.name)] = (int(fields[1]), sum(int(each) for each in fields[11:15]))
+    return found
