@@ -1,38 +1,18 @@
 import type { QueryClient } from "@tanstack/react-query";
-import { createRoute, createRouter, redirect } from "@tanstack/react-router";
-import { ApiError } from "@/api/client";
+import { createRoute, createRouter } from "@tanstack/react-router";
 import { type JobFilter, STATES } from "@/api/job-list";
 import { jobQuery, metricsQuery } from "@/api/jobs";
-import { meQuery } from "@/api/session";
 import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
+import type { Place as EvaluationPlace } from "@/features/evaluations/place";
 import { type ViewSearch, validateView } from "@/features/job/view-state";
 import type { RewardPlace } from "@/features/rewards/place";
 import { SETTINGS_TABS, type SettingsPlace } from "@/features/settings/place";
-import { Shell } from "@/features/shell/Shell";
 import { join, resetPassword, signIn } from "./doors";
 import { root, text, whole } from "./root";
 import { screen } from "./screen";
-import { RouteFailure, Waiting } from "./states";
-
-/** Everything behind the session. */
-const signedIn = createRoute({
-  getParentRoute: () => root,
-  id: "signed-in",
-  component: Shell,
-  beforeLoad: async ({ context, location }) => {
-    try {
-      await context.client.ensureQueryData(meQuery);
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 401) {
-        throw redirect({ to: "/sign-in", search: { next: location.href } });
-      }
-      throw error;
-    }
-  },
-  errorComponent: RouteFailure,
-  pendingComponent: Waiting,
-});
+import { signedIn } from "./signed-in";
+import { RouteFailure } from "./states";
 
 const home = createRoute({
   getParentRoute: () => signedIn,
@@ -157,6 +137,39 @@ const adapters = createRoute({
   component: screen(() => import("./adapters"), "AdaptersRoute"),
 });
 
+const evaluations = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/evaluations",
+  component: screen(() => import("./evaluations"), "EvaluationsRoute"),
+});
+
+const newEvaluation = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/evaluations/new",
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { from?: string; dataset?: string; reward?: string; like?: string } => ({
+    from: text(search.from),
+    dataset: text(search.dataset),
+    reward: text(search.reward),
+    like: text(search.like),
+  }),
+  component: screen(() => import("./evaluations"), "NewEvaluationRoute"),
+});
+
+const ROW_ORDERS = ["row", "low", "high", "fell", "rose"] as const;
+
+const evaluation = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/evaluations/$id",
+  validateSearch: (search: Record<string, unknown>): EvaluationPlace => ({
+    against: text(search.against),
+    sorted: ROW_ORDERS.find((order) => order === search.sorted),
+    row: whole(search.row),
+  }),
+  component: screen(() => import("./evaluations"), "EvaluationRoute"),
+});
+
 const deployments = createRoute({
   getParentRoute: () => signedIn,
   path: "/deployments",
@@ -210,6 +223,9 @@ const tree = root.addChildren([
     reward,
     models,
     adapters,
+    evaluations,
+    newEvaluation,
+    evaluation,
     deployments,
     playground,
     settings,

@@ -7,6 +7,7 @@ import { lastStep, pick, type SeriesMap, stepEnds } from "./series";
 
 const PHASES: Record<string, string> = {
   loading: "loading the model",
+  starting_engine: "starting vLLM",
   evaluating: "evaluating on held-out rows",
   generating: "sampling completions",
   scoring: "scoring completions",

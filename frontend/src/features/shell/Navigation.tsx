@@ -66,6 +66,9 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
         </Link>
       ))}
       <div className={styles.gap} />
+      <Link to="/evaluations" className={styles.link}>
+        Evaluations
+      </Link>
       <Link to="/deployments" className={styles.link}>
         Deployments
       </Link>

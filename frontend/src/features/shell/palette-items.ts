@@ -35,6 +35,13 @@ export const ROOMS: Item[] = [
   { id: "go-models", group: "Go to", label: "Models", also: "base model", to: "/models" },
   { id: "go-adapters", group: "Go to", label: "Adapters", also: "lora download", to: "/adapters" },
   {
+    id: "go-evaluations",
+    group: "Go to",
+    label: "Evaluations",
+    also: "eval benchmark compare gate",
+    to: "/evaluations",
+  },
+  {
     id: "go-deployments",
     group: "Go to",
     label: "Deployments",
