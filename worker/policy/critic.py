@@ -7,8 +7,9 @@ from peft import PeftModel
 from torch import Tensor
 
 from worker.policy.base import Batch, PolicyState, Sequences, SumCount, ValueFunction
-from worker.policy.lora import Activate, adapter_parameters, micro_batches, tensors_of
-from worker.policy.scoring import foresee
+from worker.policy.lora import Activate, adapter_parameters, tensors_of
+from worker.policy.packing import MicroBatch, micro_batches
+from worker.policy.scoring import can_share_prompts, foresee
 from worker.policy.trained import Trained
 
 
@@ -23,6 +24,7 @@ class LoraCritic:
         self._model = peft.get_base_model()
         self._activate = activate
         self._micro_batch_tokens = micro_batch_tokens
+        self._prompt_once = can_share_prompts(self._model)
         width = self._model.config.get_text_config().hidden_size
         self._head = torch.nn.Linear(width, 1, device=self._model.device, dtype=torch.float32)
         torch.nn.init.zeros_(self._head.weight)
@@ -38,18 +40,18 @@ class LoraCritic:
     def values(self, sequences: Sequences) -> Tensor:
         found = torch.zeros(len(sequences), sequences.longest)
         with self._activate(self.name), torch.no_grad():
-            for rows in self._plan(sequences, range(len(sequences))):
-                part = foresee(self._model, sequences.take(rows), self._head)
-                found[rows, : part.shape[1]] = part.cpu()
+            for part in self._plan(sequences, range(len(sequences))):
+                values = self._foresee(sequences, part)
+                found[part.rows, : values.shape[1]] = values.cpu()
         return found
 
     def forward_backward(self, batch: Batch, loss: ValueFunction) -> dict[str, SumCount]:
         metrics: dict[str, SumCount] = {}
         chosen = batch.needs_gradient.nonzero()[:, 0].tolist()
         with self._activate(self.name):
-            for rows in self._plan(batch.sequences, chosen):
-                values = foresee(self._model, batch.sequences.take(rows), self._head)
-                value = loss(values, tensors_of(batch, rows, values.device))
+            for part in self._plan(batch.sequences, chosen):
+                values = self._foresee(batch.sequences, part)
+                value = loss(values, tensors_of(batch, part.rows, values.device))
                 torch.autograd.backward(value.total / batch.denominator)
                 for key, (total, count) in value.metrics.items():
                     before = metrics.get(key, (0.0, 0.0))
@@ -76,5 +78,8 @@ class LoraCritic:
         """Raises KeyError or RuntimeError where the state is of another critic."""
         self._trained.load(state.adapter, state.optimizer)
 
-    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[list[int]]:
-        return micro_batches(sequences, rows, self._micro_batch_tokens)
+    def _foresee(self, sequences: Sequences, part: MicroBatch) -> Tensor:
+        return foresee(self._model, sequences.take(part.rows), self._head, prompt_once=part.prompt_once)
+
+    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
+        return micro_batches(sequences, rows, self._micro_batch_tokens, prompt_once=self._prompt_once)

@@ -46,7 +46,8 @@ def _score(
     temperature: float,
     entropy_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
-    logits = head(hidden).float() / temperature
+    logits = head(hidden)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature
     distribution = torch.log_softmax(logits, dim=-1)
     with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
         # A token of probability 0 adds 0, not 0 · -inf.

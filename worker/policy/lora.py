@@ -21,8 +21,8 @@ from worker.policy.base import (
     TokenScores,
     empty_scores,
 )
-from worker.policy.packing import plan
-from worker.policy.scoring import score
+from worker.policy.packing import MicroBatch, micro_batches
+from worker.policy.scoring import can_share_prompts, score
 from worker.policy.trained import Trained
 
 Activate = Callable[[str | None], AbstractContextManager[None]]
@@ -47,6 +47,7 @@ class LoraPolicy:
         self._activate = activate
         self._split = split
         self._micro_batch_tokens = micro_batch_tokens
+        self._prompt_once = split is not None and can_share_prompts(self._model)
         self._trained = Trained(adapter_parameters(peft, name))
         self._parameters = self._trained.parameters
         self._optimizer = self._trained.optimizer
@@ -101,9 +102,9 @@ class LoraPolicy:
                 chosen = [
                     i for i, needs in enumerate(batch.needs_gradient.tolist()) if needs == needs_gradient
                 ]
-                for rows in self._plan(batch.sequences, chosen):
+                for part in self._plan(batch.sequences, chosen):
                     with torch.set_grad_enabled(needs_gradient):
-                        value = self._micro_batch(batch, rows, loss, scores)
+                        value = self._micro_batch(batch, part, loss, scores)
                         if needs_gradient:
                             torch.autograd.backward(value.total / batch.denominator)
                     for key, (total, count) in value.metrics.items():
@@ -145,27 +146,34 @@ class LoraPolicy:
         (folder / "adapter_model.safetensors").write_bytes(save(plain, metadata={"format": "pt"}))
         config = self._peft.peft_config[self.name].to_dict()
         config |= {"base_model_name_or_path": base_model, "inference_mode": True}
-        if isinstance(config["target_modules"], set):
-            config["target_modules"] = sorted(config["target_modules"])
-        text = json.dumps(config, indent=2, sort_keys=True, default=str)
+        plain_config = {
+            key: sorted(value) if isinstance(value, set) else value for key, value in config.items()
+        }
+        text = json.dumps(plain_config, indent=2, sort_keys=True, default=str)
         (folder / "adapter_config.json").write_text(text + "\n", encoding="utf-8")
 
-    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[list[int]]:
-        return micro_batches(sequences, rows, self._micro_batch_tokens)
+    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
+        return micro_batches(sequences, rows, self._micro_batch_tokens, prompt_once=self._prompt_once)
 
     def _score_all(self, sequences: Sequences, rows: Sequence[int]) -> TokenScores:
         scores = empty_scores(len(sequences), sequences.longest)
         for part in self._plan(sequences, rows):
-            _store(scores, part, score(self._model, sequences.take(part), self._split))
+            found = score(self._model, sequences.take(part.rows), self._split, prompt_once=part.prompt_once)
+            _store(scores, part.rows, found)
         return scores
 
     def _micro_batch(
-        self, batch: Batch, rows: list[int], loss: LossFunction, scores: TokenScores
+        self, batch: Batch, part: MicroBatch, loss: LossFunction, scores: TokenScores
     ) -> LossValue:
-        sequences = batch.sequences.take(rows)
-        found = score(self._model, sequences, self._split, entropy_gradient=batch.entropy_gradient)
-        _store(scores, rows, found)
-        return loss(found, tensors_of(batch, rows, self._model.device))
+        found = score(
+            self._model,
+            batch.sequences.take(part.rows),
+            self._split,
+            prompt_once=part.prompt_once,
+            entropy_gradient=batch.entropy_gradient,
+        )
+        _store(scores, part.rows, found)
+        return loss(found, tensors_of(batch, part.rows, self._model.device))
 
 
 def base_bytes(model: torch.nn.Module) -> int:
@@ -180,12 +188,6 @@ def adapter_parameters(peft: PeftModel, name: str) -> dict[str, torch.nn.Paramet
     }
 
 
-def micro_batches(sequences: Sequences, rows: Sequence[int], tokens: int) -> list[list[int]]:
-    """`rows` in parts of at most `tokens`, padding counted."""
-    lengths = [len(sequences.prompts[i]) + len(sequences.completions[i]) for i in rows]
-    return [[rows[i] for i in part] for part in plan(lengths, tokens)]
-
-
 def tensors_of(batch: Batch, rows: list[int], device: torch.device) -> dict[str, Tensor]:
     """The micro-batch's rows of the batch's tensors, those per token cut to its longest completion."""
     longest = batch.sequences.take(rows).longest
@@ -195,5 +197,5 @@ def tensors_of(batch: Batch, rows: list[int], device: torch.device) -> dict[str,
 
 def _store(into: TokenScores, rows: Sequence[int], found: TokenScores) -> None:
     width = found.logprobs.shape[1]
-    into.logprobs[rows, :width] = found.logprobs.detach().float().cpu()
-    into.entropies[rows, :width] = found.entropies.detach().float().cpu()
+    into.logprobs[rows, :width] = found.logprobs.detach().to(into.logprobs)
+    into.entropies[rows, :width] = found.entropies.detach().to(into.entropies)

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.policy.packing import plan
+from worker.policy.base import Sequences
+from worker.policy.packing import MicroBatch, micro_batches, plan
 
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 200))
@@ -18,3 +19,32 @@ def test_every_row_once_within_the_budget(lengths: list[int], budget: int) -> No
 
 def test_rows_of_similar_length_go_together() -> None:
     assert plan([10, 2, 10, 2, 2], 20) == [[0, 2], [1, 3, 4]]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 40)), max_size=24),
+    st.integers(1, 400),
+    st.booleans(),
+)
+def test_micro_batches_have_every_row_once_and_share_one_prompt_only(
+    shapes: list[tuple[int, int]], budget: int, prompt_once: bool
+) -> None:
+    sequences = Sequences([[kind] * 100 * kind for kind, _ in shapes], [[7] * n for _, n in shapes], 1.0)
+    parts = micro_batches(sequences, range(len(shapes)), budget, prompt_once=prompt_once)
+    assert sorted(row for part in parts for row in part.rows) == list(range(len(shapes)))
+    for part in parts:
+        prompts = {tuple(sequences.prompts[row]) for row in part.rows}
+        longest = max(len(sequences.completions[row]) for row in part.rows)
+        if part.prompt_once:
+            assert prompt_once and len(prompts) == 1
+            assert len(prompts.pop()) + len(part.rows) * longest <= budget or len(part.rows) == 1
+
+
+def test_a_long_prompt_is_run_once_where_that_spares_much() -> None:
+    long, short, wordy = [1] * 64, [2] * 63, [3] * 64
+    sequences = Sequences([long] * 2 + [short] * 2 + [wordy] * 2, [[7] * 32] * 4 + [[7] * 500] * 2, 1.0)
+    assert micro_batches(sequences, range(6), 10_000, prompt_once=True) == [
+        MicroBatch([0, 1], True),
+        MicroBatch([4, 5, 2, 3]),
+    ]
+    assert micro_batches(sequences, [0, 4], 10_000, prompt_once=True) == [MicroBatch([4, 0])]

@@ -1,0 +1,181 @@
+"""Every architecture of the list: loaded, adapted, sampled, trained, exported and loaded again; and whatever is done to
+be fast says what a plain pass over one row at a time says."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.support.architectures import ARCHITECTURES, write_architecture
+from worker.policy import logprobs, packing
+from worker.policy.base import Batch, LossValue, Sequences, TokenScores
+from worker.policy.host import LocalHost
+from worker.policy.load import load_base_model
+from worker.policy.lora import LoraPolicy
+from worker.policy.scoring import score
+from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
+from worker.rollout.noise import Stream
+from worker.rollout.transformers_engine import TransformersEngine
+
+PROMPT = tuple(range(5, 45))
+SHARED = Sequences(
+    [PROMPT] * 4 + [PROMPT[3:20]] * 2,
+    [[50 + i, 60, 70 + i, 80, 90, 100, 1][: 3 + i] for i in range(4)] + [[33, 34, 1], [35]],
+    0.8,
+)
+STEP = {"learning_rate": 0.02, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "clip_norm": 1.0}
+
+
+@pytest.fixture(scope="module", params=ARCHITECTURES)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_architecture(tmp_path_factory.mktemp(request.param), request.param)
+
+
+@pytest.fixture(autouse=True)
+def _short_prompts_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "LONG_PROMPT", 8)
+
+
+def make(folder: Path, dtype: torch.dtype = torch.float32) -> tuple[LocalHost, LoraPolicy]:
+    """An adapter that has moved away from the base; the same for every `dtype`."""
+    base = load_base_model(folder)
+    base.model.to(dtype)
+    if dtype == torch.float64:  # the grouped product of experts knows no float64
+        base.model.set_experts_implementation("eager")
+    host = LocalHost(base)
+    policy = host.create_policy("policy", rank=4, alpha=8, targets="all-linear", seed=0)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for key, parameter in policy._parameters.items():
+            parameter.data = parameter.data.to(dtype)
+            if "lora_B" in key:
+                parameter.add_(torch.randn(parameter.shape, generator=generator).to(dtype), alpha=0.05)
+    return host, policy
+
+
+def weighted(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
+    weights = tensors["scale"][:, None].to(scores.logprobs.dtype)
+    return LossValue((scores.logprobs * weights).sum(), {})
+
+
+def batch_of(sequences: Sequences) -> Batch:
+    scale = torch.tensor([1.0, -2.0, 0.5, 1.5, -1.0, 0.7])
+    return Batch(sequences, {"scale": scale}, torch.ones(len(sequences), dtype=torch.bool), denominator=3.0)
+
+
+def fast(policy: LoraPolicy) -> tuple[Tensor, dict[str, Tensor]]:
+    """Log-probabilities, and gradients by parameter, as training computes them."""
+    policy._optimizer.zero_grad(set_to_none=True)
+    ran = policy.forward_backward(batch_of(SHARED), weighted)
+    return ran.scores.logprobs, {
+        k: p.grad.clone() for k, p in policy._parameters.items() if p.grad is not None
+    }
+
+
+def naive(policy: LoraPolicy) -> tuple[Tensor, dict[str, Tensor]]:
+    """The same by the whole model's logits, a row at a time, without any of the policy's own code."""
+    policy._optimizer.zero_grad(set_to_none=True)
+    found = torch.zeros(len(SHARED), SHARED.longest, dtype=torch.float64)
+    scale = batch_of(SHARED).tensors["scale"].tolist()
+    with policy._activate(policy.name):
+        for row, (prompt, completion) in enumerate(zip(SHARED.prompts, SHARED.completions, strict=True)):
+            logits = policy._model(torch.tensor([[*prompt, *completion]]), use_cache=False).logits[0]
+            said = torch.log_softmax(logits[len(prompt) - 1 : -1] / SHARED.temperature, -1)
+            chosen = said.gather(-1, torch.tensor(completion)[:, None])[:, 0]
+            (chosen.sum() * scale[row] / 3.0).backward()
+            found[row, : len(completion)] = chosen.detach()
+    return found, {k: p.grad.clone() for k, p in policy._parameters.items() if p.grad is not None}
+
+
+def distance(found: Tensor, expected: Tensor) -> float:
+    """Of the whole tensor, relative to its norm."""
+    return float((found.double() - expected.double()).norm() / expected.double().norm().clamp(min=1e-30))
+
+
+def test_the_fast_path_is_the_naive_one_in_float64(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logprobs, "LOGITS_PER_SLICE", 3 * 260)
+    _, policy = make(folder, torch.float64)
+    # What the models do in float32 whatever they are given (norms, rotations, routers) they do in float64 here.
+    monkeypatch.setattr(torch, "float32", torch.float64)
+    monkeypatch.setattr(torch, "float", torch.float64)
+    monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
+    logprobs_found = _double_scores(policy)
+    _, gradients = fast(policy)
+    expected, expected_gradients = naive(policy)
+    assert distance(logprobs_found, expected) < 1e-9
+    assert gradients.keys() == expected_gradients.keys()
+    for key, gradient in gradients.items():
+        assert distance(gradient, expected_gradients[key]) < 1e-9, key
+
+
+def test_in_float32_it_errs_at_most_twice_as_much_as_the_naive_one(folder: Path) -> None:
+    _, exact = make(folder, torch.float64)
+    _, expected = naive(exact)
+    _, policy = make(folder)
+    _, plain = naive(policy)
+    _, gradients = fast(policy)
+    assert _error(gradients, expected) <= 2 * _error(plain, expected) + 1e-7
+
+
+def test_it_is_adapted_sampled_trained_exported_and_loaded_again(folder: Path, tmp_path: Path) -> None:
+    host, policy = make(folder)
+    engine = TransformersEngine(host.base.model, host.base.tokenizer, host.activate)
+    (first,) = _sample(engine, policy.name)
+    assert len(first) == 4 and all(1 <= len(tokens) <= 6 for tokens in first)
+    scores = policy.log_probs(Sequences([PROMPT] * 4, first, 1.0))
+    (said,) = _sample(engine, policy.name, logprobs=True)
+    for row, logprobs_sampled in enumerate(said):
+        torch.testing.assert_close(
+            scores.logprobs[row, : len(logprobs_sampled)], torch.tensor(logprobs_sampled), atol=2e-5, rtol=0
+        )
+    before = policy.log_probs(SHARED).logprobs
+    policy.forward_backward(batch_of(SHARED), weighted)
+    assert policy.optimizer_step(**STEP) > 0
+    after = policy.log_probs(SHARED).logprobs
+    assert not torch.equal(before, after)
+    policy.export(tmp_path / "adapter", base_model="tiny")
+    other = LocalHost(load_base_model(folder))
+    other.load_adapter("again", tmp_path / "adapter")
+    with other.activate("again"), torch.no_grad():
+        again = score(other.base.model, SHARED.take(range(4)), None).logprobs
+    torch.testing.assert_close(again, after[:4, : again.shape[1]], atol=2e-5, rtol=0)
+
+
+def test_prompts_are_shared_where_every_layer_keeps_all_tokens(folder: Path) -> None:
+    _, policy = make(folder)
+    slides = "sliding_attention" in (getattr(policy._model.config, "layer_types", None) or ())
+    assert policy._prompt_once == (policy._split is not None and not slides)
+
+
+def _double_scores(policy: LoraPolicy) -> Tensor:
+    """As `log_probs`, which keeps float32, would have them."""
+    found = torch.zeros(len(SHARED), SHARED.longest, dtype=torch.float64)
+    with policy._activate(policy.name), torch.no_grad():
+        for part in policy._plan(SHARED, range(len(SHARED))):
+            rows = SHARED.take(part.rows)
+            said = score(policy._model, rows, policy._split, prompt_once=part.prompt_once)
+            found[part.rows, : said.logprobs.shape[1]] = said.logprobs
+    return found
+
+
+def _error(found: dict[str, Tensor], expected: dict[str, Tensor]) -> float:
+    flat = torch.cat([found[key].double().flatten() for key in expected])
+    return distance(flat, torch.cat([tensor.double().flatten() for tensor in expected.values()]))
+
+
+def _sample(engine: TransformersEngine, policy: str, *, logprobs: bool = False) -> list[list[list[float]]]:
+    request = GenerateRequest(
+        policy, 0, PROMPT, 4, Sampling(6, 1.0, 1.0, (1,)), NoiseKey(0, Stream.TRAIN, 1, 0), 0
+    )
+
+    async def run() -> list[list[list[float]]]:
+        await engine.publish(policy, 0)
+        return [
+            [list(sample.logprobs if logprobs else sample.token_ids) for sample in answer.samples]
+            async for answer in engine.generate([request])
+        ]
+
+    return asyncio.run(run())
