@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from transformers import DynamicCache, PreTrainedModel
+from transformers import PreTrainedModel
 
+from worker.rollout.cache import roomy_cache
 from worker.rollout.engine import FinishReason, GenerateRequest, Sample
 from worker.rollout.noise import uniform
 from worker.rollout.sampling import choose
@@ -60,7 +61,7 @@ class DecodeBatch:
         self._batch_rows = np.arange(rows)
         """Row behind each line of the forward batch; ended rows stay until the next compaction."""
         self._stop_ids = np.array(self.sampling.stop_ids, np.int64)
-        self._cache = DynamicCache(config=model.config)
+        self._cache = roomy_cache(model)
         self._mask: Tensor | None = None
         """(R, columns so far): 0 over the padding on the left; None where no row has any."""
         self._step = 0
