@@ -1,0 +1,200 @@
+import { Button, NativeSelect, NumberInput, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { useAccess } from "@/api/access";
+import { adaptersQuery } from "@/api/adapters";
+import { datasetsQuery } from "@/api/datasets";
+import { jobQuery } from "@/api/jobs";
+import { rewardsQuery } from "@/api/rewards";
+import { evaluationQuery, useStartEvaluation } from "@/api/stand-alone";
+import { grouped, useChoices } from "@/api/targets";
+import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
+import { Page } from "@/components/Page";
+import { Skeleton } from "@/components/Skeleton";
+import { count } from "@/lib/format";
+import type { JsonObject } from "@/lib/paths";
+import { useSingleFlight } from "@/lib/single-flight";
+import {
+  asInJob,
+  bodyOf,
+  completions,
+  type Draft,
+  EMPTY,
+  faultOf,
+  like,
+  NUMBERS,
+  type NumberName,
+} from "./draft";
+import styles from "./Evaluations.module.css";
+
+type Start = { from?: string; dataset?: string; reward?: string; like?: string };
+type Props = { start: Start; onStarted: (id: string) => void };
+
+const SPLITS = [
+  { value: "all", label: "All rows" },
+  { value: "held_out", label: "Held-out rows" },
+  { value: "train", label: "Training rows" },
+];
+const ALWAYS: NumberName[] = ["rows", "samples_per_row", "max_tokens", "pass_above"];
+const SAMPLING: NumberName[] = ["temperature", "top_p", "seed"];
+
+function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => void }) {
+  const { refusal } = useAccess();
+  const [draft, setDraft] = useState(begin);
+  const choices = useChoices(begin.what || undefined);
+  const datasets = useQuery(datasetsQuery).data?.data ?? [];
+  const rewards = useQuery(rewardsQuery).data?.data ?? [];
+  const adapter = useQuery(adaptersQuery).data?.data.find(({ id }) => id === draft.what);
+  const job = useQuery({ ...jobQuery(adapter?.job ?? ""), enabled: adapter !== undefined }).data;
+  const start = useStartEvaluation();
+  const once = useSingleFlight();
+  const fault = faultOf(draft);
+  const set = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }));
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (fault) return;
+    void once(() =>
+      start.mutateAsync(bodyOf(draft)).then(
+        ({ id }) => onStarted(id),
+        () => undefined,
+      ),
+    );
+  };
+  const field = (name: NumberName) => {
+    const [label, description, min, max, step] = NUMBERS[name];
+    return (
+      <NumberInput
+        key={name}
+        label={label}
+        description={description}
+        min={min}
+        max={max}
+        step={step}
+        allowDecimal={step < 1}
+        clampBehavior="blur"
+        value={draft.numbers[name]}
+        onChange={(next) =>
+          set({ numbers: { ...draft.numbers, [name]: typeof next === "number" ? next : "" } })
+        }
+      />
+    );
+  };
+  return (
+    <form className={styles.form} onSubmit={submit} noValidate>
+      <NativeSelect
+        label="What is evaluated"
+        description="An adapter, or a base model as it is. Checkpoints are evaluated from their job's page."
+        data={[{ value: "", label: "Choose" }, ...grouped(choices)]}
+        value={draft.what}
+        disabled={!choices}
+        onChange={(event) => set({ what: event.currentTarget.value })}
+      />
+      {job && (
+        <div className={styles.hint}>
+          <span>
+            It comes from{" "}
+            <Link to="/jobs/$id" params={{ id: job.id }}>
+              {job.name}
+            </Link>
+            , which held rows of its dataset out.
+          </span>
+          <Button
+            variant="default"
+            size="compact-sm"
+            onClick={() => setDraft((old) => asInJob(old, (job.resolved_spec ?? job.spec) as JsonObject))}
+          >
+            Take that job's held-out rows
+          </Button>
+        </div>
+      )}
+      <NativeSelect
+        label="Dataset"
+        description="Its columns and prompt are as they were last saved on its page."
+        data={[
+          { value: "", label: datasets.length > 0 ? "Choose" : "No dataset yet" },
+          ...datasets.map(({ id, name, rows }) => ({ value: id, label: `${name} · ${count(rows, "row")}` })),
+        ]}
+        value={draft.dataset}
+        onChange={(event) => set({ dataset: event.currentTarget.value })}
+      />
+      <NativeSelect
+        label="Reward"
+        description="Scores every completion."
+        data={[
+          { value: "", label: rewards.length > 0 ? "Choose" : "No stored reward yet" },
+          ...rewards.map(({ id, name }) => ({ value: id, label: name })),
+        ]}
+        value={draft.reward}
+        onChange={(event) => set({ reward: event.currentTarget.value, revision: "" })}
+      />
+      <div className={styles.two}>
+        <NativeSelect
+          label="Rows of"
+          description="With the job's seed the split is the job's."
+          data={SPLITS}
+          value={draft.split}
+          onChange={(event) => set({ split: event.currentTarget.value as Draft["split"] })}
+        />
+        {draft.split !== "all" && field("held_out_rows")}
+        {ALWAYS.map(field)}
+      </div>
+      <details className={styles.more}>
+        <summary>Sampling and name</summary>
+        <div className={styles.two}>
+          {SAMPLING.map(field)}
+          <TextInput
+            label="Stop at"
+            description="Ends before this text; \n is a line break."
+            maxLength={200}
+            spellCheck={false}
+            value={draft.stop}
+            onChange={(event) => set({ stop: event.currentTarget.value })}
+          />
+          <TextInput
+            label="Name"
+            description="A gate finds the newest of a name, such as main."
+            maxLength={100}
+            value={draft.name}
+            onChange={(event) => set({ name: event.currentTarget.value })}
+          />
+        </div>
+      </details>
+      {start.error && <Failure title="Nothing was started" error={start.error} />}
+      <div className={styles.head}>
+        <p role="status" className={styles.rest}>
+          {fault ?? `At most ${count(completions(draft), "completion")}.`}
+          {draft.revision && ` Revision ${draft.revision} of the reward.`}
+        </p>
+        <GatedButton refusal={refusal} type="submit" loading={start.isPending} disabled={fault !== null}>
+          Start the evaluation
+        </GatedButton>
+      </div>
+    </form>
+  );
+}
+
+/** What is sampled on which rows, and what scores it. */
+export function NewEvaluation({ start, onStarted }: Props) {
+  const again = useQuery({ ...evaluationQuery(start.like ?? ""), enabled: start.like !== undefined });
+  const begin: Draft | undefined =
+    start.like === undefined
+      ? { ...EMPTY, what: start.from ?? "", dataset: start.dataset ?? "", reward: start.reward ?? "" }
+      : again.data && like(again.data);
+  const crumbs = [
+    <Link key="all" to="/evaluations">
+      Evaluations
+    </Link>,
+  ];
+  return (
+    <Page title="New evaluation" crumbs={crumbs}>
+      {again.isError && <Failure title="The evaluation could not be loaded" error={again.error} />}
+      {begin ? (
+        <Form key={start.like} begin={begin} onStarted={onStarted} />
+      ) : (
+        !again.isError && <Skeleton height={240} />
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,45 @@
+import type { Evaluation } from "@/api/stand-alone";
+import type { Snippet } from "@/components/Snippets";
+
+const shell = (text: string) => (/^[\w./@:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** How the same is asked for, and held to, from a command line. */
+export function commands(one: Evaluation, against: string | undefined): Snippet[] {
+  const { settings } = one;
+  const weights = one.adapter
+    ? `--adapter ${shell(one.adapter)}`
+    : one.checkpoint
+      ? `--checkpoint ${shell(one.checkpoint)}`
+      : `--model ${shell(one.model ?? "")}`;
+  const options = [
+    weights,
+    `--dataset ${shell(one.dataset ?? "")}`,
+    `--reward ${one.stored ? shell(`${one.stored}@${one.revision}`) : "reward.py"}`,
+    ...(one.name ? [`--name ${shell(one.name)}`] : []),
+    ...(settings
+      ? [
+          `--rows ${settings.rows} --samples ${settings.samples_per_row} --split ${settings.split} --seed ${settings.seed}`,
+          ...(settings.held_out_rows == null ? [] : [`--held-out-rows ${settings.held_out_rows}`]),
+          `--max-tokens ${settings.max_tokens} --temperature ${settings.temperature} --pass-above ${settings.pass_above}`,
+        ]
+      : []),
+  ];
+  const least = (one.summary?.metrics["eval/reward"]?.low ?? 0).toFixed(2);
+  const compared = against ? `--baseline ${shell(against)} --max-regression 0.02` : `--min ${least}`;
+  return [
+    {
+      key: "gate",
+      title: "Gate",
+      about: against
+        ? "Exit 3 unless the mean reward is, with 95 % confidence, at most 0.02 below the other one's."
+        : "Exit 3 unless the mean reward is at least this much with 95 % confidence.",
+      text: `reinforge gate ${shell(one.id)} --metric eval/reward ${compared}\n`,
+    },
+    {
+      key: "eval",
+      title: "The same again",
+      about: "Samples and scores, waits, and prints the id: the gate takes it.",
+      text: `reinforge eval \\\n  ${options.join(" \\\n  ")}\n`,
+    },
+  ];
+}

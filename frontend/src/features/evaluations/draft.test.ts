@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import type { Evaluation } from "@/api/stand-alone";
+import { asInJob, bodyOf, EMPTY, faultOf, like } from "./draft";
+
+const full = { ...EMPTY, what: "adp_1", dataset: "file-1", reward: "rew_1" };
+
+describe("the form", () => {
+  it("asks for what is missing, one thing at a time", () => {
+    expect(faultOf(EMPTY)).toBe("Choose what is evaluated.");
+    expect(faultOf({ ...full, reward: "" })).toBe("Choose a reward.");
+    expect(faultOf({ ...full, numbers: { ...full.numbers, rows: "" } })).toBe("Rows is empty.");
+    expect(faultOf({ ...full, numbers: { ...full.numbers, rows: 5000, samples_per_row: 16 } })).toMatch(
+      /20,000/,
+    );
+    expect(faultOf(full)).toBeNull();
+  });
+  it("names the weights by their kind, and leaves out what is empty", () => {
+    const body = bodyOf({ ...full, stop: "\\n\\n" });
+    expect(body).toMatchObject({ kind: "stand_alone", adapter: "adp_1", rows: 200, stop: ["\n\n"] });
+    expect(body).not.toHaveProperty("held_out_rows");
+    expect(body).not.toHaveProperty("revision");
+    expect(bodyOf({ ...full, what: "starter" })).toMatchObject({ model: "starter" });
+  });
+  it("comes back from an evaluation as it was asked for", () => {
+    const draft = { ...full, name: "main", revision: "2", split: "held_out" as const, stop: "\\n" };
+    const { kind, adapter, dataset, reward, revision, name, granularity, ...settings } = bodyOf(draft);
+    const shown = {
+      kind,
+      adapter,
+      model: "m",
+      dataset,
+      stored: reward,
+      reward: "r",
+      revision,
+      name,
+      settings,
+    };
+    expect(like(shown as unknown as Evaluation)).toEqual(draft);
+  });
+});
+
+it("takes the rows that a job held out", () => {
+  const spec = {
+    seed: 7,
+    data: { dataset: "file-2", held_out_rows: 50 },
+    rewards: [{ reward: "rew_2", revision: 3 }],
+    rollout: { max_completion_tokens: 56 },
+    evaluation: { pass_above: 0.9 },
+  };
+  const draft = asInJob(full, spec);
+  expect(draft).toMatchObject({
+    what: "adp_1",
+    dataset: "file-2",
+    reward: "rew_2",
+    revision: "3",
+    split: "held_out",
+  });
+  expect(draft.numbers).toMatchObject({ seed: 7, held_out_rows: 50, max_tokens: 56, pass_above: 0.9 });
+});

@@ -1,0 +1,136 @@
+import type { Evaluation, EvaluationCreate } from "@/api/stand-alone";
+import { targetOf } from "@/api/targets";
+import { getAt, type JsonObject } from "@/lib/paths";
+
+type Split = NonNullable<EvaluationCreate["split"]>;
+
+/** The form of a new evaluation; numbers are text while they are typed. */
+export type Draft = {
+  name: string;
+  /** Id of an adapter, a checkpoint or a base model. */
+  what: string;
+  dataset: string;
+  reward: string;
+  /** Empty: the newest. */
+  revision: string;
+  split: Split;
+  numbers: Record<NumberName, number | "">;
+  stop: string;
+};
+
+/** Field → what it says, smallest, largest, step; as `SamplingSettings` has them. */
+export const NUMBERS = {
+  rows: ["Rows", "At most so many, spread evenly.", 1, 5000, 1],
+  samples_per_row: ["Samples per row", "More make a row's mean surer.", 1, 16, 1],
+  max_tokens: ["Longest answer", "In tokens; longer ones are cut.", 1, 4096, 1],
+  temperature: ["Temperature", "0 always takes the likeliest token.", 0, 10, 0.1],
+  top_p: ["Top p", "1 leaves no token out.", 0.01, 1, 0.05],
+  pass_above: ["Passes above", "A completion passes above this reward.", -1000, 1000, 0.1],
+  seed: ["Seed", "Of the split and of the sampling.", 0, 2 ** 31 - 1, 1],
+  held_out_rows: ["Held-out rows", "Empty: as a job chooses by itself.", 0, 100_000, 1],
+} as const satisfies Record<string, readonly [string, string, number, number, number]>;
+
+export type NumberName = keyof typeof NUMBERS;
+
+export const DEFAULTS: Draft["numbers"] = {
+  rows: 200,
+  samples_per_row: 4,
+  max_tokens: 256,
+  temperature: 1,
+  top_p: 1,
+  pass_above: 0.5,
+  seed: 0,
+  held_out_rows: "",
+};
+
+export const EMPTY: Draft = {
+  name: "",
+  what: "",
+  dataset: "",
+  reward: "",
+  revision: "",
+  split: "all",
+  numbers: DEFAULTS,
+  stop: "",
+};
+
+export const MOST = 20_000;
+
+/** How many completions it asks for, when the dataset has enough rows. */
+export const completions = ({ numbers }: Draft) => Number(numbers.rows) * Number(numbers.samples_per_row);
+
+/** What keeps it from being sent; null when nothing does. */
+export function faultOf(draft: Draft): string | null {
+  if (!draft.what) return "Choose what is evaluated.";
+  if (!draft.dataset) return "Choose a dataset.";
+  if (!draft.reward) return "Choose a reward.";
+  const empty = (Object.keys(NUMBERS) as NumberName[]).find(
+    (name) => name !== "held_out_rows" && draft.numbers[name] === "",
+  );
+  if (empty) return `${NUMBERS[empty][0]} is empty.`;
+  if (completions(draft) > MOST) return "Rows × samples per row may be 20,000 at most.";
+  return null;
+}
+
+export function bodyOf(draft: Draft): EvaluationCreate {
+  const { held_out_rows, ...numbers } = draft.numbers;
+  return {
+    kind: "stand_alone",
+    ...targetOf(draft.what),
+    dataset: draft.dataset,
+    reward: draft.reward,
+    ...(draft.revision && { revision: Number(draft.revision) }),
+    ...(draft.name.trim() && { name: draft.name.trim() }),
+    split: draft.split,
+    ...(numbers as Record<keyof typeof numbers, number>),
+    ...(held_out_rows !== "" && { held_out_rows }),
+    stop: draft.stop === "" ? [] : [draft.stop.replaceAll("\\n", "\n").replaceAll("\\t", "\t")],
+    timeout_seconds: 2,
+    granularity: "sample",
+  };
+}
+
+/** The form that would ask for the same once more. */
+export function like(one: Evaluation): Draft {
+  const { split, stop, held_out_rows, ...numbers } = { ...one.settings };
+  const known = Object.fromEntries(Object.entries(numbers).filter(([name]) => name in NUMBERS));
+  return {
+    name: one.name ?? "",
+    what: one.adapter ?? one.checkpoint ?? one.model ?? "",
+    dataset: one.dataset ?? "",
+    reward: one.stored ?? "",
+    revision: one.revision ? String(one.revision) : "",
+    split: split ?? "all",
+    numbers: { ...DEFAULTS, ...known, held_out_rows: held_out_rows ?? "" },
+    stop: stop?.[0]?.replaceAll("\n", "\\n").replaceAll("\t", "\\t") ?? "",
+  };
+}
+
+/** What the job of an adapter held out, scored as there: the rows that it never trained on. */
+export function asInJob(draft: Draft, spec: JsonObject): Draft {
+  const at = (path: string) => getAt(spec, path);
+  const number = (path: string, old: number | "") => {
+    const value = at(path);
+    return typeof value === "number" ? value : old;
+  };
+  const text = (path: string, old: string) => {
+    const value = at(path);
+    return typeof value === "string" ? value : old;
+  };
+  const { numbers } = draft;
+  const revision = at("rewards[0].revision");
+  return {
+    ...draft,
+    dataset: text("data.dataset", draft.dataset),
+    reward: text("rewards[0].reward", draft.reward),
+    revision: typeof revision === "number" ? String(revision) : draft.revision,
+    split: "held_out",
+    numbers: {
+      ...numbers,
+      seed: number("seed", numbers.seed),
+      held_out_rows: number("data.held_out_rows", ""),
+      max_tokens: number("rollout.max_completion_tokens", numbers.max_tokens),
+      pass_above: number("evaluation.pass_above", numbers.pass_above),
+    },
+  };
+}
