@@ -34,7 +34,7 @@ class Phase(BaseRecord):
     """The trainer is doing something else now; drives the progress line."""
 
     kind: Literal["phase"] = "phase"
-    phase: Literal["loading", "evaluating", "generating", "scoring", "updating", "saving"]
+    phase: Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
     step: int
     """The step under way, 1-based; 0 before the first."""
     done: int | None = None

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from reinforge.errors import JobFailure
 from reinforge.records import Command, Ended, Phase, RewardChange, RewardCode, RunManifest, Started
 from reinforge.reward_spec import PythonReward
 from reinforge.spec import JobSpec
+from worker.engines import check_engine, rollout_engine
 from worker.environment.single_turn import SingleTurn
 from worker.plugins import checked_spec
 from worker.policy.critic import LoraCritic
@@ -38,8 +39,8 @@ from worker.rewards.composite import CompositeScorer
 from worker.rewards.ledger import Ledger
 from worker.rewards.sandboxed import sandbox_call
 from worker.rewards.secrets import take_secrets
+from worker.rollout.engine import RolloutEngine
 from worker.rollout.text import Text
-from worker.rollout.transformers_engine import TransformersEngine
 from worker.sandbox.client import SandboxClient
 from worker.sandbox_access import sandbox_client
 from worker.training.changes import Changes
@@ -114,6 +115,7 @@ class Job:
         manifest, reporter = self.manifest, self.reporter
         reporter.report(Phase, phase="loading", step=0)
         spec = self.spec = checked_spec(manifest.spec)
+        engine_versions = check_engine(spec)
         base = load_base_model(Path(manifest.model_path))
         set_threads(base.model.config.get_text_config().hidden_size)
         host = LocalHost(base)
@@ -143,27 +145,37 @@ class Job:
             self.journal = Journal(
                 reporter, text.pieces, model=spec.model, revisions=lambda: scorer.revisions
             )
-            facts = host.facts | {"engine": spec.rollout.engine, "jail": jail, "versions": versions()}
+            facts = host.facts | {
+                "engine": spec.rollout.engine,
+                "jail": jail,
+                "versions": versions() | engine_versions,
+            }
             facts["memory_gib"] = peak_memory_gib()
             reporter.report(Started, step=self.position.step, steps=spec.limits.steps, facts=facts)
             self._introduce(facts, prompts)
-            return asyncio.run(
-                train(
-                    spec,
-                    policy=policy,
-                    engine=TransformersEngine(base.model, base.tokenizer, host.activate),
-                    environment=SingleTurn(),
-                    scorer=scorer,
-                    reporter=reporter,
-                    journal=self.journal,
-                    prompts=prompts,
-                    decode=text.completion,
-                    stop_ids=base.stop_ids,
-                    position=self.position,
-                    changes=Changes(manifest.changes, self._change, reporter, self.journal),
-                    critic=critic,
-                )
+            engine = self._engine(base, host, prompts)
+            training = train(
+                spec,
+                policy=policy,
+                engine=engine,
+                environment=SingleTurn(),
+                scorer=scorer,
+                reporter=reporter,
+                journal=self.journal,
+                prompts=prompts,
+                decode=text.completion,
+                stop_ids=base.stop_ids,
+                position=self.position,
+                changes=Changes(manifest.changes, self._change, reporter, self.journal),
+                critic=critic,
             )
+            return asyncio.run(_closing(engine, training))
+
+    def _engine(self, base: BaseModel, host: LocalHost, prompts: Prompts) -> RolloutEngine:
+        assert self.policy is not None and self.journal is not None
+        longest = prompts.max_tokens + self.spec.rollout.max_completion_tokens
+        folders = Path(self.manifest.model_path), self.reporter.folder
+        return rollout_engine(self.spec, base, host, self.policy, self.journal, *folders, longest)
 
     def _critic(self, host: LocalHost) -> LoraCritic | None:
         """As the specification has it, on the policy's base model or on a second one."""
@@ -244,6 +256,14 @@ class Job:
                 "top_p is below 1: completions come from a truncated distribution, the loss is taken under the "
                 "whole one.",
             )
+
+
+async def _closing(engine: RolloutEngine, training: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """The training's outcome, with the engine closed whatever happens."""
+    try:
+        return await training
+    finally:
+        await engine.close()
 
 
 def proved_jail(client: SandboxClient) -> str:

@@ -217,7 +217,8 @@ class Loss(SpecModel):
     off_policy_mask: OffPolicyMask = NoOffPolicyMask()
     """Completions whose policy term is left out."""
     mismatch: Mismatch = NoMismatchCorrection()
-    """Correction for a sampler that computes other probabilities than the trainer."""
+    """Correction for a sampler that computes other probabilities than the trainer. Left out with rollout.engine
+    `vllm`: importance, mode token_truncate, ratio_max 2, where the surrogate does not look at the sampler itself."""
     aux: Auxiliary = NoAuxiliary()
     """A further term."""
 

@@ -8,7 +8,7 @@ from reinforge.algorithm import plugins
 from reinforge.algorithm.advantage import Advantage, GrpoAdvantage
 from reinforge.algorithm.base import SpecModel, fault_at
 from reinforge.algorithm.critic import Critic, NoCritic
-from reinforge.algorithm.loss import Loss
+from reinforge.algorithm.loss import ImportanceWeights, Loss
 from reinforge.algorithm.selection import KeepAll, Selection
 from reinforge.algorithm.shaping import Shaping, WeightedSum, default_cache
 from reinforge.presets import PRESETS, withdraw
@@ -128,6 +128,14 @@ def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
             term["limit"] = max_completion_tokens
         if term and term["weight"] > 0 and term.get("cache", 0) is None:
             term["cache"] = default_cache(term["limit"])
+
+
+def fill_mismatch(algorithm: dict[str, Any], loss: Loss) -> None:
+    """Weigh the policy term of a dumped `Algorithm` by trainer ÷ sampler probability, where its loss does not compare
+    with the sampler itself, in place."""
+    if not loss.surrogate.reads_sampler:
+        slot = ImportanceWeights(mode="token_truncate", ratio_max=2.0)
+        algorithm["loss"]["mismatch"] = slot.model_dump()
 
 
 def fill_critic(algorithm: dict[str, Any], learning_rate: float) -> None:

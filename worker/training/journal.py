@@ -31,7 +31,7 @@ from worker.training.position import Position, pack_resume_state
 from worker.training.rollout_table import Pieces, row_statuses, to_parquet
 from worker.training.update import Update
 
-PhaseName = Literal["loading", "evaluating", "generating", "scoring", "updating", "saving"]
+PhaseName = Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
 PHASE_SECONDS = 0.5
 """Progress inside a phase is reported at most this often."""
 

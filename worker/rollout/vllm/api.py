@@ -1,0 +1,176 @@
+"""What is said to a vLLM server: completions as they grow, scores of given tokens, adapters in and out."""
+
+import json
+import math
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from worker.rollout.engine import FinishReason, GenerateRequest
+from worker.rollout.noise import hash64
+
+CONNECT_SECONDS = 10.0
+LOAD_SECONDS = 120.0
+"""For an adapter: it is read from a disk and copied."""
+CONNECTIONS = 256
+"""Requests under way; each is all completions of one prompt."""
+_SEED_BITS = (1 << 62) - 1
+"""vLLM adds the number of the completion and takes signed 64-bit numbers."""
+
+
+class ServerLost(Exception):
+    """The server does not answer, or answers with an error of its own."""
+
+
+class Refused(Exception):
+    """The server says that it will not do this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What has come of one completion since the last piece."""
+
+    sample: int
+    token_ids: list[int]
+    logprobs: list[float]
+    """NaN where the server told none."""
+    finish_reason: FinishReason | None
+
+
+class Api:
+    """Nothing here gives up on a silent completion: others may be under way before it."""
+
+    def __init__(self, socket: Path) -> None:
+        self._client = httpx.AsyncClient(
+            transport=httpx.AsyncHTTPTransport(
+                uds=str(socket),
+                # The server closes a connection that was idle for 5 s, as they are during an update: none is kept.
+                limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=0),
+            ),
+            base_url="http://vllm",
+            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+        )
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def healthy(self) -> bool:
+        """Whether it takes requests."""
+        try:
+            return (await self._client.get("/health", timeout=CONNECT_SECONDS)).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    async def load(self, name: str, path: Path) -> None:
+        """Raises Refused, ServerLost."""
+        body = {"lora_name": name, "lora_path": str(path)}
+        # An adapter that it cannot use is status 500 too: whatever it answers, it is there.
+        await self._post("/v1/load_lora_adapter", body, LOAD_SECONDS, refuses_from=300)
+
+    async def unload(self, name: str) -> None:
+        """Its name is gone at once, its weights when others take their place. Raises Refused, ServerLost."""
+        await self._post("/v1/unload_lora_adapter", {"lora_name": name}, CONNECT_SECONDS)
+
+    async def names(self) -> list[str]:
+        """The base model's name and those of adapters. Raises ServerLost."""
+        try:
+            answer = await self._client.get("/v1/models")
+            return [each["id"] for each in answer.raise_for_status().json()["data"]]
+        except httpx.HTTPError as error:
+            raise ServerLost(str(error) or type(error).__name__) from error
+
+    async def complete(self, model: str, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
+        """Leaving it early aborts the request on the server. Raises Refused, ServerLost."""
+        try:
+            async with self._client.stream(
+                "POST", "/v1/completions", json=completion(model, request)
+            ) as answer:
+                if answer.status_code != 200:
+                    raise _fault(answer.status_code, await answer.aread())
+                ended = False
+                async for line in answer.aiter_lines():
+                    if line == "data: [DONE]":
+                        ended = True
+                    elif line.startswith("data: "):
+                        for piece in _pieces(json.loads(line[6:])):
+                            yield piece
+                if not ended:
+                    raise ServerLost("the answer broke off")
+        except httpx.HTTPError as error:
+            raise ServerLost(str(error) or type(error).__name__) from error
+
+    async def score(self, model: str, token_ids: Sequence[int], first: int) -> list[float]:
+        """Log-probabilities at temperature 1 of the tokens from place `first` ≥ 1 on. Raises Refused, ServerLost."""
+        body = {"model": model, "prompt": list(token_ids), "max_tokens": 1, "prompt_logprobs": 0}
+        answer = await self._post("/v1/completions", body, None)
+        places = answer["choices"][0]["prompt_logprobs"]
+        return [
+            float(places[place][str(token_ids[place])]["logprob"]) for place in range(first, len(token_ids))
+        ]
+
+    async def _post(
+        self, path: str, body: dict[str, Any], seconds: float | None, *, refuses_from: int = 600
+    ) -> Any:
+        try:
+            answer = await self._client.post(
+                path, json=body, timeout=self._client.timeout if seconds is None else seconds
+            )
+        except httpx.HTTPError as error:
+            raise ServerLost(str(error) or type(error).__name__) from error
+        if answer.status_code != 200:
+            fault = _fault(answer.status_code, answer.content)
+            raise Refused(str(fault)) if answer.status_code >= refuses_from else fault
+        return answer.json() if "application/json" in answer.headers.get("content-type", "") else None
+
+
+def sampled(request: GenerateRequest) -> int:
+    """Completions that the server is asked for: the greedy ones of a prompt are all the same, and it refuses more."""
+    return request.n if request.sampling.temperature > 0 else 1
+
+
+def completion(model: str, request: GenerateRequest) -> dict[str, Any]:
+    """The body of a request for `request.n` completions."""
+    sampling, noise = request.sampling, request.noise
+    return {
+        "model": model,
+        "prompt": list(request.prompt_ids),
+        "n": sampled(request),
+        "max_tokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "seed": int(hash64(noise.seed, noise.stream, noise.step, noise.prompt_no)) & _SEED_BITS,
+        "logprobs": 0,
+        "return_token_ids": True,
+        "stream": True,
+        # What ends a completion is said by the request alone; the end stays in it.
+        "ignore_eos": True,
+        "stop_token_ids": list(sampling.stop_ids),
+        "stop": list(sampling.stop),
+        "include_stop_str_in_output": True,
+        "skip_special_tokens": False,
+    }
+
+
+def _pieces(chunk: dict[str, Any]) -> list[Piece]:
+    if "error" in chunk:
+        raise ServerLost(str(chunk["error"].get("message", chunk["error"])))
+    found = []
+    for choice in chunk["choices"]:
+        told = (choice.get("logprobs") or {}).get("token_logprobs") or []
+        reason = choice.get("finish_reason")
+        if reason not in (None, "stop", "length"):
+            raise ServerLost(f"a completion ended with {reason!r}")
+        logprobs = [math.nan if value is None else float(value) for value in told]
+        found.append(Piece(choice["index"], list(choice.get("token_ids") or []), logprobs, reason))
+    return found
+
+
+def _fault(status: int, content: bytes) -> Exception:
+    try:
+        message = str(json.loads(content)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        message = content[:500].decode(errors="replace")
+    return Refused(message) if status < 500 else ServerLost(f"status {status}: {message}")

@@ -1,0 +1,226 @@
+"""The rollout engine in another process: a vLLM server, the policy sent to it as an adapter after every update.
+
+Token ids go in and come out. Seeds are functions of the request, as in every engine; which requests share a forward
+batch is the server's choice and depends on when they arrive, so equal jobs agree up to rounding, not to the bit.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from worker.rollout.engine import FinishReason, Generated, GenerateRequest, Sample
+from worker.rollout.vllm.adapters import Adapters, Version, discard
+from worker.rollout.vllm.api import Api, Piece, Refused, ServerLost, sampled
+from worker.rollout.vllm.server import Server
+
+_LOOK_SECONDS = 1.0
+
+Export = Callable[[str, Path], None]
+"""Writes a policy's adapter, as it is now, into a new folder."""
+
+
+class Probe(Protocol):
+    """Looks once whether the server samples from what the trainer trains."""
+
+    async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
+        """Whether that is settled; requests are for versions after an update. Raises JobFailure, ServerLost."""
+
+
+class VllmEngine:
+    """`RolloutEngine` over a server that it starts when first needed."""
+
+    def __init__(
+        self, server: Server, export: Export, *, staleness: int = 0, probe: Probe | None = None
+    ) -> None:
+        self._server, self._export = server, export
+        self._probe = probe
+        """None once it has looked."""
+        self._adapters = Adapters(server.adapters, staleness=staleness)
+        self._cancelled = threading.Event()
+        self._running: _Running | None = None
+
+    async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
+        """Raises JobFailure, ValueError for a version that it does not hold."""
+        left = dict(enumerate(requests))
+        for request in requests:
+            self._adapters.name(request)
+        try:
+            while left:
+                try:
+                    await self._look(requests)
+                    # vLLM on the CPU applies some adapter to rows without one that share a batch with others.
+                    adapted = {number: each for number, each in left.items() if each.policy is not None}
+                    async with aclosing(self._round(adapted or dict(left))) as answers:
+                        async for number, answer in answers:
+                            del left[number]
+                            yield answer
+                except ServerLost as error:
+                    await self._recover(str(error))
+                except Refused as error:
+                    raise self._server.refusal("the request", str(error)) from error
+        finally:
+            self._cancelled.clear()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+        if running := self._running:
+            running.wake()
+
+    async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
+        """Raises JobFailure."""
+        await self._server.ready()
+        new = self._adapters.new(policy, version, path)
+        if new.ours:
+            self._export(policy, new.folder)
+        try:
+            api = await self._load(new)
+        except (Refused, ServerLost) as error:
+            await self._recover(str(error))
+            try:
+                api = await self._load(new)
+            except Refused as again:
+                discard(new)
+                raise self._server.refusal("the adapter", str(again)) from again
+            except ServerLost as again:
+                api = await self._server.restart(str(again))  # raises: it has been
+        for old in self._adapters.add(new):
+            try:
+                await api.unload(old.name)
+            except ServerLost as error:
+                api = await self._recover(str(error))
+            except Refused:
+                pass  # a fresh server has never heard of it
+
+    async def close(self) -> None:
+        await self._server.close()
+
+    async def _load(self, version: Version) -> Api:
+        api = await self._server.ready()
+        await api.load(version.name, version.folder)
+        return api
+
+    async def _recover(self, why: str) -> Api:
+        """Another server with everything that the last one held. Raises JobFailure the second time."""
+        api = await self._server.restart(why)
+        for version in self._adapters.held:
+            try:
+                await api.load(version.name, version.folder)
+            except Refused as error:
+                raise self._server.refusal("the adapter", str(error)) from error
+            except ServerLost as error:
+                await self._server.restart(str(error))  # raises
+        return api
+
+    async def _look(self, requests: Sequence[GenerateRequest]) -> None:
+        updated = [each for each in requests if each.policy is not None and each.version > 0]
+        if self._probe is None or not updated:
+            return
+        api = await self._server.ready()
+        if await self._probe.look(api, updated, [self._adapters.name(each) for each in updated]):
+            self._probe = None
+
+    async def _round(
+        self, requests: dict[int, GenerateRequest]
+    ) -> AsyncGenerator[tuple[int, Generated], None]:
+        """Answers as they finish; all of what is left at once when cancelled. Raises Refused, ServerLost."""
+        api = await self._server.ready()
+        names = {number: self._adapters.name(request) for number, request in requests.items()}
+        running = self._running = _Running(requests)
+        try:
+            if self._cancelled.is_set():
+                running.wake()
+            else:
+                running.start(api, names)
+            while running.open:
+                number = await running.next(self._server.quiet_seconds)
+                if number is None and self._cancelled.is_set():
+                    await running.stop()
+                    for other in sorted(running.open):
+                        yield other, running.answer(other)
+                    return
+                if number is not None:
+                    running.open.discard(number)
+                    yield number, running.answer(number)
+        finally:
+            self._running = None
+            await running.stop()
+
+
+@dataclass
+class _Growing:
+    """A completion as far as it has come."""
+
+    token_ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    reason: FinishReason = "cancelled"
+
+    def add(self, piece: Piece) -> None:
+        self.token_ids += piece.token_ids
+        self.logprobs += piece.logprobs
+        self.reason = piece.finish_reason or self.reason
+
+
+class _Running:
+    """Requests under way on one server."""
+
+    def __init__(self, requests: dict[int, GenerateRequest]) -> None:
+        self._requests = requests
+        self._growing = {number: [_Growing() for _ in range(sampled(r))] for number, r in requests.items()}
+        self._ended: asyncio.Queue[tuple[int | None, Exception | None]] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._heard = time.monotonic()
+        self.open = set(requests)
+
+    def start(self, api: Api, names: Mapping[int, str]) -> None:
+        self._tasks = [
+            asyncio.create_task(self._run(api, names[number], number)) for number in sorted(self._requests)
+        ]
+
+    async def stop(self) -> None:
+        """Abort what has not ended."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def wake(self) -> None:
+        """Have `next` return None. Callable from any thread."""
+        self._loop.call_soon_threadsafe(self._ended.put_nowait, (None, None))
+
+    async def next(self, quiet_seconds: float) -> int | None:
+        """The next request that has ended; None to look round. Raises Refused, ServerLost."""
+        try:
+            number, error = await asyncio.wait_for(self._ended.get(), min(_LOOK_SECONDS, quiet_seconds))
+        except TimeoutError:
+            if time.monotonic() - self._heard > quiet_seconds:
+                raise ServerLost(f"not a word for {quiet_seconds:g} s") from None
+            return None
+        if error is not None:
+            raise error
+        return number
+
+    def answer(self, number: int) -> Generated:
+        request = self._requests[number]
+        found = [
+            Sample(tuple(each.token_ids), tuple(each.logprobs), each.reason) for each in self._growing[number]
+        ]
+        return Generated(request, tuple(found * (request.n // len(found))))
+
+    async def _run(self, api: Api, name: str, number: int) -> None:
+        growing = self._growing[number]
+        try:
+            async with aclosing(api.complete(name, self._requests[number])) as pieces:
+                async for piece in pieces:
+                    self._heard = time.monotonic()
+                    growing[piece.sample].add(piece)
+            if any(each.reason == "cancelled" for each in growing):
+                raise ServerLost("a completion has no end")
+        except (Refused, ServerLost) as error:
+            self._ended.put_nowait((None, error))
+            return
+        self._ended.put_nowait((number, None))

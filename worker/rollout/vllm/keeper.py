@@ -1,0 +1,59 @@
+"""`python keeper.py FOLDER COMMAND…`: run a vLLM server that cannot outlive whoever started it.
+
+A vLLM server is several processes, and none of them notices that its starter was killed. The keeper does: it sees EOF
+on its standard input, or its server's end, and then kills the whole session, itself included, and removes FOLDER
+(socket and adapters). SIGTERM, SIGINT and SIGHUP mean the same. Standard library only; started by file name in a
+session of its own.
+"""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from types import FrameType
+
+GRACE_SECONDS = 5.0
+"""From SIGTERM to SIGKILL: a server that ends by itself removes its shared memory."""
+_PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: list[str]) -> None:
+    folder, command = arguments[0], arguments[1:]
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    ending = threading.Event()
+
+    def end(_: int, __: FrameType | None) -> None:
+        ending.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end)
+    threading.Thread(target=_until_eof, args=(ending,), daemon=True).start()
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    while server.poll() is None and not ending.wait(0.05):
+        pass
+    if server.returncode is None:
+        server.terminate()
+        _wait(server, GRACE_SECONDS)
+    shutil.rmtree(folder, ignore_errors=True)
+    print(f"keeper: the server ended with status {server.returncode}", file=sys.stderr, flush=True)  # noqa: T201
+    os.killpg(0, signal.SIGKILL)
+
+
+def _until_eof(ending: threading.Event) -> None:
+    while os.read(0, 4096):
+        pass
+    ending.set()
+
+
+def _wait(server: "subprocess.Popen[bytes]", seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

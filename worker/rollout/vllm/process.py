@@ -1,0 +1,111 @@
+"""One vLLM server as a process: started under a keeper, watched by its log, ended with everything it has started."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from worker.rollout.vllm import keeper
+from worker.rollout.vllm.options import Options
+
+STAGES = (
+    ("Initializing a V1 LLM engine", "starting the engine"),
+    ("Starting to load model", "loading the model"),
+    ("KV cache size", "reserving the cache"),
+    ("Application startup complete", "ready"),
+)
+"""What the log says at the end of each part of the start, and what comes then."""
+END_SECONDS = keeper.GRACE_SECONDS + 2.0
+LOG_LINES = 30
+_LOG_BYTES = 32_768
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    done: int
+    total: int
+    text: str
+
+
+class ServerProcess:
+    """Start it in a thread that lives as long as the server is wanted: the kernel tells the keeper of its end."""
+
+    def __init__(self, python: Path, options: Options, folder: Path, log: Path) -> None:
+        """folder: of its own, readable by its owner alone; removed with the server's starter. log: appended to."""
+        self.socket = folder / "vllm.sock"
+        self.log = log
+        with contextlib.suppress(FileNotFoundError):
+            self.socket.unlink()
+        self._log_start = log.stat().st_size if log.exists() else 0
+        command = [str(python), "-P", "-m", "vllm.entrypoints.openai.api_server"]
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    *("-S", "-E", keeper.__file__, str(folder)),
+                    *command,
+                    *options.arguments(self.socket),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                cwd=folder,
+                env={**_environment(), **options.environment()},
+            )
+        self.pid = self._process.pid
+        """The keeper's, and its session's."""
+
+    @property
+    def ended(self) -> bool:
+        if self._process.returncode is not None:
+            return True
+        # Not reaped yet: until `kill` the session keeps its number.
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    @property
+    def stage(self) -> Stage:
+        """How far the start has come."""
+        text = self._read(self._log_start)
+        done = max((place + 1 for place, (mark, _) in enumerate(STAGES) if mark in text), default=0)
+        return Stage(done, len(STAGES), STAGES[done - 1][1] if done else "importing")
+
+    def log_end(self, lines: int = LOG_LINES) -> str:
+        """The last lines of what this server has said."""
+        return "\n".join(self._read(self._log_start).splitlines()[-lines:])
+
+    def close(self, grace: float = END_SECONDS) -> None:
+        """End it and everything it has started. Further calls do nothing."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        deadline = time.monotonic() + grace
+        while not self.ended and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.kill()
+
+    def kill(self) -> None:
+        """The whole session, at once."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def _read(self, start: int) -> str:
+        try:
+            with self.log.open("rb") as file:
+                end = file.seek(0, 2)
+                file.seek(max(start, end - _LOG_BYTES))
+                return file.read().decode(errors="replace").replace("\0", "\ufffd")
+        except OSError as error:
+            return f"(the log cannot be read: {error})"
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without what would lead the other interpreter into our packages."""
+    ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "OMP_NUM_THREADS")
+    return {key: value for key, value in os.environ.items() if key not in ours}

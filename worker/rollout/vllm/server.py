@@ -1,0 +1,129 @@
+"""A vLLM server that an engine relies on: started when first needed, started again once when it fails."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from reinforge.errors import JobFailure
+from worker.rollout.vllm.api import Api
+from worker.rollout.vllm.options import Options
+from worker.rollout.vllm.process import ServerProcess, Stage
+
+START_SECONDS = 900.0
+"""From its start until it answers; large models take minutes to load."""
+QUIET_SECONDS = 300.0
+"""Without a word on anything that was asked: it hangs."""
+QUIET = "REINFORGE_VLLM_QUIET_SECONDS"
+"""Environment variable for another number of seconds."""
+_LOOK_SECONDS = 0.1
+
+Say = Callable[[str], None]
+Progress = Callable[[Stage], None]
+
+
+class EngineFailure(JobFailure):
+    """With the end of the server's log in place of a traceback, as `worker.training.ends` tells it."""
+
+    def __init__(self, message: str, code: str, hint: str, log_end: str) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.traceback = log_end
+
+
+class Server:
+    """`api` is there between `ready` and `close`. Adapters lie below `adapters`; all of it goes with this process."""
+
+    def __init__(
+        self,
+        python: Path,
+        options: Options,
+        log: Path,
+        *,
+        say: Say = lambda _: None,
+        progress: Progress = lambda _: None,
+    ) -> None:
+        """say: what people should know. progress: how far a start has come, whenever that changes."""
+        self._python, self._options, self._log = python, options, log
+        self._say, self._progress = say, progress
+        self._root = Path(tempfile.mkdtemp(prefix="rf-vllm-"))
+        self.adapters = self._root / "adapters"
+        self.adapters.mkdir()
+        self._process: ServerProcess | None = None
+        self._restarts = 0
+        self.api: Api | None = None
+        self.quiet_seconds = float(os.environ.get(QUIET) or QUIET_SECONDS)
+
+    @property
+    def pid(self) -> int | None:
+        """Of the session that everything of the server runs in."""
+        return None if self._process is None else self._process.pid
+
+    async def ready(self) -> Api:
+        """Raises JobFailure `vllm_start_failed` with the end of its log."""
+        if self.api is not None:
+            return self.api
+        started = time.monotonic()
+        self._say(f"Starting vLLM; its log is {self._log}")
+        self._process = process = ServerProcess(self._python, self._options, self._root, self._log)
+        api = Api(process.socket)
+        told: Stage | None = None
+        while not (process.socket.exists() and await api.healthy()):
+            if process.ended or time.monotonic() - started > START_SECONDS:
+                await api.close()
+                raise self._failure(
+                    "vLLM ended while it was starting." if process.ended else "vLLM does not get ready.",
+                    "vllm_start_failed",
+                    "The end of its log says why; docs/engines.md lists what it needs.",
+                )
+            if (stage := process.stage) != told:
+                told = stage
+                self._progress(stage)
+            await asyncio.sleep(_LOOK_SECONDS)
+        self._say(f"vLLM is ready after {time.monotonic() - started:.0f} s")
+        self.api = api
+        return api
+
+    async def restart(self, why: str) -> Api:
+        """A fresh one without adapters. Raises JobFailure `vllm_lost` where this is not the first time."""
+        if self._restarts:
+            raise self._failure(
+                f"vLLM failed again after it had been started anew: {why}",
+                "vllm_lost",
+                "The end of its log is below. If it was killed for memory, lower rollout.prompts_per_step or "
+                "completions_per_prompt; or use rollout.engine transformers.",
+            )
+        self._restarts += 1
+        self._say(f"vLLM failed ({why}); it is started again, once")
+        await self._end(grace=0.0)
+        return await self.ready()
+
+    def refusal(self, what: str, why: str) -> JobFailure:
+        """JobFailure `vllm_refused`."""
+        return self._failure(
+            f"vLLM does not take {what}: {why}",
+            "vllm_refused",
+            "docs/engines.md says what vLLM can sample from; rollout.engine transformers has no such limits.",
+        )
+
+    async def close(self) -> None:
+        await self._end()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    async def _end(self, grace: float | None = None) -> None:
+        api, self.api = self.api, None
+        if api is not None:
+            with contextlib.suppress(Exception):
+                await api.close()
+        if self._process is None:
+            return
+        if grace is None:
+            await asyncio.to_thread(self._process.close)
+        else:
+            self._process.kill()
+
+    def _failure(self, message: str, code: str, hint: str) -> JobFailure:
+        return EngineFailure(message, code, hint, "" if self._process is None else self._process.log_end())
