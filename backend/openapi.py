@@ -1,9 +1,17 @@
-"""The OpenAPI document: FastAPI's own, with what it cannot know."""
+"""The OpenAPI document: FastAPI's own, with what it cannot know: examples, and what edits need.
 
+Examples were recorded from a real backend (`tests/backend/test_openapi_examples.py` does it, and checks that every
+operation has one that fits its schema).
+"""
+
+import json
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
 
+EXAMPLES = Path(__file__).with_name("openapi_examples.json")
+"""Operation id → `request` and `response {status, body}`, `stream {status, body}`."""
 METHODS = ("get", "post", "put", "patch", "delete")
 IF_MATCH_SOMETIMES = frozenset({"setBudget"})
 """Operations that also make a thing which is not there yet; every other edit needs `If-Match`."""
@@ -20,8 +28,10 @@ def serve(app: FastAPI) -> None:
     def completed() -> dict[str, Any]:
         if app.openapi_schema is None:
             document = plain()
+            examples = json.loads(EXAMPLES.read_text(encoding="utf-8"))
             for operation in operations(document):
                 _edits(operation)
+                _show(operation, examples.get(operation["operationId"], {}))
             app.openapi_schema = document
         return app.openapi_schema
 
@@ -39,3 +49,17 @@ def _edits(operation: dict[str, Any]) -> None:
                 "description": "It has changed since; `error.current` is what it is now."
             }
             operation["responses"]["428"] = {"description": "If-Match is missing."}
+
+
+def _show(operation: dict[str, Any], example: dict[str, Any]) -> None:
+    """Put the examples where the document has a place for them."""
+    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+        if kind == "application/json" and "request" in example:
+            content["example"] = example["request"]
+        elif kind == "multipart/form-data" and "form" in example:
+            content["example"] = example["form"]
+    for part, kind in (("response", "application/json"), ("stream", "text/event-stream")):
+        if part in example:
+            answer = operation["responses"].get(example[part]["status"], {})
+            if kind in answer.get("content", {}):
+                answer["content"][kind]["example"] = example[part]["body"]

@@ -76,7 +76,7 @@ async def store_records(id: str, body: RecordBatch, session: Session, token: Job
     return await records.store(session, id, token, body)
 
 
-@jobs_door.put("/blobs/{sha256}", status_code=201, operation_id="putBlob")
+@jobs_door.put("/blobs/{sha256}", status_code=201, response_class=Response, operation_id="putBlob")
 async def put_blob(
     sha256: Sha256,
     request: Request,
