@@ -20,6 +20,7 @@ from backend.compression import CompressJson
 from backend.database import Database
 from backend.datasets.endpoints import router as datasets
 from backend.datasets.prompt_endpoints import router as dataset_prompts
+from backend.datasets.report_endpoints import router as dataset_reports
 from backend.datasets.upload_endpoints import router as dataset_uploads
 from backend.demo import service as demo_service
 from backend.demo.endpoints import router as demo
@@ -67,9 +68,10 @@ log = logging.getLogger(__name__)
 _DATABASE_WITHIN = 30.0
 ROUTERS = (
     sign_in, api_keys, projects, members, invitations, usage, audit, demo, datasets, dataset_prompts,
-    dataset_uploads, reward_sources, rewards, golden, judges, base_models, jobs, preflights, evaluations,
-    playground, adapters, webhooks, workers, openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints,
-    openai_models, deployments, openai_chat, health.router,
+    dataset_uploads, dataset_reports, reward_sources, rewards, golden, judges, base_models, jobs,
+    preflights, evaluations, playground, adapters, webhooks, workers, openai_graders, openai_files,
+    openai_uploads, openai_jobs, openai_checkpoints, openai_models, deployments, openai_chat,
+    health.router,
 )  # fmt: skip
 
 

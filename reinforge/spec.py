@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from reinforge.algorithm.base import Probability, SpecModel, fault_at
 from reinforge.algorithm.rules import Job
 from reinforge.algorithm.rules import check as check_rules
-from reinforge.algorithm.slots import Algorithm, fill_critic, fill_lengths, fill_packages
+from reinforge.algorithm.slots import Algorithm, fill_critic, fill_lengths, fill_mismatch, fill_packages
 from reinforge.presets import apply_preset
 from reinforge.reward_spec import Judge, Name, Reward
 
@@ -38,6 +38,8 @@ class DataSpec(SpecModel):
     """Id or path of a second dataset kept for evaluation. Without it a share of `dataset` is held out."""
     held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
     """Rows of `dataset` to hold out when there is no `held_out`; default a tenth, at most 256; 0 for none."""
+    split_by: Literal["row", "prompt"] = "row"
+    """`prompt`: rows whose prompts are equal but for white space and capitals stay on one side of the split."""
     columns: ColumnRoles = ColumnRoles()
     """Which column plays which part."""
     prompt_template: str | None = Field(default=None, min_length=1, max_length=65_536)
@@ -65,8 +67,9 @@ Environment = Annotated[SingleTurn, Field(discriminator="type")]
 
 
 class Rollout(SpecModel):
-    engine: Literal["auto", "transformers"] = "auto"
-    """What samples; `auto` takes the best that the worker has."""
+    engine: Literal["auto", "transformers", "vllm"] = "auto"
+    """What samples: the trainer itself (`transformers`, which is also `auto`), or a vLLM server beside it, on workers
+    that have vLLM."""
     prompts_per_step: int = Field(default=16, ge=1, le=65_536)
     """Rows sampled in each step."""
     completions_per_prompt: int = Field(default=8, ge=1, le=1024)
@@ -207,6 +210,12 @@ class JobSpec(SpecModel):
             max_completion_tokens=self.rollout.max_completion_tokens,
         )
         check_rules(self.algorithm, job)
+        if self.rollout.engine == "vllm" and self.rollout.top_p < 1:
+            raise fault_at(
+                "rollout.top_p",
+                "vLLM tells the log-probabilities of the truncated distribution, so that the loss could not be "
+                "corrected for it: leave rollout.top_p at 1, or take engine `transformers`",
+            )
         if self.limits.early_stop.patience is not None and 0 in (
             self.evaluation.rows,
             self.evaluation.every_steps,
@@ -230,6 +239,9 @@ class JobSpec(SpecModel):
         if self.adapter.alpha is None:
             spec["adapter"]["alpha"] = 2.0 * self.adapter.rank
         fill_lengths(spec["algorithm"], self.rollout.max_completion_tokens)
+        loss = self.algorithm.loss
+        if spec["rollout"]["engine"] == "vllm" and "mismatch" not in loss.model_fields_set:
+            fill_mismatch(spec["algorithm"], loss)
         fill_packages(spec["algorithm"])
         fill_critic(spec["algorithm"], self.optimizer.learning_rate)
         return JobSpec.model_validate(spec)

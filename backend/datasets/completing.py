@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from backend.database import Database
 from backend.datasets import numbered, service, uploads
+from backend.datasets.inspect import TOO_COMPLEX
 from backend.datasets.inspection import as_error, inspect_file
 from backend.models import Upload, UploadPart
 from backend.objects import Objects, object_key
@@ -47,7 +48,8 @@ async def complete(
         try:
             report = await _stored(objects, upload, parts, folder, limit)
         except (InvalidInput, TooLarge) as error:
-            await _refuse(database, objects, upload, error)
+            if error.code != TOO_COMPLEX:  # a reader that was killed says nothing certain about the file
+                await _refuse(database, objects, upload, error)
             raise
         async with database.transaction() as session:
             upload = await numbered.pending(session, project_id, id)

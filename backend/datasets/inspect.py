@@ -14,15 +14,21 @@ from reinforge.dataset import DatasetReport, Limits, inspect
 from reinforge.errors import ReinforgeError, TooLarge
 
 CPU_SECONDS = 900
+TOO_COMPLEX = "file_too_complex"
 
 
 def main(arguments: list[str]) -> None:
     path, filename, limit, memory = Path(arguments[0]), arguments[1], int(arguments[2]), int(arguments[3])
+    bound(memory)
+    sys.stdout.write(json.dumps(_look(path, filename, limit)))
+
+
+def bound(memory: int) -> None:
+    """Limit this process: bytes of address space, seconds of CPU; and let others go first."""
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     os.nice(5)  # the process that serves requests comes first
-    sys.stdout.write(json.dumps(_look(path, filename, limit)))
 
 
 def _look(path: Path, filename: str, limit: int) -> dict[str, object]:
@@ -38,7 +44,7 @@ def _look(path: Path, filename: str, limit: int) -> dict[str, object]:
 def needs_too_much() -> TooLarge:
     return TooLarge(
         "Reading the file takes too much memory or time.",
-        code="file_too_complex",
+        code=TOO_COMPLEX,
         param="file",
         hint="Split it, or write it as JSONL with one small object per line.",
     )

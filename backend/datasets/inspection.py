@@ -30,7 +30,8 @@ async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
     if turns is None:
         _turns.set(turns := anyio.CapacityLimiter(AT_ONCE))
     async with turns:
-        output, status = await _run(path, filename, limit)
+        arguments = (str(path), filename, str(limit), str(MEMORY_BYTES))
+        output, status = await run_child("backend.datasets.inspect", *arguments)
     if status != 0:
         # Killed for memory, or by its limit of CPU time; a bug of ours would look the same to the sender.
         raise needs_too_much()
@@ -40,17 +41,10 @@ async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
     return DatasetReport.model_validate(answer["report"])
 
 
-async def _run(path: Path, filename: str, limit: int) -> tuple[bytes, int]:
+async def run_child(module: str, *arguments: str) -> tuple[bytes, int]:
+    """What a module prints as a process of its own, and its exit status. Raises TooLarge when it takes too long."""
     process = await asyncio.create_subprocess_exec(
-        *(
-            sys.executable,
-            "-m",
-            "backend.datasets.inspect",
-            str(path),
-            filename,
-            str(limit),
-            str(MEMORY_BYTES),
-        ),
+        *(sys.executable, "-m", module, *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         env={

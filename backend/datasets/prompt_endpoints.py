@@ -1,6 +1,6 @@
 """PATCH /datasets/{id} · POST /datasets/{id}/render, /lengths · GET /datasets/{id}/split."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
@@ -87,9 +87,15 @@ async def lengths(
 async def split(
     id: str,
     session: Session,
+    objects: ObjectsDep,
+    settings: SettingsDep,
     who: Reader,
     held_out_rows: Annotated[int | None, Query(ge=0, le=100_000)] = None,
     seed: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    split_by: Literal["row", "prompt"] = "row",
 ) -> SplitView:
     """Which rows a job with this seed would hold out."""
-    return await prompts.split_view(await service.get(session, who.project_id, id), held_out_rows, seed)
+    dataset = await service.get(session, who.project_id, id)
+    await session.commit()  # reading may take a while
+    cache = service.cache_folder(settings.home_folder)
+    return await prompts.split_view(objects, cache, dataset, held_out_rows, seed, split_by)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio.to_thread
 
 from backend.calls import Calls
 from backend.datasets import service
+from backend.datasets.overlap import split_by_prompt
 from backend.datasets.reading import MOST_CHARACTERS, RowPrompt, read_apart, read_page, read_sample
 from backend.models import BaseModel, Dataset
 from backend.objects import Objects
@@ -93,10 +94,23 @@ async def lengths(
     return _summary(counted, dataset.rows, failed=len(errors), context=context)
 
 
-async def split_view(dataset: Dataset, held_out_rows: int | None, seed: int) -> SplitView:
+async def split_view(
+    objects: Objects,
+    cache: Path,
+    dataset: Dataset,
+    held_out_rows: int | None,
+    seed: int,
+    split_by: Literal["row", "prompt"] = "row",
+) -> SplitView:
     """The division that a job with this seed makes. Raises InvalidInput `invalid_held_out`."""
     try:
-        training, held_out = await anyio.to_thread.run_sync(split, dataset.rows, held_out_rows, seed)
+        if split_by == "prompt":
+            check_view(dataset, view := PromptView.model_validate(dataset.prompt_view))
+            path = await service.local_file(objects, dataset, cache)
+            asked = (str(path), dataset.format, view.model_dump_json(), held_out_rows, seed)
+            training, held_out = await read_apart(dataset, split_by_prompt, *asked)
+        else:
+            training, held_out = await anyio.to_thread.run_sync(split, dataset.rows, held_out_rows, seed)
     except InvalidInput as error:
         error.param = "held_out_rows"
         raise

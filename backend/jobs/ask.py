@@ -7,14 +7,17 @@ from typing import Any
 
 from backend.calls import Calls
 from backend.datasets import service as datasets
+from backend.datasets.overlap import Held
 from backend.datasets.reading import MOST_CHARACTERS, read_apart
+from backend.datasets.report import leaks, report
 from backend.jobs.plan import PinnedReward, Plan
 from backend.models import Dataset
 from backend.objects import Objects
 from backend.rewards import service as rewards
 from reinforge.dataset import DatasetError, iter_prompts
-from reinforge.errors import InvalidInput, Unavailable
+from reinforge.errors import InvalidInput, TooLarge, Unavailable
 from reinforge.grading.multi import runs_code
+from reinforge.schemas.datasets import PromptView
 from reinforge.spec import DataSpec
 
 WAIT_SECONDS = 20.0
@@ -47,7 +50,32 @@ async def examine(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> li
             await _check_prompts(plan, calls, rows, param)
         except InvalidInput as error:
             problems.append(error)
+    if not problems:
+        plan.warnings += await _leaks(plan, objects, cache)
     return problems
+
+
+async def _leaks(plan: Plan, objects: Objects, cache: Path) -> list[str]:
+    """What a person should know about held-out prompts that are trained on; also counts a split by prompts."""
+    data = plan.spec.data
+    if plan.held_out is None and plan.split[1] == 0:
+        return []
+    held = Held()
+    if plan.held_out is None:
+        held = Held(rows=data.held_out_rows, seed=plan.spec.seed, split_by=data.split_by)
+    view = PromptView(columns=data.columns, prompt_template=data.prompt_template)
+    try:
+        found = await report(objects, cache, plan.dataset, held, plan.held_out, view=view)
+    except TooLarge:
+        return ["The dataset is too large to look for held-out prompts that are trained on as well."]
+    if found.status != "ready":
+        return [
+            "Whether held-out prompts are trained on as well is still being looked at: "
+            f"`reinforge dataset report {plan.dataset.id}` tells."
+        ]
+    if found.leakage is not None and plan.held_out is None:
+        plan.split = (found.leakage.train, found.leakage.held_out)
+    return leaks(found)
 
 
 async def examine_rewards(

@@ -26,6 +26,13 @@ class ChatTemplate(StrEnum):
     bare = "bare"
 
 
+class SplitBy(StrEnum):
+    """What stays on one side of the split."""
+
+    row = "row"
+    prompt = "prompt"
+
+
 @datasets.command("push")
 def push_dataset(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSONL, CSV or Parquet.")],
@@ -88,6 +95,48 @@ def list_datasets(json: Json = False) -> None:
         ),
         empty="No datasets yet. Upload one: reinforge dataset push FILE.jsonl",
     )
+
+
+@datasets.command("report")
+def report_dataset(
+    id: Annotated[str, typer.Argument(help="Id of the dataset (file-…).")],
+    held_out: Annotated[
+        str | None, typer.Option(help="Another dataset that jobs evaluate on; else the split by seed.")
+    ] = None,
+    held_out_rows: Annotated[int | None, typer.Option(help="As in the job.", min=0)] = None,
+    seed: Annotated[int, typer.Option(help="As in the job.", min=0)] = 0,
+    split_by: Annotated[SplitBy, typer.Option(help="As in the job.")] = SplitBy.row,
+    json: Json = False,
+) -> None:
+    """Prompts that occur twice, and held-out prompts that are trained on as well."""
+    with connect() as client:
+        found = client.datasets.report(
+            id, held_out=held_out, held_out_rows=held_out_rows, seed=seed, split_by=split_by.value
+        )
+    if json:
+        output.print_json(found)
+        return
+    for line in found.advice:
+        err.print(f"[yellow]note[/yellow] {line}")
+    if not found.advice:
+        out.print(f"{found.compared:,} rows: no prompt occurs twice, and nothing held out is trained on.")
+    leaks = found.leakage.examples if found.leakage else []
+    if leaks:
+        output.print_table(
+            ["held-out row", "train row", "likeness", "prompt"],
+            (
+                [str(e.held_out_row + 1), str(e.train_row + 1), f"{e.similarity:.0%}", e.train_text[:80]]
+                for e in leaks
+            ),
+            empty="",
+        )
+    repeated = found.duplicates.examples if found.duplicates else []
+    if repeated:
+        output.print_table(
+            ["times", "rows", "prompt"],
+            ([str(e.count), ", ".join(str(row + 1) for row in e.rows), e.text[:80]] for e in repeated),
+            empty="",
+        )
 
 
 @models.command("add")

@@ -1,14 +1,17 @@
 """Datasets."""
 
 import hashlib
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from reinforge.client.downloads import Progress
 from reinforge.client.paging import iterate
 from reinforge.client.transport import Transport
 from reinforge.client.uploads import send
+from reinforge.errors import Unavailable
+from reinforge.schemas.dataset_reports import DatasetOverlap
 from reinforge.schemas.resources import Dataset, DatasetRows
 from reinforge.schemas.uploads import LARGE_BYTES
 
@@ -60,6 +63,30 @@ class Datasets:
         return DatasetRows.model_validate(
             self._transport.get(f"/datasets/{id}/rows", offset=offset, limit=limit)
         ).data
+
+    def report(
+        self,
+        id: str,
+        *,
+        held_out: str | None = None,
+        held_out_rows: int | None = None,
+        seed: int = 0,
+        split_by: Literal["row", "prompt"] = "row",
+        timeout: float = 1800.0,
+    ) -> DatasetOverlap:
+        """Equal prompts, and held-out prompts that are trained on: of a split, or of the dataset `held_out`.
+
+        Waits until it is worked out. Raises Unavailable `call_timeout` after `timeout` seconds.
+        """
+        deadline = time.monotonic() + timeout
+        asked = {"held_out": held_out, "held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
+        while True:
+            found = DatasetOverlap.model_validate(self._transport.get(f"/datasets/{id}/report", **asked))
+            if found.status == "ready":
+                return found
+            if time.monotonic() > deadline:
+                raise Unavailable("The report takes too long.", code="call_timeout", hint="Ask again later.")
+            time.sleep(1.0)
 
     def delete(self, id: str) -> None:
         self._transport.request("DELETE", f"/datasets/{id}")

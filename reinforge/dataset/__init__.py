@@ -19,14 +19,15 @@ Codes of `DatasetError`:
     use        unknown_column invalid_template missing_value invalid_held_out
 """
 
+from reinforge.dataset.equal import normalised, prompt_key
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
-from reinforge.dataset.formats import Format, detect_format, iter_rows
+from reinforge.dataset.formats import Format, detect_format, iter_accepted, iter_rows
 from reinforge.dataset.inspection import PromptRow, inspect, iter_prompts
 from reinforge.dataset.limits import Limits
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
 from reinforge.dataset.report import ColumnReport, DatasetReport, DatasetWarning
 from reinforge.dataset.rows import Row, row_hash
-from reinforge.dataset.split import split
+from reinforge.dataset.split import split, split_together
 from reinforge.spec import ColumnRoles
 
 __all__ = [
@@ -45,9 +46,13 @@ __all__ = [
     "check_roles",
     "detect_format",
     "inspect",
+    "iter_accepted",
     "iter_prompts",
     "iter_rows",
+    "normalised",
+    "prompt_key",
     "render_messages",
     "row_hash",
     "split",
+    "split_together",
 ]

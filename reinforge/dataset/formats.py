@@ -1,9 +1,12 @@
 """Which format a file has, and the one way to read any of them."""
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import orjson
 
 from reinforge.dataset import csv_rows, jsonl, parquet
 from reinforge.dataset.errors import DatasetError
@@ -109,6 +112,17 @@ def iter_rows(path: Path | str, format: Format | None = None, limits: Limits | N
     path = Path(path)
     for row in read_source(path, format or detect_format(path), limits or Limits()):
         yield row.value
+
+
+def iter_accepted(path: Path, format: Format) -> Iterator[Row]:
+    """Rows of a file that was accepted before: nothing is checked again, which makes JSONL several times as fast."""
+    if format != "jsonl":
+        yield from iter_rows(path, format)
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file):
+            if line := (line.removeprefix(BOM_UTF8) if number == 0 else line).strip():
+                yield orjson.loads(line)
 
 
 def empty_file(name: str) -> DatasetError:

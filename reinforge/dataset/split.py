@@ -1,6 +1,7 @@
-"""Which rows train and which are held out, as a function of the number of rows and a seed alone."""
+"""Which rows train and which are held out, as a function of a seed and the number of rows, or of equal prompts."""
 
 import random
+from collections.abc import Hashable, Iterator, Sequence
 
 from reinforge.dataset.errors import DatasetError
 
@@ -18,16 +19,46 @@ def split(rows_count: int, held_out: int | float | None, seed: int) -> tuple[lis
     Raises DatasetError `invalid_held_out` when no row would be left for training.
     """
     count = _held_out_count(rows_count, held_out)
+    drawn = _drawn(rows_count, seed)
+    held = {next(drawn) for _ in range(count)}
+    return [index for index in range(rows_count) if index not in held], sorted(held)
+
+
+def split_together(
+    keys: Sequence[Hashable], held_out: int | float | None, seed: int
+) -> tuple[list[int], list[int]]:
+    """Like `split`, with all rows of one key on the same side; `keys` has one per row.
+
+    Keys are drawn in the order in which `split` would draw rows, and a key whose rows are more than what is still to
+    be held out is passed over, so there may be fewer held-out rows than asked for, never more, and without equal keys
+    it is the same split. When no key fits, the smallest one is held out, if rows are left to train on.
+    """
+    count = _held_out_count(len(keys), held_out)
+    rows: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(keys):
+        rows.setdefault(key, []).append(index)
+    groups = list(rows.values())
+    held: set[int] = set()
+    for place in _drawn(len(groups), seed) if count else ():
+        if len(held) + len(groups[place]) <= count:
+            held.update(groups[place])
+        if len(held) == count:
+            break
+    if count and not held and len(groups) > 1:
+        smallest = min(groups, key=len)
+        held.update(smallest)
+    return [index for index in range(len(keys)) if index not in held], sorted(held)
+
+
+def _drawn(count: int, seed: int) -> Iterator[int]:
+    """All numbers below `count` once, in an order of the seed's."""
     generator = random.Random(seed)
-    # Fisher-Yates for the first `count` places; a dict stands for the array, most of which never moves.
+    # Fisher-Yates; a dict stands for the array, most of which never moves when only a few are drawn.
     moved: dict[int, int] = {}
-    chosen = []
     for place in range(count):
-        other = place + int(generator.random() * (rows_count - place))
-        chosen.append(moved.get(other, other))
+        other = place + int(generator.random() * (count - place))
+        yield moved.get(other, other)
         moved[other] = moved.get(place, place)
-    held = set(chosen)
-    return [index for index in range(rows_count) if index not in held], sorted(chosen)
 
 
 def _held_out_count(rows_count: int, held_out: int | float | None) -> int:

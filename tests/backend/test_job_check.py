@@ -31,7 +31,7 @@ def params(found: dict[str, Any]) -> set[str]:
 
 
 def test_a_good_specification_comes_back_filled_in_and_in_numbers(attended: Backend) -> None:
-    dataset = attended.add_dataset([{"prompt": "x" * 10} for _ in range(20)])
+    dataset = attended.add_dataset([{"prompt": f"{n:x>10}"} for n in range(20)])
     spec = attended.spec(data={"dataset": dataset})
     found = checked(attended, spec)
     assert (found["ok"], found["problems"], found["warnings"]) == (True, [], [

@@ -10,7 +10,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from reinforge.dataset import DatasetError, PromptRow, iter_prompts, row_hash, split
+from reinforge.dataset import (
+    DatasetError,
+    PromptRow,
+    iter_prompts,
+    normalised,
+    prompt_key,
+    row_hash,
+    split,
+    split_together,
+)
 from reinforge.errors import JobFailure
 from reinforge.spec import DataSpec
 from worker.environment.base import Prompt
@@ -140,7 +149,7 @@ def load_prompts(
         if held_out is not None:
             train, kept = rows, list(_rows(held_out, data))
         else:
-            train_indices, held_indices = split(len(rows), data.held_out_rows, seed)
+            train_indices, held_indices = _split(rows, data, seed)
             train, kept = [rows[i] for i in train_indices], [rows[i] for i in held_indices]
     except DatasetError as error:
         raise JobFailure(str(error), code="data_error", hint=error.hint) from error
@@ -152,6 +161,13 @@ def load_prompts(
     if not kept:
         notes.append("No rows are held out, so there is no held-out evaluation.")
     return Prompts(train, kept, renderer, seed, data.sampling, max_tokens, notes)
+
+
+def _split(rows: Sequence[PromptRow], data: DataSpec, seed: int) -> tuple[list[int], list[int]]:
+    if data.split_by == "row":
+        return split(len(rows), data.held_out_rows, seed)
+    keys = [prompt_key(normalised(row.messages)) for row in rows]
+    return split_together(keys, data.held_out_rows, seed)
 
 
 def _rows(path: Path, data: DataSpec) -> Iterator[PromptRow]:

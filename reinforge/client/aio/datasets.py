@@ -2,15 +2,19 @@
 
 # Made from reinforge/client/datasets.py by scripts/async_client.py: change that one.
 
+import asyncio
 import hashlib
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.aio.uploads import send
 from reinforge.client.downloads import Progress
+from reinforge.errors import Unavailable
+from reinforge.schemas.dataset_reports import DatasetOverlap
 from reinforge.schemas.resources import Dataset, DatasetRows
 from reinforge.schemas.uploads import LARGE_BYTES
 
@@ -62,6 +66,32 @@ class AsyncDatasets:
         return DatasetRows.model_validate(
             await self._transport.get(f"/datasets/{id}/rows", offset=offset, limit=limit)
         ).data
+
+    async def report(
+        self,
+        id: str,
+        *,
+        held_out: str | None = None,
+        held_out_rows: int | None = None,
+        seed: int = 0,
+        split_by: Literal["row", "prompt"] = "row",
+        timeout: float = 1800.0,
+    ) -> DatasetOverlap:
+        """Equal prompts, and held-out prompts that are trained on: of a split, or of the dataset `held_out`.
+
+        Waits until it is worked out. Raises Unavailable `call_timeout` after `timeout` seconds.
+        """
+        deadline = time.monotonic() + timeout
+        asked = {"held_out": held_out, "held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
+        while True:
+            found = DatasetOverlap.model_validate(
+                await self._transport.get(f"/datasets/{id}/report", **asked)
+            )
+            if found.status == "ready":
+                return found
+            if time.monotonic() > deadline:
+                raise Unavailable("The report takes too long.", code="call_timeout", hint="Ask again later.")
+            await asyncio.sleep(1.0)
 
     async def delete(self, id: str) -> None:
         await self._transport.request("DELETE", f"/datasets/{id}")

@@ -156,3 +156,27 @@ def test_a_killed_command_goes_on_where_it_stopped(backend: Backend, tmp_path: P
     assert again.returncode == 0, again.stderr
     assert f"{len(kept) * 2**24 / 1e6:.1f} MB arrived earlier" in again.stderr, again.stderr
     assert again.stdout.startswith("file-")
+
+
+def test_the_report_on_the_command_line(backend: Backend, tmp_path: Path) -> None:
+    with Reinforge(backend.url, OWNER_KEY) as client:
+        file = written(tmp_path / "twice.jsonl", rows(20, start=70_000) * 2)
+        id = client.datasets.push(file).id
+        found = client.datasets.report(id, held_out_rows=4, seed=1)
+        assert found.duplicates is not None and found.duplicates.rows == 20
+        assert found.leakage is not None and found.leakage.equal > 0
+    environment = os.environ | {
+        "REINFORGE_URL": backend.url,
+        "REINFORGE_API_KEY": OWNER_KEY,
+        "COLUMNS": "200",
+    }
+    command = [sys.executable, "-m", "reinforge.cli.main", "dataset", "report", id, "--held-out-rows", "4"]
+    said = subprocess.run(
+        [*command, "--seed", "1"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert said.returncode == 0, said.stderr
+    assert "trained on as well" in said.stderr and "70000+1=" in said.stdout
+    apart = subprocess.run(
+        [*command, "--split-by", "prompt"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert "trained on as well" not in apart.stderr

@@ -1,0 +1,184 @@
+"""The report on equal prompts and leaks: worked out once in a process of its own, and kept.
+
+A large dataset takes a minute or more, so whoever asks waits a little and is told to ask again.
+"""
+
+import asyncio
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from anyio.lowlevel import RunVar
+
+from backend.datasets import prompts, service
+from backend.datasets.inspect import needs_too_much
+from backend.datasets.inspection import MEMORY_BYTES, as_error, run_child
+from backend.datasets.overlap import Held, Source
+from backend.datasets.overlap_child import answer
+from backend.models import Dataset
+from backend.objects import Objects
+from reinforge.schemas.dataset_reports import DatasetOverlap
+from reinforge.schemas.datasets import PromptView
+from reinforge.storage.base import replacing
+
+KEPT = 200
+"""Reports."""
+WAIT_SECONDS = 20.0
+_VERSION = 1
+_SMALL_BYTES = 4 * 1024 * 1024
+"""Of all files together: read in a thread, since a process takes longer to start."""
+
+_running: RunVar[dict[str, "asyncio.Task[dict[str, Any]]"]] = RunVar("dataset reports")
+_one: RunVar[asyncio.Lock] = RunVar("dataset report at work")
+
+
+async def report(
+    objects: Objects,
+    cache: Path,
+    dataset: Dataset,
+    held: Held,
+    other: Dataset | None = None,
+    *,
+    view: PromptView | None = None,
+    wait: float = WAIT_SECONDS,
+) -> DatasetOverlap:
+    """Equal prompts of a dataset, and what of `other` or of the rows held out by seed it trains on.
+
+    `cache` is where local copies of datasets lie. `view` None: how people have said that rows become prompts.
+    Raises InvalidInput (a view without a prompt, a split that cannot be), TooLarge `file_too_complex`.
+    """
+    how = view or PromptView.model_validate(dataset.prompt_view)
+    prompts.check_view(dataset, how)
+    if other is not None:
+        prompts.check_view(other, how)
+    key = _key(dataset, how, held, other)
+    kept = cache.parent / "reports" / f"{key}.json"
+    shown = {"dataset": dataset.id, "rows": dataset.rows}
+    found = await anyio.to_thread.run_sync(_read, kept)
+    if found is None:
+        running = _running.get({})
+        _running.set(running)
+        task = running.get(key)
+        if task is None:
+            work = _work(objects, cache, dataset, how, held, other, kept)
+            task = running[key] = asyncio.create_task(work)
+            task.add_done_callback(lambda _: running.pop(key, None))
+        done, _ = await asyncio.wait({task}, timeout=wait)
+        if not done:
+            return DatasetOverlap(**shown, status="running")
+        found = task.result()
+    made = DatasetOverlap.model_validate(found | shown | {"status": "ready"})
+    if made.leakage is not None:
+        where = other or dataset
+        made.leakage.dataset, made.leakage.name = where.id, where.name
+    made.advice = advice(made)
+    return made
+
+
+def advice(found: DatasetOverlap) -> list[str]:
+    """What a report means, and what to do about it."""
+    said = leaks(found)
+    if found.duplicates and found.duplicates.rows:
+        verb = "repeats" if found.duplicates.rows == 1 else "repeat"
+        said.append(
+            f"{_rows(found.duplicates.rows)} of {found.compared:,} {verb}"
+            " the prompt of an earlier row: such prompts are trained on more often than others. Drop the copies,"
+            " unless that is what you want."
+        )
+    if found.without_prompt:
+        said.append(f"{_rows(found.without_prompt)} cannot become a prompt and were not compared.")
+    if found.compared < found.rows:
+        said.append(f"Only the first {found.compared:,} of {found.rows:,} rows were compared.")
+    return said
+
+
+def leaks(found: DatasetOverlap) -> list[str]:
+    """Sentences about held-out prompts that are trained on."""
+    said, leakage = [], found.leakage
+    if leakage is None:
+        return []
+    if leakage.equal:
+        cure = (
+            "Split by prompt (`data.split_by: prompt`): equal prompts then stay on one side."
+            if leakage.source == "split"
+            else f"Drop them from the training rows or from {leakage.name}."
+        )
+        verb = "has" if leakage.equal == 1 else "have"
+        said.append(
+            f"{leakage.equal:,} of {leakage.held_out:,} held-out rows {verb} a prompt that is trained on as well (equal"
+            f" but for white space and capitals): the held-out reward will look better than it is. {cure}"
+        )
+    if leakage.near:
+        said.append(
+            f"{leakage.near:,} held-out {'row has' if leakage.near == 1 else 'rows have'} nearly the prompt of a"
+            " training row (at least 80 % of their word sequences): look at the examples, and drop those that ask"
+            " the same."
+        )
+    return said
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _key(dataset: Dataset, how: PromptView, held: Held, other: Dataset | None) -> str:
+    parts = [_VERSION, dataset.sha256, dataset.format, how.model_dump_json(), asdict(held)]
+    text = json.dumps([*parts, other.sha256 if other else None], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+async def _work(
+    objects: Objects,
+    cache: Path,
+    dataset: Dataset,
+    how: PromptView,
+    held: Held,
+    other: Dataset | None,
+    kept: Path,
+) -> dict[str, Any]:
+    source = asdict(await _source(objects, cache, dataset, how))
+    against = asdict(held) | {"other": None}
+    if other is not None:
+        against["other"] = asdict(await _source(objects, cache, other, how))
+    if dataset.bytes + (other.bytes if other else 0) <= _SMALL_BYTES:
+        said = await anyio.to_thread.run_sync(answer, source, against)
+    else:
+        lock = _one.get(None) or asyncio.Lock()
+        _one.set(lock)
+        async with lock:
+            arguments = (json.dumps(source), json.dumps(against), str(MEMORY_BYTES))
+            output, status = await run_child("backend.datasets.overlap_child", *arguments)
+        if status != 0:
+            raise needs_too_much()
+        said = json.loads(output)
+    if "error" in said:
+        raise as_error(int(said["status"]), said["error"])
+    found: dict[str, Any] = said["found"]
+    await anyio.to_thread.run_sync(_write, kept, found)
+    return found
+
+
+async def _source(objects: Objects, cache: Path, dataset: Dataset, how: PromptView) -> Source:
+    path = await service.local_file(objects, dataset, cache)
+    return Source(str(path), dataset.format, dataset.rows, how.model_dump_json())  # type: ignore[arg-type]
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    path.touch()
+    return found
+
+
+def _write(path: Path, found: dict[str, Any]) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(json.dumps(found).encode())
+    newest = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime, reverse=True)
+    for each in newest[KEPT:]:
+        each.unlink(missing_ok=True)
