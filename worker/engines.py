@@ -56,7 +56,7 @@ def rollout_engine(
     """model: the folder that `base` was loaded from. folder: the run's. longest: tokens of the longest prompt with its
     completion. Raises as `check_engine`."""
     if spec.rollout.engine != "vllm":
-        return TransformersEngine(base.model, base.tokenizer, host.activate)
+        return TransformersEngine(base.model, base.tokenizer, host.sampling_as)
     check_engine(spec)
     python = vllm_python()
     assert python is not None

@@ -101,7 +101,7 @@ class SmallJob:
             self.policy.load_state(state)
             if self.critic is not None and critic_state is not None:
                 self.critic.load_state(critic_state)
-        self.engine = TransformersEngine(self.base.model, self.base.tokenizer, self.host.activate)
+        self.engine = TransformersEngine(self.base.model, self.base.tokenizer, self.host.sampling_as)
         self.reporter = LocalReporter(folder)
         self.reporter.rewind(self.position.step)
         self.text = Text(self.base.tokenizer)

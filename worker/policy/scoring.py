@@ -137,8 +137,8 @@ def _behind(decoder: torch.nn.Module, prompt: Sequence[int], places: _Places) ->
     rows, longest = places.shape
     cache = DynamicCache()
     ids = torch.tensor([list(prompt)], device=places.ids.device)
-    last = decoder(input_ids=ids, past_key_values=cache, use_cache=True).last_hidden_state[:, -1:]
-    last = last.expand(rows, -1, -1)
+    states: Tensor = decoder(input_ids=ids, past_key_values=cache, use_cache=True).last_hidden_state
+    last = states[:, -1:].expand(rows, -1, -1)
     if longest < 2:
         return last
     for layer in cache.layers:
@@ -146,8 +146,7 @@ def _behind(decoder: torch.nn.Module, prompt: Sequence[int], places: _Places) ->
         layer.values = layer.values.expand(rows, -1, -1, -1)
     ids = places.ids[:, len(prompt) : len(prompt) + longest - 1]
     states = decoder(input_ids=ids, past_key_values=cache, use_cache=True).last_hidden_state
-    whole: Tensor = torch.cat([last, states], dim=1)
-    return whole
+    return torch.cat([last, states], dim=1)
 
 
 def _identity(logits: Tensor) -> Tensor:

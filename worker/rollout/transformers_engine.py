@@ -24,20 +24,23 @@ CPU_CACHE_BYTES = 2 * 1024**3
 class TransformersEngine:
     """`RolloutEngine` over a loaded model.
 
-    `activate(policy)` is a context in which the model computes as that policy (None: as the base).
+    `sampling_as(policy)` is a context for the time of a batch, and gives contexts in which the model computes as that
+    policy (None: as the base).
     """
 
     def __init__(
         self,
         model: PreTrainedModel,
         tokenizer: Any,
-        activate: Callable[[str | None], AbstractContextManager[None]],
+        sampling_as: Callable[
+            [str | None], AbstractContextManager[Callable[[], AbstractContextManager[None]]]
+        ],
         *,
         cache_bytes: int | None = None,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
-        self._activate = activate
+        self._sampling_as = sampling_as
         self._tokens_in_cache = (cache_bytes or _cache_bytes(model)) // cache_bytes_per_token(model)
         self._versions: dict[str, int] = {}
         self._cancelled = threading.Event()
@@ -60,19 +63,20 @@ class TransformersEngine:
         policy = parts[0].request.policy
         waiting = dict(enumerate(parts))
         batch: DecodeBatch | None = None
-        while waiting:
-            # The adapter is switched inside one turn: between turns other code may use the model.
-            with torch.inference_mode(), self._activate(policy):
-                if batch is None:
-                    batch = DecodeBatch(self._model, parts, self._decode)
-                if self._cancelled.is_set():
-                    batch.end("cancelled")
-                else:
-                    batch.advance()
-            for index in list(waiting):
-                if (samples := batch.samples(index)) is not None:
-                    yield waiting.pop(index), samples
-            await asyncio.sleep(0)
+        with self._sampling_as(policy) as active:
+            while waiting:
+                # The adapter is switched inside one turn: between turns other code may use the model.
+                with torch.inference_mode(), active():
+                    if batch is None:
+                        batch = DecodeBatch(self._model, parts, self._decode)
+                    if self._cancelled.is_set():
+                        batch.end("cancelled")
+                    else:
+                        batch.advance()
+                for index in list(waiting):
+                    if (samples := batch.samples(index)) is not None:
+                        yield waiting.pop(index), samples
+                await asyncio.sleep(0)
 
     def cancel(self) -> None:
         self._cancelled.set()

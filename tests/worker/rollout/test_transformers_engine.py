@@ -1,6 +1,8 @@
 """The in-process engine on tiny random models."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from tests.support.tiny_models import write_tiny_model
 from worker.policy.base import Sequences
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
+from worker.policy.merged import Active
 from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.transformers_engine import TransformersEngine, cache_bytes_per_token, plan
@@ -30,7 +33,7 @@ class Setup:
         self.engine = self.new_engine()
 
     def new_engine(self, **options: Any) -> TransformersEngine:
-        engine = TransformersEngine(self.base.model, self.base.tokenizer, self.host.activate, **options)
+        engine = TransformersEngine(self.base.model, self.base.tokenizer, self.host.sampling_as, **options)
         asyncio.run(engine.publish("policy", 0))
         return engine
 
@@ -190,3 +193,36 @@ def test_batches_fit_the_cache_and_keep_every_sample(setup: Setup) -> None:
 
 def test_a_row_larger_than_the_cache_is_still_sampled(setup: Setup) -> None:
     assert [part.count for parts in plan(setup.ask(["abc"], n=2), 3) for part in parts] == [1, 1]
+
+
+def test_sampling_adds_the_adapter_to_copies_and_leaves_the_weights_alone(setup: Setup) -> None:
+    model = setup.base.model
+    before = {key: tensor.clone() for key, tensor in model.state_dict().items()}
+    kinds = [type(module) for module in model.modules()]
+    requests = setup.ask(["one", "three"])
+    quick = generate(setup.engine, requests)
+    assert [type(module) for module in model.modules()] == kinds
+    assert all(torch.equal(tensor, before[key]) for key, tensor in model.state_dict().items())
+
+    @contextmanager
+    def plainly(policy: str | None) -> Iterator[Active]:
+        yield lambda: setup.host.activate(policy)
+
+    plain = TransformersEngine(model, setup.base.tokenizer, plainly)
+    asyncio.run(plain.publish("policy", 0))
+    for one, other in zip(quick, generate(plain, requests), strict=True):
+        assert [s.token_ids for s in one.samples] == [s.token_ids for s in other.samples]
+        for a, b in zip(one.samples, other.samples, strict=True):
+            assert a.logprobs == pytest.approx(b.logprobs, abs=2e-5)
+
+
+def test_a_batch_that_is_given_up_leaves_the_adapter_in_its_place(setup: Setup) -> None:
+    async def first() -> None:
+        answers = setup.engine.generate(setup.ask(["one", "two"], n=1))
+        async for _ in answers:
+            break
+        await answers.aclose()
+
+    before = setup.policy.log_probs(Sequences([[5, 6]], [[7, 8]], 1.0)).logprobs
+    asyncio.run(first())
+    assert torch.equal(setup.policy.log_probs(Sequences([[5, 6]], [[7, 8]], 1.0)).logprobs, before)
