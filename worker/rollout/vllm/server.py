@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reinforge.errors import JobFailure
-from worker.rollout.vllm.api import Api
-from worker.rollout.vllm.options import Options
+from worker.rollout.vllm.api import Api, Refused, ServerLost
+from worker.rollout.vllm.options import BASE, Options
 from worker.rollout.vllm.process import ServerProcess, Stage
 
 START_SECONDS = 900.0
@@ -83,9 +83,22 @@ class Server:
                 told = stage
                 self._progress(stage)
             await asyncio.sleep(_LOOK_SECONDS)
+        await self._warm(api)
         self._say(f"vLLM is ready after {time.monotonic() - started:.0f} s")
         self.api = api
         return api
+
+    async def _warm(self, api: Api) -> None:
+        """The first request takes seconds; it is nobody's."""
+        try:
+            await asyncio.wait_for(api.score(BASE, (0, 0), 1), START_SECONDS)
+        except (ServerLost, Refused, TimeoutError) as error:
+            await api.close()
+            raise self._failure(
+                f"vLLM has started and does not answer: {error or 'not a word'}",
+                "vllm_start_failed",
+                "The end of its log says why.",
+            ) from error
 
     async def restart(self, why: str) -> Api:
         """A fresh one without adapters. Raises JobFailure `vllm_lost` where this is not the first time."""
