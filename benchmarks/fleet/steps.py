@@ -9,7 +9,9 @@ import io
 import json
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy
@@ -46,10 +48,17 @@ class Words:
         spell = random.Random(0)
         made = ["".join(spell.choices(letters, k=spell.randint(2, 9))) for _ in range(vocabulary)]
         self._pieces = [f" {word}{spell.choice(('', '', '', ',', '.', ' =', ' 12', '7'))}" for word in made]
-        self._weights = [1 / (rank + 3) for rank in range(vocabulary)]
+        self._weights = list(accumulate(1 / (rank + 3) for rank in range(vocabulary)))
 
-    def tokens(self, count: int) -> list[str]:
-        return self._chance.choices(self._pieces, self._weights, k=count)
+    def ids(self, count: int) -> list[int]:
+        return self._chance.choices(range(len(self._pieces)), cum_weights=self._weights, k=count)
+
+    def word(self, rank: int) -> str:
+        """The word of a piece, as a search finds it."""
+        return self._pieces[rank].split()[0].strip(",.=")
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [self._pieces[id] for id in ids]
 
 
 @dataclass(frozen=True)
@@ -135,8 +144,9 @@ def template(seed: int, tokens: int) -> Template:
 def _line(
     words: Words, chance: random.Random, floats: numpy.random.Generator, prompt: int, sample: int, tokens: int
 ) -> dict[str, Any]:
-    pieces = words.tokens(tokens)
-    asked = f"Question {prompt}:{''.join(words.tokens(60))}?"
+    ids = words.ids(tokens)
+    pieces = words.pieces(ids)
+    asked = f"Question {prompt}:{''.join(words.pieces(words.ids(60)))}?"
     reward = float(chance.random() < 0.4)
     arrays = {name: -floats.exponential(0.6, tokens).astype(numpy.float32) for name in _FLOATS}
     result = {
@@ -150,7 +160,7 @@ def _line(
         "prompt_no": prompt, "sample_no": sample, "row_index": prompt, "prompt_hash": "PROMPT-HASH",
         "prompt": asked, "prompt_messages": json.dumps([{"role": "user", "content": asked}]),
         "item": json.dumps({"prompt": asked, "answer": "42"}), "text": "".join(pieces),
-        "token_ids": floats.integers(0, 150_000, tokens).astype(numpy.int32), "tokens": pieces, **arrays,
+        "token_ids": ids, "tokens": pieces, **arrays,
         "reward": reward, "advantage": reward - 0.4, "length": tokens,
         "finish_reason": "stop" if chance.random() < 0.9 else "length", "error": None,
         "rewards": json.dumps([result]),
