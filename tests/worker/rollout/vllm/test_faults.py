@@ -1,0 +1,146 @@
+"""A server that hangs, dies, does not start or refuses: one restart, then a named end; and nothing left behind."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from reinforge.errors import JobFailure
+from tests.support.vllm_bench import RANK, STARTER, Bench, Trainer
+from worker.rollout.vllm.options import Options
+from worker.rollout.vllm.server import QUIET, Server
+from worker.training.ends import end_of
+
+pytestmark = pytest.mark.vllm
+PROMPTS = ["12+34=", "7+8="]
+
+
+def session(number: int) -> list[int]:
+    """Processes of a session that are alive."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            text = (folder / "stat").read_text() if folder.name.isdigit() else ""
+        except OSError:
+            continue
+        parts = text[text.rindex(")") + 2 :].split() if text else []
+        if parts and parts[3] == str(number) and parts[0] != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+def gone(number: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while session(number) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not session(number)
+
+
+def test_it_is_started_again_once_with_its_adapter(
+    python: Path, trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(QUIET, "10")
+    bench = Bench(python, tmp_path, trainer)
+    try:
+        trainer.move(3)
+        bench.publish(3)
+        bench.generate(trainer.ask(PROMPTS, version=3))
+        first = bench.server.pid
+        assert first is not None and len(session(first)) >= 3
+        hang = threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGSTOP) for pid in session(first)])
+        hang.start()
+        answers = bench.generate(trainer.ask(PROMPTS, version=3, max_tokens=400, stop_ids=()))
+        assert any("not a word for 10 s" in each and "started again" in each for each in bench.said)
+        assert gone(first, 5)  # stopped processes too
+        assert len(answers) == 2 and trainer.gap(answers) < 1e-4
+
+        second = bench.server.pid
+        assert second not in (None, first)
+        kill = threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGKILL) for pid in session(second)[-1:]])
+        kill.start()
+        with pytest.raises(JobFailure) as caught:
+            bench.generate(trainer.ask(PROMPTS, version=3, max_tokens=400, stop_ids=()))
+        end = end_of(caught.value)
+        assert (end.outcome, end.reason) == ("failed", "vllm_lost")
+        assert end.traceback and "Application startup complete" in (tmp_path / "vllm.log").read_text()
+    finally:
+        bench.close()
+    assert gone(second, 5)
+    assert not bench.server.adapters.exists()
+
+
+def test_a_model_that_it_cannot_load_is_a_named_end_with_the_logs_end(python: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "nonesuch", "architectures": ["Nonesuch"]}')
+    options = Options(folder, "float32", "cpu", max_model_len=64, rank=RANK)
+    server = Server(python, options, tmp_path / "vllm.log")
+
+    async def start() -> None:
+        try:
+            await server.ready()
+        finally:
+            await server.close()
+
+    with pytest.raises(JobFailure) as caught:
+        asyncio.run(start())
+    end = end_of(caught.value)
+    assert (end.outcome, end.reason) == ("failed", "vllm_start_failed")
+    assert "nonesuch" in (end.traceback or "").lower()
+
+
+def test_nothing_outlives_a_trainer_that_was_killed(python: Path, tmp_path: Path) -> None:
+    """Neither the server's processes nor its folder."""
+    code = f"""
+        import asyncio
+        from pathlib import Path
+        from worker.rollout.vllm.options import Options
+        from worker.rollout.vllm.server import Server
+        server = Server(
+            Path({str(python)!r}),
+            Options(Path({str(STARTER)!r}), "float32", "cpu", max_model_len=512, rank=4),
+            Path({str(tmp_path / "vllm.log")!r}),
+        )
+        print(server.adapters, flush=True)
+        asyncio.run(server.ready())
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    adapters = Path(child.stdout.readline().strip())
+    keeper = None
+    try:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            text = (tmp_path / "vllm.log").read_text() if (tmp_path / "vllm.log").exists() else ""
+            if "(EngineCore pid=" in text:
+                break
+            time.sleep(0.2)
+        numbers = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+        keepers = [pid for pid in numbers if parent(pid) == child.pid]
+        (keeper,) = keepers
+        assert len(session(keeper)) >= 3
+    finally:
+        child.kill()
+        child.wait()
+    assert keeper is not None and gone(keeper, 10)
+    assert adapters.parent.name.startswith("rf-vllm-") and not adapters.parent.exists()
+
+
+def parent(pid: int) -> int | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(text[text.rindex(")") + 2 :].split()[1])
