@@ -43,7 +43,9 @@ async function places(context) {
 const MIXED = "tab=completions&step=5";
 
 /** Name, address, what a person does there before the picture is taken, and the height if it is not all of it. */
-function screens({ job, dataset, reward, grader, scored, replay, preflight }) {
+function screens(places) {
+  const { job, dataset, reward, grader, scored, replay, preflight } = places;
+  const { base, evaluation, deployment, webhook, paused } = places;
   return [
     ["start", "/"],
     ["jobs", "/jobs"],
@@ -69,7 +71,31 @@ function screens({ job, dataset, reward, grader, scored, replay, preflight }) {
     ["playground", `/playground?job=${job}`, chat],
     ["models", "/models"],
     ["adapters", "/adapters"],
+    ["new-evaluation", evaluation && `/evaluations/new?like=${evaluation}`],
+    ["evaluations", evaluation && "/evaluations"],
+    ["evaluation", evaluation && `/evaluations/${evaluation}`, undefined, 1600],
+    [
+      "two-evaluations",
+      evaluation && `/evaluations/${evaluation}?against=${base}&sorted=fell`,
+      undefined,
+      1800,
+    ],
+    ["evaluated-row", evaluation && `/evaluations/${evaluation}?against=${base}&row=3`, undefined, 1000],
+    ["deployments", deployment && `/deployments?show=${deployment}`],
+    ["deploy", deployment && "/deployments?from=", undefined, 900],
+    ["live-change", paused && `/jobs/${paused}`, openChange, 1000],
+    ["live-changed", paused && `/jobs/${paused}`, undefined, 1400],
+    ["fork", scored && `/jobs/${scored}?tab=checkpoints`, openFork, 1000],
+    ["family", scored && `/jobs/${scored}`, undefined, 1400],
     ["settings", "/settings"],
+    ["people", "/settings?tab=people"],
+    ["api-keys", "/settings?tab=keys"],
+    ["new-api-key", "/settings?tab=keys", openKey, 900],
+    ["usage", "/settings?tab=usage"],
+    ["webhooks", webhook && `/settings?tab=webhooks&webhook=${webhook}`],
+    ["webhook-delivery", webhook && `/settings?tab=webhooks&webhook=${webhook}`, openDelivery, 900],
+    ["judges", "/settings?tab=judges"],
+    ["audit-log", "/settings?tab=audit", undefined, 1200],
     ["go-to", "/jobs", (page) => page.keyboard.press("Control+k")],
     ["keys", `/jobs/${job}`, (page) => page.keyboard.press("?")],
   ].filter(([name, path]) => path && (!wanted || wanted.includes(name)));
@@ -99,6 +125,28 @@ async function toPreflight(page) {
 async function runGolden(page) {
   await page.getByRole("button", { name: /^Run revision/ }).click();
   await page.getByText(/passes all cases|passes \d+ of/).waitFor({ timeout: 60_000 });
+}
+
+async function openChange(page) {
+  await page.getByRole("button", { name: "Change…" }).click();
+  await page.getByRole("menuitem", { name: /Learning rate/ }).click();
+  await page.getByRole("textbox", { name: "Learning rate" }).fill("0.0002");
+}
+
+async function openFork(page) {
+  await page.getByRole("button", { name: "More for step 10" }).click();
+  await page.getByRole("menuitem", { name: /New job from here/ }).click();
+}
+
+async function openKey(page) {
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("ci");
+  await page.getByRole("radio", { name: "Only this" }).check();
+}
+
+async function openDelivery(page) {
+  await page.getByRole("region", { name: "Deliveries", exact: true }).getByRole("button").first().click();
+  await page.getByText("Body", { exact: true }).waitFor();
 }
 
 async function chat(page) {

@@ -19,8 +19,10 @@ import pytest
 from playwright.sync_api import Browser, Page, StorageState
 
 from reinforge.client import Reinforge
+from reinforge.outbound import ALLOW_VARIABLE
 from reinforge.platform.up import Platform
 from tests.e2e.browser import sign_in, started_browser, visit
+from tests.e2e.places import RECEIVER, make_places
 from tests.support.processes import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,8 +131,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 @pytest.fixture(scope="session")
 def platform(demo: Demo) -> Iterator[Platform]:
     """The demo's platform, serving again, with its finished job."""
-    with Platform(demo.home, port=0, bootstrap_api_key=KEY) as running:
-        yield running
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ALLOW_VARIABLE, RECEIVER)
+        with Platform(demo.home, port=0, bootstrap_api_key=KEY) as running:
+            yield running
 
 
 @pytest.fixture(scope="session")
@@ -145,6 +149,12 @@ def api(platform: Platform) -> Iterator[httpx.Client]:
     headers = {"authorization": f"Bearer {KEY}"}
     with httpx.Client(base_url=f"{platform.url}/api/v1/", headers=headers, timeout=120) as one:
         yield one
+
+
+@pytest.fixture(scope="session")
+def places(demo: Demo, client: Reinforge) -> dict[str, str]:
+    """Ids that stand in the addresses of the screens."""
+    return make_places(client, demo.summary["job_id"])
 
 
 @pytest.fixture(scope="module")

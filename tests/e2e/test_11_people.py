@@ -1,6 +1,5 @@
 """Keys, members and what each of them may do; a server that does not answer, fails, or holds nothing yet."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +14,7 @@ from reinforge.client import Reinforge
 from reinforge.errors import Unavailable
 from reinforge.platform.up import Platform
 from tests.e2e.browser import sign_in, visit
-from tests.e2e.conftest import DEMO_JOB, Demo
-from tests.e2e.test_9_screens import GRADER, SCREENS, settled
+from tests.e2e.test_9_screens import SCREENS, settled
 
 VIEWERS = "Your role is viewer, which reads."
 
@@ -26,9 +24,9 @@ def row(page: Page, name: str) -> Locator:
 
 
 def invite(page: Page, name: str, role: str) -> str:
-    """Invite a person in the settings; their one-time link."""
-    page.goto("/settings")
-    page.get_by_role("button", name="Invite").click()
+    """Add a person in the settings; their one-time link."""
+    page.goto("/settings?tab=people")
+    page.get_by_role("button", name="Add a person").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox", name="Name").fill(name)
     dialog.get_by_role("combobox", name="Role").select_option(role)
@@ -36,15 +34,6 @@ def invite(page: Page, name: str, role: str) -> str:
     link = dialog.get_by_role("region", name="One-time sign-in link").inner_text()
     dialog.get_by_role("button", name="Done").click()
     return link
-
-
-@pytest.fixture(scope="module")
-def places(client: Reinforge, demo: Demo) -> dict[str, str]:
-    """Ids that stand in the addresses of the screens."""
-    job = client.jobs.get(demo.summary["job_id"])
-    reward = client.rewards.push(DEMO_JOB.parent / "reward.py", name="correct sum")
-    grader = client.rewards.push(source=json.dumps(GRADER), name="several graders")
-    return {"job": job.id, "dataset": str(job.dataset), "reward": reward.id, "grader": grader.id}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +55,7 @@ def reading(browser: Browser, viewer: StorageState, platform: Platform) -> Itera
 class TestKeys:
     def test_a_key_works_until_it_is_revoked(self, page: Page, platform: Platform) -> None:
         name = f"ci {uuid4()}"
-        page.goto("/settings")
+        page.goto("/settings?tab=keys")
         page.get_by_role("button", name="New key").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("textbox", name="Name").fill(name)
@@ -81,7 +70,9 @@ class TestKeys:
         row(page, name).get_by_role("button", name=f"Revoke {name}").click()
         page.get_by_role("dialog").get_by_role("button", name="Revoke the key").click()
         expect(page.get_by_text(f"{name} is revoked.")).to_be_visible()
-        expect(page.get_by_role("region", name="Keys that work").get_by_text(name)).to_have_count(0)
+        expect(page.get_by_role("region", name="Keys that are not revoked").get_by_text(name)).to_have_count(
+            0
+        )
         assert httpx.get(address, headers=headers).status_code == 401
 
 
@@ -108,7 +99,8 @@ class TestMembers:
             expect(page.get_by_text(f"{name} now has the role editor.")).to_be_visible()
             theirs.reload()
             expect(theirs.get_by_role("link", name="New reward")).to_be_visible()
-            row(page, name).get_by_role("button", name=f"Remove {name}").click()
+            row(page, name).get_by_role("button", name=f"More for {name}").click()
+            page.get_by_role("menuitem", name="Remove from the project").click()
             page.get_by_role("dialog").get_by_role("button", name="Remove the member").click()
             expect(page.get_by_text(f"{name} is no longer a member.")).to_be_visible()
             theirs.get_by_role("navigation", name="Main").get_by_role("link", name="Models").click()
@@ -132,6 +124,9 @@ class TestViewers:
             ("/rewards/{reward}", "Train with it"),
             ("/playground?job={job}", "Send"),
             ("/jobs/new?from={job}", "Start the job"),
+            ("/evaluations", "New evaluation"),
+            ("/evaluations/new", "Start the evaluation"),
+            ("/deployments", "New deployment"),
         ],
     )
     def test_an_action_says_why_it_is_not_theirs(
@@ -150,9 +145,12 @@ class TestViewers:
         reading.goto("/datasets")
         expect(reading.get_by_text("Members upload datasets.")).to_be_visible()
         expect(reading.locator("input[type=file]")).to_have_count(0)
-        reading.goto("/settings")
-        expect(reading.get_by_text("For owners of the project; your role is viewer.").first).to_be_visible()
-        expect(reading.get_by_role("button", name=re.compile("^(Revoke|Remove|New key)"))).to_have_count(0)
+        refused = reading.get_by_text("For owners of the project; your role is viewer.").first
+        offered = reading.get_by_role("button", name=re.compile("^(Revoke|More for|New key|New webhook)"))
+        for tab in ("people", "keys", "webhooks", "audit"):
+            reading.goto(f"/settings?tab={tab}")
+            expect(refused).to_be_visible()
+            expect(offered).to_have_count(0)
 
     def test_the_api_refuses_it_too(self, reading: Page) -> None:
         reading.goto("/")
@@ -226,7 +224,7 @@ class TestWithoutTheServer:
         expect(patient.get_by_role("heading", level=1, name="Adapters")).to_be_visible()
 
     def test_what_was_typed_is_kept(self, page: Page) -> None:
-        page.goto("/settings")
+        page.goto("/settings?tab=keys")
         page.get_by_role("button", name="New key").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("textbox", name="Name").fill("kept")
@@ -243,7 +241,11 @@ ROOMS = [
     ("/rewards", "**/api/v1/rewards*", "Rewards could not be loaded", "No rewards yet"),
     ("/models", "**/api/v1/models*", "Models could not be loaded", "No models yet"),
     ("/adapters", "**/api/v1/adapters*", "Adapters could not be loaded", "No adapters yet"),
-    ("/settings", "**/api/v1/members*", "Members could not be loaded", "No members yet"),
+    ("/settings?tab=people", "**/api/v1/members*", "Members could not be loaded", "No members yet"),
+    ("/settings?tab=webhooks", "**/api/v1/webhooks?*", "Webhooks could not be loaded", "No webhooks yet"),
+    ("/settings?tab=keys", "**/api/v1/keys*", "Keys could not be loaded", "No API keys"),
+    ("/evaluations", "**/api/v1/evaluations*", "Evaluations could not be loaded", "No evaluations yet"),
+    ("/deployments", "**/api/v1/deployments*", "Deployments could not be loaded", "Nothing is deployed yet"),
 ]
 
 

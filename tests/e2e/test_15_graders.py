@@ -140,7 +140,7 @@ class TestJudges:
         self, page: Page, api: httpx.Client, judge_server: Stub
     ) -> None:
         name = f"judge-{uuid4().hex[:8]}"
-        page.goto("/settings")
+        page.goto("/settings?tab=judges")
         page.get_by_role("button", name="New judge").click()
         dialog = page.get_by_role("dialog", name="New judge")
         dialog.get_by_label("Name").fill(name)
@@ -183,7 +183,7 @@ class TestJudges:
         link = api.post("members", json={"name": f"Vera {name}", "role": "viewer"}).json()["url"]
         with visit(browser, base_url=platform.url) as page:
             sign_in(page, link)
-            page.goto("/settings")
+            page.goto("/settings?tab=judges")
             judges = page.get_by_role("region", name="Judges", exact=True).last
             expect(judges.get_by_text(name)).to_be_visible()
             expect(page.get_by_role("button", name="New judge")).to_have_attribute("aria-disabled", "true")

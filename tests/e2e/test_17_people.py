@@ -1,5 +1,6 @@
 """A password, an invitation, another project, a budget and the audit log, as people use them."""
 
+import re
 from uuid import uuid4
 
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -69,7 +70,7 @@ def test_a_new_project_is_empty_and_one_switches_back(
     name = f"second {uuid4()}"
     with visit(browser, base_url=platform.url) as page:
         joined(page, client, "owner")
-        page.goto("/settings")
+        page.goto("/settings?tab=project")
         page.get_by_role("button", name="New project").click()
         page.get_by_role("dialog").get_by_role("textbox", name="Name").fill(name)
         page.get_by_role("dialog").get_by_role("button", name="Make the project").click()
@@ -81,7 +82,7 @@ def test_a_new_project_is_empty_and_one_switches_back(
         expect(switch.locator("option:checked")).to_have_text("default")
         switch.select_option(label=name)
         expect(switch.locator("option:checked")).to_have_text(name)
-        page.goto("/settings")
+        page.goto("/settings?tab=project")
         page.get_by_role("button", name="Delete…", exact=True).click()
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_role("button", name="Delete the project")).to_be_disabled()
@@ -93,7 +94,7 @@ def test_a_new_project_is_empty_and_one_switches_back(
 def test_owners_see_usage_set_budgets_and_read_who_did_what(
     page: Page, browser: Browser, client: Reinforge, platform: Platform
 ) -> None:
-    page.goto("/settings")
+    page.goto("/settings?tab=usage")
     settled(page)
     usage = section(page, "Usage")
     expect(usage.get_by_role("img", name="Storage by day")).to_be_visible()
@@ -103,8 +104,15 @@ def test_owners_see_usage_set_budgets_and_read_who_did_what(
     expect(usage.get_by_role("row").filter(has_text="Judges, a month")).to_contain_text("open")
     usage.get_by_role("button", name="Remove the budget of Judges").click()
     expect(usage.get_by_role("row").filter(has_text="Judges, a month")).to_have_count(0)
-    page.reload()
-    expect(section(page, "Audit log").get_by_role("row").filter(has_text="set budget").first).to_be_visible()
+    page.goto("/settings?tab=audit")
+    log = section(page, "Audit log")
+    expect(log.get_by_role("row").filter(has_text="set budget").first).to_be_visible()
+    log.get_by_role("textbox", name="Words in an entry").fill("remove budget")
+    expect(log.get_by_role("row").filter(has_text="remove budget").first).to_be_visible()
+    expect(log.get_by_role("row").filter(has_text="set budget")).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"q=remove"))
+    log.get_by_role("textbox", name="Words in an entry").fill("nobody-did-this")
+    expect(log.get_by_role("status")).to_have_text("No entry has all of these words.")
 
 
 def test_a_viewer_sees_usage_and_neither_budgets_to_set_nor_the_log(
@@ -116,7 +124,11 @@ def test_a_viewer_sees_usage_and_neither_budgets_to_set_nor_the_log(
         page.get_by_role("textbox", name="Name").fill(f"Vic {uuid4()}")
         page.get_by_role("button", name="Join").click()
         expect(page.get_by_role("navigation", name="Main")).to_be_visible()
-        page.goto("/settings")
+        page.goto("/settings?tab=usage")
         expect(section(page, "Usage").get_by_role("img", name="Sampled tokens by day")).to_be_visible()
         expect(section(page, "Usage").get_by_role("button", name="Set", exact=True)).to_have_count(0)
-        expect(section(page, "Audit log")).to_contain_text("For owners of the project")
+        for tab, name in (("audit", "Audit log"), ("keys", "API keys"), ("webhooks", "Webhooks")):
+            page.goto(f"/settings?tab={tab}")
+            expect(section(page, name)).to_contain_text("For owners of the project")
+        page.goto("/settings?tab=people")
+        expect(section(page, "Invitations")).to_contain_text("For owners of the project")

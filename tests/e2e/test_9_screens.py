@@ -3,7 +3,6 @@
 axe-core's serious and critical findings are failures (WCAG 2.2 A and AA); the real job of the demo fills the screens.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from reinforge.client import Reinforge
 from tests.e2e.browser import browser_page
-from tests.e2e.conftest import DEMO_JOB, ROOT, Demo
+from tests.e2e.conftest import ROOT
 
 AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -45,42 +44,22 @@ SCREENS = {
     "models": "/models",
     "adapters": "/adapters",
     "playground": "/playground?job={job}",
+    "evaluations": "/evaluations",
+    "new evaluation": "/evaluations/new?dataset={dataset}&reward={reward}",
+    "evaluation": "/evaluations/{evaluation}",
+    "two evaluations": "/evaluations/{evaluation}?against={base}&sorted=fell",
+    "deployments": "/deployments",
     "settings": "/settings",
+    "people": "/settings?tab=people",
+    "API keys": "/settings?tab=keys",
+    "usage": "/settings?tab=usage",
+    "webhooks": "/settings?tab=webhooks&webhook={webhook}",
+    "judges": "/settings?tab=judges",
+    "project": "/settings?tab=project",
+    "audit log": "/settings?tab=audit",
     "nothing there": "/nowhere",
     "no such job": "/jobs/ftjob-none",
 }
-# Every kind of field that the form of a grader has.
-GRADER: dict[str, Any] = {
-    "type": "multi",
-    "graders": {
-        "exact": {
-            "type": "string_check",
-            "input": "{{ sample.output_text }}",
-            "reference": "{{ item.answer }}",
-            "operation": "eq",
-        },
-        "judged": {
-            "type": "score_model",
-            "model": "strict",
-            "input": [{"role": "user", "content": "How right is {{ sample.output_text }}?"}],
-            "sampling_params": {"temperature": 0},
-            "range": [0, 10],
-        },
-        "kind": {"type": "classifier", "model": "/models/kind", "labels": {"kind": 1, "rude": -1}},
-        "code": {"type": "python", "source": "def grade(sample, item):\n    return 1.0\n"},
-    },
-    "calculate_output": "exact + 0.1 * judged + kind + code",
-    "gates": {"judged": {"part": "exact", "above": 0.5}},
-}
-
-
-@pytest.fixture(scope="module")
-def places(demo: Demo, client: Reinforge) -> dict[str, str]:
-    """Ids that stand in the addresses."""
-    job = client.jobs.get(demo.summary["job_id"])
-    reward = client.rewards.push(DEMO_JOB.parent / "reward.py", name="correct sum")
-    grader = client.rewards.push(source=json.dumps(GRADER), name="several graders")
-    return {"job": job.id, "dataset": str(job.dataset), "reward": reward.id, "grader": grader.id}
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -145,7 +124,7 @@ def test_what_opens_over_a_screen_is_accessible(page: Page, places: dict[str, st
     settled(page)
     page.get_by_role("button", name=re.compile("tokens")).first.click()
     problems += [f"tokens: {line}" for line in findings(page)]
-    page.goto(f"{base}/settings")
+    page.goto(f"{base}/settings?tab=judges")
     page.get_by_role("button", name="New judge").click()
     expect(page.get_by_role("dialog", name="New judge")).to_be_visible()
     page.get_by_text("Prices and limits").click()

@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { ApiError, http, madeFrom, type Schemas, unwrap } from "./client";
+import { CANCELLED, LARGE_BYTES, type PartsProgress, sendInParts } from "./parts";
 import { sendFile, type UploadProgress } from "./upload";
 
 export type Dataset = Schemas["Dataset"];
@@ -9,6 +10,8 @@ export type RenderedPrompt = Schemas["RenderedPrompt"];
 export type RenderedPrompts = Schemas["RenderedPrompts"];
 export type TokenLengths = Schemas["TokenLengths"];
 export type SplitView = Schemas["SplitView"];
+export type SplitBy = "row" | "prompt";
+export type DatasetReport = Schemas["DatasetOverlap"];
 
 /** One column as the server found it. The same as `Dataset.columns`, whose entries have no schema of their own. */
 export type DatasetColumn = { name: string; type: string; nulls: number; example: unknown };
@@ -61,18 +64,45 @@ export const lengthsQuery = (id: string, body: Schemas["LengthsRequest"]) =>
   });
 
 /** Which rows a job with this seed holds out; without a number of rows the server's default. */
-export const splitQuery = (id: string, seed: number, heldOutRows: number | undefined) =>
+export const splitQuery = (
+  id: string,
+  seed: number,
+  heldOutRows: number | undefined,
+  splitBy: SplitBy = "row",
+) =>
   queryOptions({
-    queryKey: [...ROOM, "split", id, seed, heldOutRows ?? "default"],
+    queryKey: [...ROOM, "split", id, seed, heldOutRows ?? "default", splitBy],
     queryFn: ({ signal }) =>
       unwrap(
         http.GET("/api/v1/datasets/{id}/split", {
-          params: { path: { id }, query: { seed, held_out_rows: heldOutRows } },
+          params: { path: { id }, query: { seed, held_out_rows: heldOutRows, split_by: splitBy } },
           signal,
         }),
       ),
     placeholderData: keepPreviousData,
     staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+
+export type ReportOf = { seed: number; heldOutRows?: number; splitBy: SplitBy; heldOut?: string };
+
+/** Equal prompts and leaks of a split, or of another dataset; asked again until it is worked out. */
+export const reportQuery = (id: string, of: ReportOf) =>
+  queryOptions({
+    queryKey: [...ROOM, "report", id, of],
+    queryFn: ({ signal }) =>
+      unwrap(
+        http.GET("/api/v1/datasets/{id}/report", {
+          params: {
+            path: { id },
+            query: of.heldOut
+              ? { held_out: of.heldOut, wait: 5 }
+              : { seed: of.seed, held_out_rows: of.heldOutRows, split_by: of.splitBy, wait: 5 },
+          },
+          signal,
+        }),
+      ),
+    refetchInterval: (query) => (query.state.data?.status === "running" ? 1_000 : false),
     retry: false,
   });
 
@@ -91,11 +121,14 @@ export function useUploadDataset() {
 
 export type Upload =
   | { phase: "idle" }
-  | ({ phase: "sending"; file: File } & UploadProgress)
+  | ({ phase: "sending"; file: File } & PartsProgress)
   | { phase: "checking"; file: File }
   | { phase: "refused"; file: File; error: ApiError };
 
-/** One upload at a time, with its progress, that can be cancelled; leaving the screen cancels it. */
+/**
+ * One upload at a time, with its progress, that can be cancelled. Leaving the screen ends it; a large file goes on
+ * where it stopped when it is chosen again.
+ */
 export function useUpload(onDone: (dataset: Dataset) => void) {
   const client = useQueryClient();
   const [upload, setUpload] = useState<Upload>({ phase: "idle" });
@@ -106,11 +139,18 @@ export function useUpload(onDone: (dataset: Dataset) => void) {
     abort.current?.abort();
     const controller = new AbortController();
     abort.current = controller;
-    setUpload({ phase: "sending", file, sent: 0, total: file.size });
-    const onProgress = ({ sent, total }: UploadProgress) =>
-      setUpload(sent < total ? { phase: "sending", file, sent, total } : { phase: "checking", file });
+    setUpload({ phase: "sending", file, sent: 0, total: file.size, waiting: false });
+    const onProgress = ({ sent, total, waiting = false }: UploadProgress & { waiting?: boolean }) =>
+      setUpload(
+        sent < total || waiting
+          ? { phase: "sending", file, sent, total, waiting }
+          : { phase: "checking", file },
+      );
     try {
-      const dataset = await sendFile<Dataset>("/api/v1/datasets", file, onProgress, controller.signal);
+      const dataset =
+        file.size > LARGE_BYTES
+          ? await sendInParts(file, onProgress, controller.signal)
+          : await sendFile<Dataset>("/api/v1/datasets", file, onProgress, controller.signal);
       setUpload({ phase: "idle" });
       void client.invalidateQueries({ queryKey: datasetKeys.list });
       onDone(dataset);
@@ -120,7 +160,7 @@ export function useUpload(onDone: (dataset: Dataset) => void) {
     }
   };
   const reset = () => {
-    abort.current?.abort();
+    abort.current?.abort(CANCELLED);
     setUpload({ phase: "idle" });
   };
   return { upload, start, reset };

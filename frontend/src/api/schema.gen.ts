@@ -802,7 +802,7 @@ export interface paths {
         get?: never;
         /**
          * Put Part
-         * @description The body is the part. Sent again it changes nothing; sent with other bytes it takes the first one's place.
+         * @description The body is the part; without `sha256` only its size is checked. Sent again it changes nothing; sent with other bytes it takes the first one's place.
          */
         put: operations["putDatasetUploadPart"];
         post?: never;
@@ -4648,16 +4648,10 @@ export interface components {
             part_bytes: number;
             /** Part Count */
             part_count: number;
-            /**
-             * Parts
-             * @default []
-             */
-            parts?: components["schemas"]["DatasetUploadPart"][];
-            /**
-             * Missing
-             * @default []
-             */
-            missing?: number[];
+            /** Parts */
+            parts: components["schemas"]["DatasetUploadPart"][];
+            /** Missing */
+            missing: number[];
             /**
              * Direct
              * @default false
@@ -15571,9 +15565,8 @@ export interface operations {
     };
     putDatasetUploadPart: {
         parameters: {
-            query: {
-                /** @description SHA-256 of the part, in hex. */
-                sha256: string;
+            query?: {
+                sha256?: string | null;
             };
             header?: never;
             path: {

@@ -2,22 +2,33 @@ import { ApiError, OFFLINE, toApiError } from "./client";
 
 export type UploadProgress = { sent: number; total: number };
 
-/**
- * Sends one file as multipart form and calls `onProgress` as its bytes leave: `fetch` cannot tell how many have.
- *
- * @throws ApiError when it is refused or nobody answers; DOMException `AbortError` when `signal` aborts.
- */
+/** Sends one file as multipart form. Like `sendBytes`. */
 export function sendFile<T>(
   address: string,
   file: File,
   onProgress: (progress: UploadProgress) => void,
   signal: AbortSignal,
 ): Promise<T> {
+  const form = new FormData();
+  form.append("file", file);
+  return sendBytes<T>("POST", address, form, onProgress, signal);
+}
+
+/**
+ * Sends a body and calls `onProgress` as its bytes leave: `fetch` cannot tell how many have.
+ *
+ * @throws ApiError when it is refused or nobody answers; DOMException `AbortError` when `signal` aborts.
+ */
+export function sendBytes<T>(
+  method: "POST" | "PUT",
+  address: string,
+  content: FormData | Blob,
+  onProgress: (progress: UploadProgress) => void,
+  signal: AbortSignal,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    const form = new FormData();
-    form.append("file", file);
-    request.open("POST", address);
+    request.open(method, address);
     request.setRequestHeader("accept", "application/json");
     request.upload.onprogress = ({ loaded, total }) => onProgress({ sent: loaded, total });
     request.onload = () => {
@@ -31,7 +42,7 @@ export function sendFile<T>(
     request.onabort = () => reject(new DOMException("The upload was cancelled.", "AbortError"));
     signal.addEventListener("abort", () => request.abort(), { once: true });
     if (signal.aborted) return reject(new DOMException("The upload was cancelled.", "AbortError"));
-    request.send(form);
+    request.send(content);
   });
 }
 

@@ -41,6 +41,15 @@ const COLUMNS: Column<Adapter>[] = [
         >
           Deploy
         </ButtonLink>
+        <ButtonLink
+          to="/evaluations/new"
+          search={{ from: one.id }}
+          variant="default"
+          size="compact-sm"
+          aria-label={`Evaluate ${one.name}`}
+        >
+          Evaluate
+        </ButtonLink>
         <Button
           component="a"
           variant="default"

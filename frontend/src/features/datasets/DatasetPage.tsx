@@ -21,6 +21,7 @@ import type { DatasetPlace, OnPlace } from "./place";
 import { RowsTab } from "./RowsTab";
 
 const PromptsTab = lazy(() => import("./PromptsTab"));
+const ReportTab = lazy(() => import("./ReportTab"));
 
 type ActionsProps = { dataset: Dataset; refusal: string | null; onDeleted: () => void };
 
@@ -151,6 +152,7 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
           <TabNav label="Parts of the dataset">
             {tab(undefined, "Rows")}
             {tab("prompts", "Prompts")}
+            {tab("report", "Duplicates")}
             {tab("jobs", "Where used")}
           </TabNav>
           <div className={styles.stack}>
@@ -167,6 +169,11 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
             {place.tab === "prompts" && dataset && (
               <Suspense fallback={<div className={styles.waiting} aria-busy="true" />}>
                 <PromptsTab dataset={dataset} refusal={refusal} place={place} onPlace={onPlace} />
+              </Suspense>
+            )}
+            {place.tab === "report" && dataset && (
+              <Suspense fallback={<div className={styles.waiting} aria-busy="true" />}>
+                <ReportTab dataset={dataset} place={place} onPlace={onPlace} />
               </Suspense>
             )}
             {place.tab === undefined && <RowsTab id={id} dataset={dataset} place={place} onPlace={onPlace} />}

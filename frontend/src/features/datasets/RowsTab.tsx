@@ -17,7 +17,7 @@ type Props = { id: string; dataset: Dataset | undefined; place: DatasetPlace; on
 export function RowsTab({ id, dataset, place, onPlace }: Props) {
   const offset = place.offset ?? 0;
   const rows = useQuery(datasetRowsQuery(id, offset, PAGE));
-  const split = useQuery(splitQuery(id, place.seed ?? 0, place.held));
+  const split = useQuery(splitQuery(id, place.seed ?? 0, place.held, place.by));
   const heldOut = useMemo(() => new Set(split.data?.held_out_rows), [split.data]);
   const page = rows.data;
   const peek = place.row !== undefined && page ? page.data[place.row - page.offset] : undefined;

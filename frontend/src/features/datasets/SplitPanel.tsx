@@ -1,6 +1,7 @@
-import { NumberInput, Slider } from "@mantine/core";
+import { Checkbox, NumberInput, Slider } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import type { UseQueryResult } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { SplitView } from "@/api/datasets";
 import { count, number, percent } from "@/lib/format";
@@ -72,6 +73,17 @@ export function SplitPanel({ query, rows, place, onPlace }: Props) {
             </>
           )}
         </p>
+      </div>
+      <div className={styles.together}>
+        <Checkbox
+          label="Keep equal prompts on one side"
+          checked={place.by === "prompt"}
+          disabled={rows < 2}
+          onChange={(event) => onPlace({ by: event.currentTarget.checked ? "prompt" : undefined })}
+        />
+        <Link from="/datasets/$id" to="/datasets/$id" search={(old) => ({ ...old, tab: "report" as const })}>
+          Are held-out prompts trained on?
+        </Link>
       </div>
       {split && split.held_out_rows.length > 0 && (
         <details className={styles.which}>

@@ -11,9 +11,10 @@ type Going = Extract<Upload, { phase: "sending" | "checking" }>;
 
 function Sending({ upload, onCancel }: { upload: Going; onCancel: () => void }) {
   const share = upload.phase === "sending" ? upload.sent / Math.max(1, upload.total) : 1;
+  const waiting = upload.phase === "sending" && upload.waiting;
   const doing =
     upload.phase === "sending"
-      ? `${bytes(upload.sent)} of ${bytes(upload.total)} sent`
+      ? `${bytes(upload.sent)} of ${bytes(upload.total)} sent${waiting ? ". The server does not answer; it goes on by itself." : ""}`
       : `${bytes(upload.file.size)} sent, checking every row`;
   return (
     <div className={styles.sending}>
@@ -27,11 +28,16 @@ function Sending({ upload, onCancel }: { upload: Going; onCancel: () => void }) 
       <Progress
         value={share * 100}
         animated={upload.phase === "checking"}
+        color={waiting ? "var(--ink2)" : undefined}
         size="sm"
         aria-label={`Upload of ${upload.file.name}`}
       />
       <span className="visually-hidden" role="status">
-        {upload.phase === "checking" ? "The file is sent and being checked." : "The file is being sent."}
+        {upload.phase === "checking"
+          ? "The file is sent and being checked."
+          : waiting
+            ? "The server does not answer. The file goes on by itself."
+            : "The file is being sent."}
       </span>
     </div>
   );
@@ -67,7 +73,7 @@ export function UploadPanel({ refusal, onDone }: { refusal: string | null; onDon
       ) : (
         <FileDrop
           what="a JSONL, CSV or Parquet file"
-          note="One prompt per row: a messages or prompt column, and any columns the reward wants to read."
+          note="One prompt per row: a messages or prompt column, and any columns the reward wants to read. An interrupted large file goes on where it stopped when you drop it again."
           onFile={(file) => void start(file)}
         />
       )}

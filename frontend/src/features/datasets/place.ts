@@ -1,6 +1,6 @@
 /** Where on a dataset's page somebody is: everything that a link to it keeps. */
 export type DatasetPlace = {
-  tab?: "prompts" | "jobs";
+  tab?: "prompts" | "report" | "jobs";
   /** First row shown, from 0. */
   offset?: number;
   /** The row in the panel, from 0. */
@@ -8,6 +8,9 @@ export type DatasetPlace = {
   /** Of the held-out split. */
   seed?: number;
   held?: number;
+  by?: "prompt";
+  /** Another dataset whose prompts are compared as held out. */
+  against?: string;
   /** The base model whose chat template renders. */
   model?: string;
 };

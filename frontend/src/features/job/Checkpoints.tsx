@@ -1,15 +1,15 @@
-import { Button } from "@mantine/core";
+import { Button, Menu } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { useAccess } from "@/api/access";
 import { checkpointDownloadUrl } from "@/api/adapters";
 import { type Checkpoint, checkpointsQuery, isFinal, type JobDetail } from "@/api/jobs";
-import { ButtonLink } from "@/components/ButtonLink";
 import { Change } from "@/components/Change";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
+import { MenuLink } from "@/components/MenuLink";
 import { ago, bytes, reward, signed } from "@/lib/format";
 import { getAt, type JsonObject } from "@/lib/paths";
 import { CheckpointNow } from "./CheckpointNow";
@@ -48,6 +48,34 @@ function Marks({ one }: { one: Checkpoint }) {
       {one.best && <b data-kind="best">★ best</b>}
       {one.final && <b>■ final</b>}
     </span>
+  );
+}
+
+/** Where else a checkpoint can go. */
+function More({ of, refusal, onFork }: { of: Checkpoint; refusal: string | null; onFork: () => void }) {
+  const label = `More for step ${of.step}`;
+  const button = { variant: "default", size: "compact-sm", "aria-label": label } as const;
+  if (refusal)
+    return (
+      <GatedButton refusal={refusal} {...button}>
+        More
+      </GatedButton>
+    );
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button {...button}>More</Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {of.step > 0 && <Menu.Item onClick={onFork}>New job from here…</Menu.Item>}
+        <MenuLink to="/deployments" search={{ from: of.id }}>
+          Deploy…
+        </MenuLink>
+        <MenuLink to="/evaluations/new" search={{ from: of.id }}>
+          Evaluate…
+        </MenuLink>
+      </Menu.Dropdown>
+    </Menu>
   );
 }
 
@@ -111,26 +139,7 @@ function columns(
           >
             Try it
           </GatedButton>
-          {one.step > 0 && (
-            <GatedButton
-              refusal={refusal}
-              variant="default"
-              size="compact-sm"
-              aria-label={`Fork from step ${one.step}`}
-              onClick={() => onFork(one.step)}
-            >
-              Fork…
-            </GatedButton>
-          )}
-          <ButtonLink
-            to="/deployments"
-            search={{ from: one.id }}
-            variant="default"
-            size="compact-sm"
-            aria-label={`Deploy step ${one.step}`}
-          >
-            Deploy
-          </ButtonLink>
+          <More of={one} refusal={refusal} onFork={() => onFork(one.step)} />
           <Button
             component="a"
             variant="default"

@@ -44,7 +44,7 @@ function Pick({ onPick }: { onPick: (dataset: Dataset) => void }) {
       />
       <div role="status" className={styles.quiet}>
         {upload.phase === "sending" &&
-          `Sending ${upload.file.name}: ${percent(upload.total ? upload.sent / upload.total : 0)}`}
+          `Sending ${upload.file.name}: ${percent(upload.total ? upload.sent / upload.total : 0)}${upload.waiting ? ", waiting for the server" : ""}`}
         {upload.phase === "checking" && `Checking the rows of ${upload.file.name}`}
         {sending && (
           <Button variant="subtle" size="compact-sm" onClick={reset}>

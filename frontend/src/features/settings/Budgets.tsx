@@ -6,7 +6,7 @@ import { type Column, DataTable } from "@/components/DataTable";
 import { Failure } from "@/components/Failure";
 import { toastFailed } from "@/lib/toast";
 import styles from "./Usage.module.css";
-import { amountWords, KINDS } from "./usage-words";
+import { amountWords, KINDS, TYPED } from "./usage-words";
 
 const PERIODS: Record<Period, string> = { day: "a day", month: "a month", total: "in all" };
 
@@ -40,11 +40,12 @@ function NewBudget({ budgets }: { budgets: Budget[] }) {
   const [period, setPeriod] = useState<Period>("month");
   const [amount, setAmount] = useState<number | string>("");
   const set = useSetBudget();
+  const [unit, size] = TYPED[kind];
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const chosen = kind === "storage_bytes" ? "total" : period;
     const known = budgets.find((one) => one.kind === kind && one.period === chosen);
-    set.mutate({ etag: known?.etag, kind, period: chosen, amount: Number(amount) });
+    set.mutate({ etag: known?.etag, kind, period: chosen, amount: Number(amount) * size });
   };
   return (
     <form onSubmit={submit}>
@@ -62,12 +63,7 @@ function NewBudget({ budgets }: { budgets: Budget[] }) {
           onChange={(event) => setPeriod(event.currentTarget.value as Period)}
           data={Object.entries(PERIODS).map(([value, label]) => ({ value, label }))}
         />
-        <NumberInput
-          label={kind === "device_seconds" ? "Seconds" : kind === "storage_bytes" ? "Bytes" : "Amount"}
-          min={0}
-          value={amount}
-          onChange={setAmount}
-        />
+        <NumberInput label={unit} min={0} value={amount} onChange={setAmount} />
         <Button type="submit" variant="default" loading={set.isPending} disabled={amount === ""}>
           Set
         </Button>

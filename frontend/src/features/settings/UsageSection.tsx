@@ -1,9 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { type Usage, type UsageKind, usageQuery } from "@/api/project-usage";
+import { type Column, DataTable } from "@/components/DataTable";
 import { Failure } from "@/components/Failure";
 import { Budgets } from "./Budgets";
 import styles from "./Usage.module.css";
 import { amountWords, bars, KINDS } from "./usage-words";
+
+type Source = Usage["sources"][number];
 
 const DAYS = 30;
 const ALWAYS: UsageKind[] = ["device_seconds", "sampled_tokens", "trained_tokens", "storage_bytes"];
@@ -39,6 +43,45 @@ function Days({ usage, kind }: { usage: Usage; kind: UsageKind }) {
   );
 }
 
+const SOURCES = 10;
+
+/** The jobs and deployments that used most of the workers' time. */
+function Sources({ of }: { of: Usage }) {
+  const rows = of.sources
+    .toSorted((a, b) => (b.amounts.device_seconds ?? 0) - (a.amounts.device_seconds ?? 0))
+    .slice(0, SOURCES);
+  if (rows.length === 0) return null;
+  const amount = (head: string, kind: UsageKind, hide?: "narrow"): Column<Source> => ({
+    head,
+    align: "right",
+    ...(hide && { hide }),
+    cell: (one) => amountWords(kind, one.amounts[kind] ?? 0),
+  });
+  return (
+    <DataTable
+      label="What used it"
+      columns={[
+        { head: "Job or deployment", grow: true, cell: (one) => <SourceName of={one} /> },
+        amount("Workers' time", "device_seconds"),
+        amount("Sampled", "sampled_tokens", "narrow"),
+        amount("Trained", "trained_tokens", "narrow"),
+      ]}
+      rows={rows}
+      rowKey={(one) => one.source}
+    />
+  );
+}
+
+function SourceName({ of }: { of: Source }) {
+  const name = of.name ?? of.source;
+  if (!of.source.startsWith("ftjob-")) return <>{name}</>;
+  return (
+    <Link to="/jobs/$id" params={{ id: of.source }} data-row title={name}>
+      {name}
+    </Link>
+  );
+}
+
 /** What the project has used, by day, and what it may use. */
 export function UsageSection() {
   const usage = useQuery(usageQuery(DAYS));
@@ -57,6 +100,7 @@ export function UsageSection() {
         ))}
       </div>
       <Budgets budgets={usage.data.budgets} />
+      <Sources of={usage.data} />
     </>
   );
 }

@@ -18,6 +18,17 @@ export function amountWords(kind: UsageKind, amount: number): string {
   return number(amount);
 }
 
+/** How a budget is typed: the unit's name, and how much of the server's unit it is. */
+export const TYPED: Record<UsageKind, [unit: string, size: number]> = {
+  device_seconds: ["Hours", 3600],
+  sampled_tokens: ["Tokens", 1],
+  trained_tokens: ["Tokens", 1],
+  judge_spend: ["Amount", 1],
+  storage_bytes: ["GB", 1e9],
+  served_input_tokens: ["Tokens", 1],
+  served_output_tokens: ["Tokens", 1],
+};
+
 /** One bar of a day, and how high it is as a share of the highest. */
 export type Bar = { day: string; amount: number; share: number };
 

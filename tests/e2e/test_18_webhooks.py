@@ -1,0 +1,108 @@
+"""Webhooks on the page: made, tested against a real receiver, their log read, sent again, switched off, deleted."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from reinforge.client import Reinforge
+from reinforge.webhook_signature import verify
+from tests.e2e.places import RECEIVER
+from tests.support.stub_server import Answer, StubServer
+
+
+@pytest.fixture
+def stub() -> Iterator[StubServer]:
+    server = StubServer()
+    yield server
+    server.close()
+
+
+def address(stub: StubServer) -> str:
+    return stub.url.replace("127.0.0.1", RECEIVER) + "/hooks"
+
+
+def make(page: Page, url: str) -> str:
+    """In the form; the secret."""
+    page.goto("/settings?tab=webhooks")
+    page.get_by_role("button", name="New webhook").click()
+    dialog = page.get_by_role("dialog", name="New webhook")
+    dialog.get_by_role("textbox", name="Address").fill(url)
+    dialog.get_by_role("textbox", name="What it is for").fill("e2e")
+    dialog.get_by_role("radio", name="Only these").check()
+    expect(dialog.get_by_role("button", name="Make the webhook")).to_be_disabled()
+    dialog.get_by_role("checkbox", name="evaluation.failed").check()
+    dialog.get_by_role("button", name="Make the webhook").click()
+    secret = page.get_by_role("region", name="Secret of the webhook").inner_text()
+    page.get_by_role("button", name="Done").click()
+    return secret
+
+
+def log(page: Page) -> Locator:
+    return page.get_by_role("region", name="Deliveries", exact=True)
+
+
+def more(page: Page, url: str, item: str) -> None:
+    page.get_by_role("button", name=f"More for {url.removeprefix('http://')}").click()
+    page.get_by_role("menuitem", name=item).click()
+
+
+def test_from_its_secret_to_its_end(page: Page, client: Reinforge, stub: StubServer) -> None:
+    stub.on("POST", "/hooks", Answer(500), Answer(204))
+    url = address(stub)
+    secret = make(page, url)
+    (made,) = [each for each in client.webhooks.list() if each.url == url]
+    assert (made.events, made.description) == (["evaluation.failed"], "e2e")
+    assert secret not in page.content()
+    page.get_by_role("button", name=url.removeprefix("http://"), exact=True).click()
+    expect(page.get_by_text("Nothing was sent yet.")).to_be_visible()
+
+    page.get_by_role("button", name="Send a test").click()
+    first = log(page).get_by_role("row").nth(1)
+    expect(first).to_contain_text("webhook.test")
+    first.get_by_role("button", name=re.compile(r"^Send .* again$")).wait_for()
+    expect(first).to_contain_text(re.compile("Delivered|tries again"))
+    first.get_by_role("button", name="webhook.test", exact=True).click()
+    peek = page.get_by_role("dialog")
+    tries = peek.get_by_role("listitem")
+    expect(tries.first).to_contain_text("500 answered 500")
+    expect(tries.nth(1)).to_contain_text("204 received")
+    expect(peek.get_by_role("region", name="Body of the delivery")).to_contain_text('"type": "webhook.test"')
+    peek.get_by_role("button", name="Close").click()
+    expect(first).to_contain_text("Delivered")
+    for seen in stub.seen:
+        assert verify(secret, seen.headers, seen.body)
+
+    first.get_by_role("button", name=re.compile(r"^Send .* again$")).click()
+    expect(page.get_by_text("It is sent once more")).to_be_visible()
+    expect(first).to_contain_text("delivered at try 3")
+
+    more(page, url, "Switch it off")
+    expect(page.get_by_text(re.compile("is off$"))).to_be_visible()
+    assert client.webhooks.get(made.id).enabled is False
+    more(page, url, "Change…")
+    page.get_by_role("dialog").get_by_role("radio", name="All events").check()
+    page.get_by_role("dialog").get_by_role("button", name="Change it").click()
+    expect(page.get_by_text("The webhook is changed.")).to_be_visible()
+    assert client.webhooks.get(made.id).events == []
+    more(page, url, "New secret")
+    assert page.get_by_role("region", name="Secret of the webhook").inner_text() != secret
+    page.get_by_role("button", name="Done").click()
+    more(page, url, "Delete…")
+    page.get_by_role("dialog").get_by_role("button", name="Delete the webhook").click()
+    expect(page.get_by_text("The webhook is deleted.")).to_be_visible()
+    assert url not in [each.url for each in client.webhooks.list()]
+
+
+def test_an_address_that_is_refused_is_told_at_its_field(page: Page, client: Reinforge) -> None:
+    before = [each.id for each in client.webhooks.list()]
+    page.goto("/settings?tab=webhooks")
+    page.get_by_role("button", name="New webhook").click()
+    dialog = page.get_by_role("dialog", name="New webhook")
+    field = dialog.get_by_role("textbox", name="Address")
+    field.fill("http://169.254.169.254/latest")
+    dialog.get_by_role("button", name="Make the webhook").click()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(dialog).to_contain_text("169.254.169.254")
+    assert [each.id for each in client.webhooks.list()] == before
