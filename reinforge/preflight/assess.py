@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reinforge.errors import InvalidInput
 from reinforge.preflight import costs
 from reinforge.preflight.advice import reasons_for, suggestions_for
-from reinforge.preflight.drift import useful_when_learned
+from reinforge.preflight.drift import rounds_to_fill, useful_when_learned
 from reinforge.preflight.observed import Observed, Sampled
 from reinforge.preflight.passing import pass_at_k
 from reinforge.preflight.report import Groups, PassRates, PreflightReport, Range
@@ -120,9 +120,10 @@ def _rounds(spec: JobSpec, groups: Groups) -> costs.Rounds:
     selection = spec.algorithm.selection
     if selection.type != "dynamic_sampling":
         return costs.Rounds()
-    most = float(selection.max_rounds)
-    now = min(most, 1 / max(groups.useful, 1e-9))
-    later = min(most, 1 / useful_when_learned(spec.rollout.completions_per_prompt))
+    prompts, most = spec.rollout.prompts_per_step, selection.max_rounds
+    now = rounds_to_fill(groups.useful, prompts, most)
+    learned = useful_when_learned(spec.rollout.completions_per_prompt)
+    later = rounds_to_fill(learned, prompts, most)
     return costs.Rounds(now, max(now, later) if groups.mixed else now)
 
 

@@ -3,7 +3,7 @@
 import statistics
 from dataclasses import dataclass
 
-from reinforge.preflight.drift import growth
+from reinforge.preflight.drift import widening
 from reinforge.preflight.observed import Observed
 from reinforge.preflight.report import Range
 from reinforge.spec import JobSpec
@@ -11,7 +11,7 @@ from reinforge.spec import JobSpec
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """How often a step samples, on average; more than once with dynamic sampling only."""
+    """What a step's sampling costs on average, in rounds of all its prompts; above 1 with dynamic sampling only."""
 
     now: float = 1.0
     learned: float = 1.0
@@ -36,7 +36,7 @@ def hours(spec: JobSpec, observed: Observed, held_out_rows: int, rounds: Rounds)
     evaluation = _evaluation_share(spec, held_out_rows) * (generate + scoring)
     fixed = observed.load_seconds + _checkpoints(spec) * observed.save_seconds
     per_token = 1 - scoring / max(median, 1e-9)
-    grown = 1 + per_token * (growth(observed) - 1)
+    grown = 1 + per_token * (widening(observed) - 1)
     again = (rounds.now + rounds.learned) / 2 - 1
     low = fixed + steps * (min(timed) + (rounds.now - 1) * generate) + evaluation
     expected = fixed + (steps * (median + again * generate) + evaluation) * grown
@@ -50,15 +50,14 @@ def hours(spec: JobSpec, observed: Observed, held_out_rows: int, rounds: Rounds)
 
 
 def memory(spec: JobSpec, observed: Observed) -> Range:
-    """Peak of the trainer in GiB. What the steps added to the loaded model grows with the completions: by half as much
-    as their mean length, since a batch is as wide as its longest one and some are long from the start."""
+    """Peak of the trainer in GiB. What the steps added to the loaded model grows with the completions."""
     peak = max((values.get("memory/peak") or 0.0) for values in observed.steps)
     loaded = observed.facts.get("memory_gib")
     base = float(loaded) if isinstance(loaded, int | float) else 0.0
     longest = max((each.tokens for each in observed.completions), default=1)
     limit = max(1.0, spec.rollout.max_completion_tokens / max(1, longest))
     added = max(0.0, peak - base)
-    expected = base + added * max(1.0, (1 + growth(observed)) / 2)
+    expected = base + added * max(1.0, widening(observed))
     return Range(low=peak, expected=expected, high=max(expected, base + added * limit))
 
 

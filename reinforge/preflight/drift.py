@@ -40,6 +40,30 @@ def growth(observed: Observed) -> float:
     return (1 + favoured_tokens(observed) / max(1.0, usual)) / 2
 
 
+def widening(observed: Observed) -> float:
+    """Time and memory of a step's batches over the whole job as a multiple of the base model's.
+
+    A batch is as wide as its longest completion, decoded and trained on, and some are long from the start: half of
+    the growth of the mean.
+    """
+    return (1 + growth(observed)) / 2
+
+
+def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
+    """What sampling costs until a step has `prompts` useful groups, in rounds of that many prompts; at most `most`.
+
+    Each round asks for what is missing. One of few prompts is as long as its longest completion too, so it costs half
+    of what its share spares.
+    """
+    missing, cost = 1.0, 0.0
+    for _ in range(most):
+        if missing * prompts < 0.5:
+            break
+        cost += (1 + missing) / 2
+        missing *= 1 - useful
+    return cost
+
+
 def useful_when_learned(size: int) -> float:
     """Share of groups of `size` with both passes and failures where each completion passes `LEARNED` of the time."""
     return float(1 - LEARNED**size - (1 - LEARNED) ** size)

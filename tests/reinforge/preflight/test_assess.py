@@ -85,11 +85,12 @@ LONG_ONES_PAY = [[*group(1, tokens=80), *group(0, 0, 1, 0, tokens=20)] for _ in 
 def test_a_job_whose_longer_answers_pay_is_expected_to_get_longer() -> None:
     report = assess(job(), observed(LONG_ONES_PAY), held_out_rows=8)
     grown = (1 + 80 / 32) / 2
+    wider = (1 + grown) / 2
     # Scoring, 0.1 s of a step's 2, does not get longer with the answers.
-    told = 5.0 + 1.0 + (20 * 2.0 + 3 * 1.1) * (1 + 0.95 * (grown - 1))
+    told = 5.0 + 1.0 + (20 * 2.0 + 3 * 1.1) * (1 + 0.95 * (wider - 1))
     assert report.hours.expected * 3600 == pytest.approx(told)
     assert report.hours.low < report.hours.expected < report.hours.high
-    assert report.memory_gib.expected == pytest.approx(1.0 + 2.0 * (1 + grown) / 2)
+    assert report.memory_gib.expected == pytest.approx(1.0 + 2.0 * wider)
 
 
 def test_lengths_that_rewards_do_not_ask_for_stay() -> None:
@@ -110,11 +111,16 @@ def test_dynamic_sampling_pays_for_the_groups_it_leaves_out() -> None:
     spec = job(algorithm={"selection": {"type": "dynamic_sampling"}})
     plain = assess(job(), observed(MIXED), held_out_rows=8)
     report = assess(spec, observed(MIXED), held_out_rows=8)
-    # 3 of 4 groups are useful, so a step samples 4/3 times; of completions that pass nine times in ten,
-    # 1 - 0.9⁴ - 0.1⁴ of the groups are. Halfway on average; each further time costs the second of generation.
-    rounds = (4 / 3 + 1 / (1 - 0.9**4 - 0.1**4)) / 2
+    # 3 of 4 groups are useful: one of 4 prompts is missing after the first round, a quarter after the second, which is
+    # none. A round of a quarter costs (1 + 1/4) / 2 of a whole one.
+    now = 1 + (1 + 1 / 4) / 2
+    # Of completions that pass nine times in ten 0.9⁴ + 0.1⁴ of the groups are useless: five rounds.
+    useless = 0.9**4 + 0.1**4
+    later = sum((1 + useless**number) / 2 for number in range(5))
+    # Halfway on average; each further round costs the second of generation.
+    rounds = (now + later) / 2
     assert (report.hours.expected - plain.hours.expected) * 3600 == pytest.approx(20 * (rounds - 1))
-    assert (report.hours.low - plain.hours.low) * 3600 == pytest.approx(20 / 3)
+    assert (report.hours.low - plain.hours.low) * 3600 == pytest.approx(20 * (now - 1))
     assert report.useful_batch == 16
 
 
