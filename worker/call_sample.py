@@ -91,6 +91,7 @@ class Sampler:
             seed=int(payload.get("seed", 0)),
             stop=list(payload.get("stop", [])),
             top_logprobs=payload.get("top_logprobs"),
+            json_schema=payload.get("json_schema"),
         )
 
     def _adapter(self, sha256: str, chunks: "_Chunks") -> Path:

@@ -38,6 +38,9 @@ class Order(BaseModel):
     top_logprobs: int | None = None
     """None: no log-probabilities; otherwise the sampled tokens', and those of so many likeliest ones at each place."""
 
+    json_schema: dict[str, Any] | None = None
+    """Completions are JSON that fits it; None leaves them free."""
+
 
 class Reply(BaseModel):
     id: str

@@ -10,7 +10,7 @@ from backend.base_models import service as base_models
 from backend.deployments import service as deployments
 from backend.deployments.serving import payload_of
 from backend.models import BaseModel
-from backend.openai import chat_tools, model_names
+from backend.openai import chat_format, chat_tools, model_names
 from reinforge.dataset import DatasetError, render_messages
 from reinforge.errors import InvalidInput, TooLarge
 from reinforge.schemas.openai_chat import ChatRequest
@@ -54,6 +54,7 @@ async def understand(session: AsyncSession, project_id: str, body: ChatRequest) 
     _check_offered(body)
     messages = _messages(body)
     stop = _stop(body.stop)
+    schema = chat_format.wanted(body)
     model, adapter, deployment = await _weights(session, project_id, body.model)
     tools = None if body.tool_choice == "none" else body.tools or None
     limit = body.max_completion_tokens or body.max_tokens or DEFAULT_TOKENS
@@ -68,6 +69,7 @@ async def understand(session: AsyncSession, project_id: str, body: ChatRequest) 
         "stop": stop,
         "top_logprobs": (body.top_logprobs or 0) if body.logprobs else None,
         "tools": tools,
+        "json_schema": schema,
         "deployment": deployment,
     }
     weights = f"{(model.sha256 or model.id)[:12]}{'' if adapter is None else adapter['sha256'][:12]}"
@@ -112,12 +114,6 @@ def _check_offered(body: ChatRequest) -> None:
             raise _unsupported(name, f"{name} is not offered.", why)
     if body.modalities and set(body.modalities) != {"text"}:
         raise _unsupported("modalities", "Only the modality text is offered.", "Models here write text only.")
-    if body.response_format is not None and body.response_format.type != "text":
-        raise _unsupported(
-            "response_format",
-            f"The response format {body.response_format.type!r} is not offered: output is not constrained here.",
-            "Ask for the form in the messages, and train for it with a reward that checks it.",
-        )
     if body.tool_choice not in (None, "auto", "none"):
         raise _unsupported(
             "tool_choice", "A tool cannot be forced.", "Leave tool_choice out: the model decides."

@@ -45,7 +45,7 @@ class ChatRequest(Request):
     """For models whose chat template has a place for them."""
     tool_choice: str | dict[str, Any] | None = None
     response_format: ResponseFormat | None = None
-    """Only `text`."""
+    """`text`, `json_object` or `json_schema`: completions are held to it while they are sampled."""
 
     # Without effect on what is sampled here.
     user: str | None = None

@@ -8,6 +8,7 @@ from worker.rollout.noise import Stream
 from worker.rollout.text import Text
 from worker.rollout.transformers_engine import plan
 from worker.serving.engine import Event
+from worker.serving.grammar import Grammar, Rows
 from worker.serving.text import TextStream
 from worker.serving.token_log import TokenLog, TokenTexts
 from worker.serving_protocol import Order
@@ -31,6 +32,8 @@ class Generation:
         self._open: list[int] = []
         """Rows of the batch whose end has not been told."""
         self._token_texts = TokenTexts(base.tokenizer)
+        self._grammar = Grammar(order.json_schema, base) if order.json_schema is not None else None
+        self._documents: Rows | None = None
         self._log: TokenLog | None = None
         self._told: list[int] = []
         """Tokens of every row that events have told of."""
@@ -53,9 +56,12 @@ class Generation:
             self._texts = [TextStream(self._decode, self.order.stop) for _ in self._places]
             self._open = list(range(len(self._places)))
             self._told = [0] * len(self._places)
+            self._documents = self._grammar.rows(len(self._places)) if self._grammar else None
             if self.order.top_logprobs is not None:
                 self._log = TokenLog(self._batch, self._token_texts, self.order.top_logprobs)
             return
+        if self._documents is not None:
+            self._documents.mask(self._batch)
         if self._log is not None:
             self._log.look()
         self._batch.advance()

@@ -177,3 +177,69 @@ def test_a_stopped_deployment_ends_what_it_has_begun(real: Real, http: httpx.Cli
     wait_until(lambda: deployment(http)["state"] == "stopped", "the deployment to stop")
     http.post("/api/v1/deployments/sums/start")
     wait_until(lambda: deployment(http)["state"] == "ready", "the deployment to come back")
+
+
+NUMBER = {"type": "integer", "minimum": 0, "maximum": 999}
+ANSWER = {
+    "type": "object",
+    "properties": {"answer": NUMBER, "sure": {"type": "boolean"}},
+    "required": ["answer", "sure"],
+    "additionalProperties": False,
+}
+NESTED = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": ANSWER}}
+FLAT = {"type": "json_schema", "name": "answer", "strict": True, "schema": ANSWER}
+
+
+@pytest.mark.parametrize("form", [NESTED, FLAT], ids=["nested", "flat"])
+@pytest.mark.parametrize("temperature", [0, 2])
+def test_completions_are_held_to_a_schema(http: httpx.Client, form: dict[str, Any], temperature: int) -> None:
+    """The model has never seen JSON: what it writes is JSON by the schema alone."""
+    found = ask(http, response_format=form, n=4, temperature=temperature, max_tokens=200, seed=3)
+    assert [choice["finish_reason"] for choice in found["choices"]] == ["stop"] * 4
+    for text in texts(found):
+        value = json.loads(text)
+        assert (set(value), type(value["sure"])) == ({"answer", "sure"}, bool)
+        assert 0 <= value["answer"] <= 999
+    free = ask(http, n=4, temperature=temperature, max_tokens=20, seed=3)
+    assert not any(text.lstrip().startswith("{") for text in texts(free))
+
+
+def test_a_held_completion_streams_has_log_probabilities_and_repeats(http: httpx.Client) -> None:
+    same = {"response_format": NESTED, "temperature": 1, "max_tokens": 200, "seed": 5}
+    pieces = [
+        each["choices"][0]["delta"].get("content") or "" for each in chunks(http, **same) if each["choices"]
+    ]
+    whole = ask(http, **same, logprobs=True, top_logprobs=3)
+    assert "".join(pieces) == texts(whole)[0]
+    entries = whole["choices"][0]["logprobs"]["content"]
+    assert all(-9999 < each["logprob"] <= 0 for each in entries)
+
+
+def test_a_json_object_begins_as_one(http: httpx.Client) -> None:
+    found = ask(http, response_format={"type": "json_object"}, max_tokens=5, temperature=2)
+    assert texts(found)[0].startswith("{")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "nonsense"}, {"$ref": "http://127.0.0.1:9/elsewhere"}, {"not": {"type": "string"}}],
+    ids=["type", "elsewhere", "not"],
+)
+def test_a_schema_that_cannot_be_followed_is_refused_by_the_worker(
+    http: httpx.Client, schema: dict[str, Any]
+) -> None:
+    body = {"model": MODEL, "messages": CHAT, "response_format": FLAT | {"schema": schema}}
+    answer = http.post("/v1/chat/completions", json=body)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (400, "invalid_schema", "response_format")
+    assert error["hint"]
+
+
+def test_a_schema_too_large_or_deep_is_refused_before_a_worker_sees_it(http: httpx.Client) -> None:
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(40):
+        deep = {"type": "array", "items": {"anyOf": [deep]}}
+    for schema in (deep, {"type": "string", "description": "x" * 70_000}):
+        body = {"model": MODEL, "messages": CHAT, "response_format": FLAT | {"schema": schema}}
+        answer = http.post("/v1/chat/completions", json=body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (413, "schema_too_large")
