@@ -64,14 +64,17 @@ async def get(id: str, session: Session, objects: ObjectsDep, who: Reader) -> Da
 async def put_part(
     id: str,
     number: Number,
-    sha256: Digest,
     request: Request,
     database: DatabaseDep,
     settings: SettingsDep,
     objects: ObjectsDep,
     who: Writer,
+    sha256: Digest | None = None,
 ) -> DatasetUploadPart:
-    """The body is the part. Sent again it changes nothing; sent with other bytes it takes the first one's place."""
+    """The body is the part; without `sha256` only its size is checked.
+
+    Sent again it changes nothing; sent with other bytes it takes the first one's place.
+    """
     async with database.transaction() as session:
         upload = await numbered.pending(session, who.project_id, id)
         size = numbered.part_size(upload, number)
@@ -134,7 +137,7 @@ async def cancel(id: str, session: Session, objects: ObjectsDep, who: Writer) ->
     return await numbered.view(session, objects, upload)
 
 
-def _check_part(number: int, size: int, found: int, sha256: str, digest: str) -> None:
+def _check_part(number: int, size: int, found: int, sha256: str | None, digest: str) -> None:
     if found != size:
         raise InvalidInput(
             f"Part {number} has {'more than ' if found > size else ''}{min(found, size)} bytes; it has to have {size}.",
@@ -142,7 +145,7 @@ def _check_part(number: int, size: int, found: int, sha256: str, digest: str) ->
             param="number",
             hint="Every part but the last has `part_bytes` of the upload; the connection may have broken.",
         )
-    if digest != sha256:
+    if sha256 is not None and digest != sha256:
         raise InvalidInput(
             f"The SHA-256 of part {number} is {digest}, not {sha256}.",
             code="part_mismatch",

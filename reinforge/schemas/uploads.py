@@ -40,9 +40,9 @@ class DatasetUpload(Response):
     part_bytes: int
     """Size of every part but the last, which is the rest."""
     part_count: int
-    parts: list[DatasetUploadPart] = []
+    parts: list[DatasetUploadPart]
     """What has arrived, by number."""
-    missing: list[int] = []
+    missing: list[int]
     """Numbers of the parts that have not."""
     direct: bool = False
     """Parts may go straight to the bucket, by the URLs of `…/parts/{number}/url`."""

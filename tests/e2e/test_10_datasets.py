@@ -10,7 +10,7 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from reinforge.client import Reinforge
 from reinforge.errors import NotFound
@@ -246,3 +246,120 @@ class TestWhereADatasetIsUsed:
             client.datasets.get(questions.id)
         page.goto(f"/datasets/{questions.id}")
         expect(page.get_by_role("alert")).to_contain_text("Not found")
+
+
+LARGE = 65 * 1024 * 1024
+"""Above this page's bound for files in parts; five parts."""
+
+
+def large_file(path: Path) -> Path:
+    line = json.dumps({"prompt": "word " * 4000, "answer": "1"}) + "\n"
+    with path.open("w") as file:
+        for number in range(LARGE // len(line) + 1):
+            file.write(line.replace("word", f"w{number}", 1))
+    return path
+
+
+class TestLargeFiles:
+    def choose(self, page: Page, file: Path) -> None:
+        page.goto("/datasets")
+        page.get_by_label("Choose a JSONL, CSV or Parquet file").set_input_files(file)
+
+    def test_one_pauses_without_network_and_goes_on(
+        self, page: Page, client: Reinforge, tmp_path: Path
+    ) -> None:
+        file = large_file(tmp_path / "pausing.jsonl")
+        sent: list[str] = []
+
+        def note(route: Route) -> None:
+            number = route.request.url.split("/parts/")[1].split("?")[0]
+            if number == "3" and "3" not in sent:
+                page.context.set_offline(True)
+            sent.append(number)
+            route.continue_()
+
+        page.route(re.compile(r"/api/v1/uploads/.*/parts/"), note)
+        self.choose(page, file)
+        bar = page.get_by_role("progressbar", name="Upload of pausing.jsonl")
+        expect(bar).to_be_visible()
+        expect(page.get_by_text("The server does not answer; it goes on by itself.")).to_be_visible()
+        assert 30 <= float(bar.get_attribute("aria-valuenow") or 0) < 100
+        page.context.set_offline(False)
+        stored = client.datasets.get(dataset_of(page))
+        assert (stored.name, stored.bytes) == ("pausing", file.stat().st_size)
+        assert sent.count("1") == sent.count("2") == 1, "what had arrived is not sent again"
+
+    def test_one_goes_on_after_the_page_was_left(self, page: Page, client: Reinforge, tmp_path: Path) -> None:
+        file = large_file(tmp_path / "again.jsonl")
+        sent: list[str] = []
+        stuck: list[Route] = []
+
+        def note(route: Route) -> None:
+            sent.append(route.request.url.split("/parts/")[1].split("?")[0])
+            if sent == ["1", "2"]:
+                stuck.append(route)
+            else:
+                route.continue_()
+
+        page.route(re.compile(r"/api/v1/uploads/.*/parts/"), note)
+        self.choose(page, file)
+        bar = page.get_by_role("progressbar", name="Upload of again.jsonl")
+        expect(bar).to_have_attribute("aria-valuenow", re.compile("^2[0-9]"))
+        self.choose(page, file)
+        assert client.datasets.get(dataset_of(page)).bytes == file.stat().st_size
+        assert sent.count("1") == 1 and sent[-1] == "5"
+
+    def test_a_refused_one_says_where(self, page: Page, tmp_path: Path) -> None:
+        file = large_file(tmp_path / "bad.jsonl")
+        with file.open("a") as more:
+            more.write("{\n")
+        self.choose(page, file)
+        alert = page.get_by_role("alert").filter(has_text="bad.jsonl was refused, nothing is stored")
+        expect(alert).to_contain_text(re.compile(r"line \d+, column"))
+
+
+class TestDuplicates:
+    @pytest.fixture
+    def doubled(self, client: Reinforge, tmp_path: Path) -> Dataset:
+        rows = [{"prompt": row["question"], "answer": row["answer"]} for row in ROWS]
+        again = [row | {"prompt": f" {row['prompt'].upper()} "} for row in rows]
+        write_jsonl(tmp_path / "doubled.jsonl", rows + again)
+        return client.datasets.push(tmp_path / "doubled.jsonl", reuse=False)
+
+    def test_leaks_are_shown_with_examples_and_a_split_by_prompt_has_none(
+        self, page: Page, api: httpx.Client, doubled: Dataset
+    ) -> None:
+        page.goto(f"/datasets/{doubled.id}?held=6&seed=3")
+        page.get_by_role("link", name="Are held-out prompts trained on?").click()
+        asked = {"held_out_rows": 6, "seed": 3}
+        said = api.get(f"datasets/{doubled.id}/report", params=asked).json()
+        notice = page.get_by_role("status").filter(has_text="Held-out prompts are trained on")
+        expect(notice).to_contain_text(f"{said['leakage']['equal']} of 6 held-out rows")
+        expect(notice).to_contain_text("30 rows of 60 repeat")
+        leaks = page.get_by_role("region", name="Held-out prompts that are trained on").locator("tbody tr")
+        expect(leaks).to_have_count(len(said["leakage"]["examples"]))
+        first = said["leakage"]["examples"][0]
+        expect(leaks.first).to_contain_text(str(first["held_out_row"] + 1))
+        repeated = page.get_by_role("region", name="Prompts in several rows").locator("tbody tr")
+        expect(repeated).to_have_count(20)
+        page.get_by_role("combobox", name="Held out").select_option("prompt")
+        expect(page).to_have_url(re.compile("by=prompt"))
+        expect(leaks).to_have_count(0)
+        expect(page.get_by_text("Worth knowing")).to_be_visible()
+        page.get_by_role("link", name="Rows", exact=True).click()
+        panel = page.get_by_role("region", name="Held-out split")
+        expect(panel.get_by_role("checkbox", name="Keep equal prompts on one side")).to_be_checked()
+        expect(panel.get_by_role("status")).to_contain_text("54 train · 6 held out")
+        held = api.get(f"datasets/{doubled.id}/split", params=asked | {"split_by": "prompt"}).json()
+        assert {row % 30 for row in held["held_out_rows"]} == {
+            row for row in held["held_out_rows"] if row < 30
+        }
+
+    def test_another_dataset_is_compared(
+        self, page: Page, client: Reinforge, doubled: Dataset, tmp_path: Path
+    ) -> None:
+        write_jsonl(tmp_path / "kept-apart.jsonl", [{"prompt": "1+1=", "answer": "2"}])
+        client.datasets.push(tmp_path / "kept-apart.jsonl")
+        page.goto(f"/datasets/{doubled.id}?tab=report")
+        page.get_by_role("combobox", name="Held out").select_option(label="kept-apart.jsonl")
+        expect(page.get_by_text("1 of 1 held-out rows has a prompt that is trained on")).to_be_visible()

@@ -68,8 +68,9 @@ export function SplitPanel({ query, rows, place, onPlace }: Props) {
             `${query.error.message} Counts of the split come back with the server.`
           ) : (
             <>
-              <b>{number(split?.train ?? rows - held, 6)}</b> train · <b>{number(held, 6)}</b> held out (
-              {percent(share)}) {split?.note}
+              <b>{number(split?.train ?? rows - held, 6)}</b> train ·{" "}
+              <b>{number(place.by ? (split?.held_out ?? held) : held, 6)}</b> held out ({percent(share)}){" "}
+              {split?.note}
             </>
           )}
         </p>
