@@ -80,7 +80,7 @@ function screens(places) {
       undefined,
       1800,
     ],
-    ["evaluated-row", evaluation && `/evaluations/${evaluation}?against=${base}&row=3`, undefined, 1000],
+    ["evaluated-row", evaluation && `/evaluations/${evaluation}?against=${base}&row=0`, undefined, 1000],
     ["deployments", deployment && `/deployments?show=${deployment}`],
     ["deploy", deployment && "/deployments?from=", undefined, 900],
     ["live-change", paused && `/jobs/${paused}`, openChange, 1000],

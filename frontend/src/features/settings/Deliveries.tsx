@@ -39,6 +39,8 @@ function columns(onOpen: (id: string) => void, onResend: (one: Delivery) => void
     },
     {
       head: "Do",
+      // On a phone the delivery itself has the button.
+      hide: "narrow",
       align: "right",
       cell: (one) => (
         <span className={styles.rowActions}>
@@ -57,7 +59,17 @@ function columns(onOpen: (id: string) => void, onResend: (one: Delivery) => void
 }
 
 /** One delivery: what was sent, and what each try came to. */
-function Peek({ webhook, id, onClose }: { webhook: string; id: string; onClose: () => void }) {
+function Peek({
+  webhook,
+  id,
+  onResend,
+  onClose,
+}: {
+  webhook: string;
+  id: string;
+  onResend: (one: Delivery) => void;
+  onClose: () => void;
+}) {
   const query = useQuery(deliveryQuery(webhook, id));
   const one = query.data;
   return (
@@ -85,6 +97,11 @@ function Peek({ webhook, id, onClose }: { webhook: string; id: string; onClose: 
               {deliveryWords(one)}. <code>webhook-id</code> is {one.id}, the same at every try.
               {one.state === "pending" && one.next_at && ` Next try at ${one.next_at.slice(11, 19)} UTC.`}
             </p>
+            <div>
+              <Button variant="default" size="compact-sm" onClick={() => onResend(one)}>
+                {one.state === "pending" ? "Send it now" : "Send it again"}
+              </Button>
+            </div>
             <h3>Tries</h3>
             {one.log.length === 0 ? (
               <p className={styles.none}>None yet.</p>
@@ -168,7 +185,7 @@ export function Deliveries({ of, open, onOpen }: Props) {
           </Button>
         </div>
       )}
-      {open && <Peek webhook={of.id} id={open} onClose={() => onOpen(undefined)} />}
+      {open && <Peek webhook={of.id} id={open} onResend={again} onClose={() => onOpen(undefined)} />}
     </section>
   );
 }

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { deploymentsQuery } from "@/api/deployments";
 import { type Usage, type UsageKind, usageQuery } from "@/api/project-usage";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Failure } from "@/components/Failure";
@@ -73,7 +74,8 @@ function Sources({ of }: { of: Usage }) {
 }
 
 function SourceName({ of }: { of: Source }) {
-  const name = of.name ?? of.source;
+  const deployments = useQuery(deploymentsQuery).data?.data;
+  const name = of.name ?? deployments?.find(({ id }) => id === of.source)?.name ?? of.source;
   if (!of.source.startsWith("ftjob-")) return <>{name}</>;
   return (
     <Link to="/jobs/$id" params={{ id: of.source }} data-row title={name}>

@@ -10,5 +10,6 @@ it("says of a thing what the log kept", () => {
     "ci · editor · scopes read, inference",
   );
   expect(detailWords({ revision: 3, model: "" })).toBe("revision 3");
+  expect(detailWords({ expires_at: "2026-11-29T08:06:21.045751Z" })).toBe("expires at 2026-11-29T08:06");
   expect(detailWords(undefined)).toBe("");
 });
