@@ -9,24 +9,53 @@ request (the event stream, the calls lane, `background`) opens its own short tra
 """
 
 import logging
+import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated
 
+import psycopg
 from fastapi import Depends, Request
-from sqlalchemy import make_url
+from sqlalchemy import event, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 log = logging.getLogger(__name__)
 
 AfterCommit = Callable[[], Awaitable[object]]
 _AFTER_COMMIT = "after_commit"
+_IDLE_SINCE = "idle_since"
+_TRUSTED_SECONDS = 1.0
 
 
 def sqlalchemy_url(url: str) -> str:
     """A libpq address (`postgresql://…`) with the driver that SQLAlchemy is to use."""
     parsed = make_url(url).set(drivername="postgresql+psycopg")
     return parsed.render_as_string(hide_password=False)
+
+
+def _ping_what_was_idle(engine: AsyncEngine) -> None:
+    """A pooled connection that was idle for a while is tried before it is used, and replaced when it is dead.
+
+    Trying every one (`pool_pre_ping`) costs a round trip per transaction, which is as much as a short query. A request
+    that meets a connection lost within the last second is answered with 503 and may be sent again.
+    """
+
+    @event.listens_for(engine.sync_engine, "checkin")
+    def note(connection: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:
+        record.info[_IDLE_SINCE] = time.monotonic()
+
+    @event.listens_for(engine.sync_engine, "checkout")
+    def ping(connection: DBAPIConnection, record: ConnectionPoolEntry, proxy: PoolProxiedConnection) -> None:
+        if time.monotonic() - record.info.get(_IDLE_SINCE, math.inf) < _TRUSTED_SECONDS:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except psycopg.Error as error:
+            raise DisconnectionError from error
 
 
 class Database:
@@ -39,9 +68,9 @@ class Database:
             sqlalchemy_url(url),
             pool_size=pool_size,
             max_overflow=pool_size,
-            pool_pre_ping=True,
             pool_timeout=20,
         )
+        _ping_what_was_idle(self.engine)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
 
     @asynccontextmanager

@@ -3,7 +3,8 @@
 import functools
 from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.bulk import insert_many
@@ -97,13 +98,14 @@ class Applier:
 
     async def finish(self) -> None:
         """Store what was gathered; call it once, after the last record."""
-        await self._points.store()
-        await self._meter.store()
-        if not self._events:
-            return
-        common = {"job_id": self.job.id, "ts": now()}
-        await insert_many(self.session, Event, _EVENT, self._events, same=common)
-        await wake_watchers(self.session, self.job)
+        with self.session.no_autoflush:  # the job's row is written once, at the end
+            await self._points.store()
+            await self._meter.store()
+            if not self._events:
+                return
+            common = {"job_id": self.job.id, "ts": now()}
+            await insert_many(self.session, Event, _EVENT, self._events, same=common)
+            await wake_watchers(self.session, self.job)
 
     def _tell(self, type: str, data: dict[str, Any], step: int) -> None:
         """An event that `finish` stores. It is numbered now, so it keeps its place among the others."""
@@ -138,22 +140,23 @@ class Applier:
         self._tell("metrics", data, record.step)
 
     async def _rollouts(self, record: Rollouts) -> None:
-        job = self.job
-        await require_stored(self.session, record.blob.sha256)
-        where = {"job_id": job.id, "split": record.split, "step": record.step}
-        await self.session.execute(delete(StepRollouts).filter_by(**where))
-        await self.session.execute(
-            insert(StepRollouts).values(
-                **where,
-                attempt=self.attempt.number,
-                sha256=record.blob.sha256,
-                count=len(record.rows),
-                revisions=record.revisions,
-            )
+        where = {"job_id": self.job.id, "split": record.split, "step": record.step}
+        table = insert(StepRollouts).values(
+            **where,
+            attempt=self.attempt.number,
+            sha256=record.blob.sha256,
+            count=len(record.rows),
+            revisions=record.revisions,
         )
+        with self.session.no_autoflush:
+            await require_stored(self.session, record.blob.sha256)
+            if await self.session.scalar(table.on_conflict_do_nothing().returning(StepRollouts.step)) is None:
+                # Told again: what was told before goes, its completions with it.
+                await self.session.execute(delete(StepRollouts).filter_by(**where))
+                await self.session.execute(table)
+            rows = [row.model_dump() for row in record.rows]
+            await insert_many(self.session, Completion, _ROW, rows, same=where)
         self._meter.count_rollouts(record)
-        rows = [row.model_dump() for row in record.rows]
-        await insert_many(self.session, Completion, _ROW, rows, same=where)
         data = {"step": record.step, "split": record.split, "count": len(record.rows)}
         self._tell("completions", data, record.step)
 

@@ -1,0 +1,40 @@
+"""Connections that the server has ended: found out before they are used, or answered as an outage that passes."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.backend.server import Backend
+
+END_ALL = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid() AND query NOT LIKE 'LISTEN%%'"
+)
+
+
+@pytest.fixture(scope="module")
+def served(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    home: Path = tmp_path_factory.mktemp("home")
+    with Backend(module_database_url, home) as running:
+        yield running
+
+
+def test_a_connection_that_ended_while_idle_is_replaced(served: Backend) -> None:
+    for _ in range(3):
+        assert served.api.get("/jobs").status_code == 200
+        assert served.sql(END_ALL)
+        time.sleep(1.1)
+        assert served.api.get("/jobs").status_code == 200
+
+
+def test_one_that_ended_a_moment_ago_is_an_outage_that_passes(served: Backend) -> None:
+    assert served.api.get("/jobs").status_code == 200
+    assert served.sql(END_ALL)
+    answers = [served.api.get("/jobs") for _ in range(4)]
+    assert answers[-1].status_code == 200
+    for answer in answers:
+        if answer.status_code != 200:
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "database_unavailable")
+            assert answer.headers["retry-after"]
