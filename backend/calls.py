@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy import Row, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -65,16 +65,17 @@ class Calls:
         )
 
     async def add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
-        """Put a call on the lane; its id. Raises Unavailable `no_worker` when no worker could take it."""
+        """Put a call on the lane; its id. Raises Unavailable `no_worker` at once when no worker could take it."""
         call_id = new_id("call_")
+        can = or_(Worker.answers.is_(None), Worker.answers.contains([kind]))
         async with self.database.transaction() as session:
             online = await session.scalar(
                 select(func.count())
                 .select_from(Worker)
-                .where(Worker.kind == "calls", Worker.last_seen_at > _online_since())
+                .where(Worker.kind == "calls", Worker.last_seen_at > _online_since(), can)
             )
             if not online:
-                raise no_worker()
+                raise no_worker(kind)
             session.add(Call(id=call_id, kind=kind, payload=payload, state="waiting", deadline=deadline))
             await notify(session, "calls")
         return call_id
@@ -163,11 +164,13 @@ def get_calls(request: Request) -> Calls:
 CallsDep = Annotated[Calls, Depends(get_calls)]
 
 
-def no_worker() -> Unavailable:
+def no_worker(kind: CallKind) -> Unavailable:
+    samples = kind == "sample"
     return Unavailable(
-        "No worker is there to answer this.",
+        "No worker that can run models is there." if samples else "No worker is there to answer this.",
         code="no_worker",
-        hint="Start one with `python -m worker calls` (`reinforge up` does), then try again.",
+        hint=f"Start `python -m worker calls`{' where reinforge[train] is installed' if samples else ''} "
+        "(`reinforge up` does), then try again.",
     )
 
 

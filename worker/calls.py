@@ -138,6 +138,7 @@ def serve(settings: WorkerSettings) -> None:
         command=(
             *SERVING,
             *("--threads", str(settings.serving_threads), "--adapters", str(settings.serving_adapters)),
+            *("--engine", settings.serving_engine, "--log", str(slot.folder / "vllm.log")),
         ),
     )
     blobs = BlobCache(settings.folder("cache", "blobs"), door.get_blob)
@@ -149,13 +150,15 @@ def serve(settings: WorkerSettings) -> None:
 
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)
+    threads = _kinds(settings)
+    answers = sorted({kind for each in threads for kind in each})
     presence = Presence(
-        door, slot.worker_id, "calls", settings.hostname, lambda: jail_status(settings.sandbox)
+        door, slot.worker_id, "calls", settings.hostname, lambda: jail_status(settings.sandbox), answers
     )
     presence.start()
     while not worker.stop.is_set() and not presence.registered.wait(0.1):
         pass
-    for number, each in enumerate(_kinds(settings)):
+    for number, each in enumerate(threads):
         threading.Thread(target=worker.loop, args=(each,), name=f"calls-{number}", daemon=True).start()
     log.info("%s answers calls of %s", slot.worker_id, settings.backend_url)
     while not worker.stop.wait(1.0):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from reinforge import __version__
 from reinforge.errors import ReinforgeError
-from reinforge.schemas.worker_door import Register
+from reinforge.schemas.worker_door import CallKind, Register
 from worker.door import Door
 
 log = logging.getLogger(__name__)
@@ -28,9 +28,10 @@ class Presence(threading.Thread):
         kind: Literal["trainer", "calls"],
         hostname: str,
         jail: Callable[[], tuple[str | None, list[str]]],
+        answers: list[CallKind] | None = None,
     ) -> None:
         super().__init__(name="presence", daemon=True)
-        self._door, self._jail = door, jail
+        self._door, self._jail, self._answers = door, jail, answers
         self._id, self._kind, self._hostname = worker_id, kind, hostname
         self._device = device()
         self._process = secrets.token_hex(8)
@@ -67,6 +68,7 @@ class Presence(threading.Thread):
                 jail=jail,
                 jail_reasons=reasons,
                 device=self._device,
+                answers=self._answers,
                 process=self._process,
             )
         )

@@ -30,6 +30,12 @@ async def page(
     return cut((await session.scalars(query)).all(), limit)
 
 
+async def in_states(session: AsyncSession, project_id: str, states: Iterable[State]) -> list[Deployment]:
+    """Newest first."""
+    query = select(Deployment).where(Deployment.project_id == project_id, Deployment.state.in_(tuple(states)))
+    return list(await session.scalars(query.order_by(Deployment.created_at.desc(), Deployment.id.desc())))
+
+
 async def checkpoint(session: AsyncSession, project_id: str, id: str) -> tuple[Checkpoint, Job] | None:
     """One that is still kept, and its job."""
     query = select(Checkpoint, Job).join(Job, Job.id == Checkpoint.job_id)

@@ -131,6 +131,17 @@ async def page(
     return await repository.page(session, project_id, limit=limit, after=after)
 
 
+async def find_named(session: AsyncSession, project_id: str, name: str) -> Deployment | None:
+    """By name alone, as requests for a model spell it."""
+    row = await repository.find(session, project_id, name)
+    return row if row is not None and row.name == name else None
+
+
+async def named(session: AsyncSession, project_id: str) -> list[Deployment]:
+    """All that take requests, newest first."""
+    return await repository.in_states(session, project_id, OPEN)
+
+
 # ── As models of requests ──────────────────────────────────────────────────────────────────────────────────
 
 

@@ -20,6 +20,8 @@ class Worker(Base):
     jail: Mapped[str | None]
     jail_reasons: Mapped[list[str]]
     device: Mapped[str | None]
+    answers: Mapped[list[str] | None]
+    """Kinds of calls; None for a worker that has not said it, which may be asked anything."""
     process: Mapped[str | None]
     """Which process goes by the id now: ids survive restarts, what a process had in hand does not."""
     registered_at: Mapped[datetime] = mapped_column(default=now)

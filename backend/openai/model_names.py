@@ -1,6 +1,6 @@
 """One rule for the names of models on OpenAI's wire, and how a name is looked up.
 
-    starter-arith                                               a base model
+    starter-arith                                               a base model, or a deployment: no name is both
     ft:<base>:<project>:<suffix>:<8 characters>                 the adapter of a finished job
     ft:<base>:<project>:<suffix>:<8 characters>:ckpt-step-<n>   a checkpoint of a job, finished or not
 
@@ -88,5 +88,6 @@ def not_found(name: str, hint: str | None = None) -> NotFound:
         f"The model {name!r} does not exist or this project may not use it.",
         code="model_not_found",
         param="model",
-        hint=hint or "GET /v1/models lists base models, adapters of finished jobs and checkpoints.",
+        hint=hint
+        or "GET /v1/models lists base models, deployments, adapters of finished jobs and checkpoints.",
     )

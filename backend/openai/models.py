@@ -1,4 +1,4 @@
-"""GET /v1/models · GET, DELETE /v1/models/{model}: base models, adapters of finished jobs, checkpoints."""
+"""GET /v1/models · GET, DELETE /v1/models/{model}: base models, deployments, adapters of finished jobs, checkpoints."""
 
 from fastapi import APIRouter
 from sqlalchemy import or_, select
@@ -7,7 +7,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.adapters import service as adapters
 from backend.auth import Reader, Writer
 from backend.database import Session
-from backend.models import BaseModel, Checkpoint, CheckpointPermission, Job, Project
+from backend.deployments import service as deployments
+from backend.models import BaseModel, Checkpoint, CheckpointPermission, Deployment, Job, Project
 from backend.openai import job_rows, model_names
 from backend.openai.wire import WireRoute, listed, seconds
 from backend.projects.service import require_owner
@@ -23,12 +24,14 @@ MOST_CHECKPOINTS = 10_000
 
 @router.get("", operation_id="listWireModels")
 async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
-    """All that `model` may be in a request: base models, then adapters and checkpoints, newest first."""
+    """All that `model` may be in a request: base models, then deployments, adapters and checkpoints, newest first."""
     bases = await session.scalars(
         select(BaseModel).where(BaseModel.status == "ready").order_by(BaseModel.created_at, BaseModel.id)
     )
     views = [_base(each) for each in bases]
     project = await job_rows.project(session, who.project_id)
+    for row in await deployments.named(session, who.project_id):
+        views.append(_deployed(row, project))
     for adapter, job in await job_rows.adapters(session, who.project_id):
         views.append(_view(model_names.tuned(job, project), seconds(adapter.created_at), project))
     views += await _checkpoints(session, who.project_id)
@@ -37,6 +40,8 @@ async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
 
 @router.get("/{model:path}", operation_id="getWireModel")
 async def get(model: str, session: Session, who: Reader) -> ModelView:
+    if (row := await deployments.find_named(session, who.project_id, model)) is not None:
+        return _deployed(row, await job_rows.project(session, who.project_id))
     found = await model_names.find(session, who.project_id, model)
     if found.checkpoint is None or found.job is None:
         return _base(found.base)
@@ -48,8 +53,11 @@ async def get(model: str, session: Session, who: Reader) -> ModelView:
 
 @router.delete("/{model:path}", operation_id="deleteWireModel")
 async def delete(model: str, session: Session, who: Writer) -> Deleted:
-    """Owners take the adapter of a finished job off the list. Its job and its checkpoints stay."""
+    """Owners take a stopped deployment or the adapter of a finished job off the list. Job and checkpoints stay."""
     require_owner(who, "models")
+    if (row := await deployments.find_named(session, who.project_id, model)) is not None:
+        await deployments.remove(session, who.project_id, row.id)
+        return Deleted(id=model, object="model")
     found = await model_names.find(session, who.project_id, model)
     if found.job is None:
         raise NotAllowed(
@@ -85,6 +93,10 @@ async def _checkpoints(session: AsyncSession, project_id: str) -> list[ModelView
 
 def _base(model: BaseModel) -> ModelView:
     return ModelView(id=model.id, created=seconds(model.created_at), owned_by="system")
+
+
+def _deployed(row: Deployment, project: Project) -> ModelView:
+    return _view(row.name, seconds(row.created_at), project)
 
 
 def _view(name: str, created: int, project: Project) -> ModelView:

@@ -55,6 +55,7 @@ async def list_workers(session: AsyncSession, project_id: str) -> list[WorkerInf
             jail=worker.jail,
             jail_reasons=worker.jail_reasons,
             device=worker.device,
+            answers=worker.answers,
             version=worker.version,
             last_seen_at=worker.last_seen_at,
             job=jobs.get(worker.id),

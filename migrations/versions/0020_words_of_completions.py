@@ -2,7 +2,7 @@
 
 The words are the same. They are made anew for all completions, which takes about a millisecond for each two.
 
-Revises: 0018
+Revises: 0019
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from alembic import op
 
 revision: str = "0020"
-down_revision: str | Sequence[str] | None = "0018"
+down_revision: str | Sequence[str] | None = "0019"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 

@@ -31,6 +31,8 @@ class Dataset(Editable):
     created_at: Timestamp
     jobs: int = 0
     """Jobs that used it."""
+    newest: str | None = None
+    """Id of the newest version: the last dataset of the same name; None when this is it."""
 
 
 class DatasetRows(Response):
@@ -207,6 +209,8 @@ class WorkerInfo(Response):
     jail: str | None
     jail_reasons: list[str] = []
     device: str | None
+    answers: list[str] | None = None
+    """What it can be asked at once: validate, score, render, inspect_model, sample. None: it has not said."""
     version: str
     last_seen_at: Timestamp
     job: str | None = None

@@ -28,6 +28,8 @@ class Register(Request):
     jail: str | None = None
     jail_reasons: list[str] = []
     device: str | None = None
+    answers: list[CallKind] | None = None
+    """Kinds of calls that it takes: one without torch does not sample. None: any."""
     process: str | None = None
     """Made up anew by every process: the backend then knows that a call taken by an earlier one is lost."""
 

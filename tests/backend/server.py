@@ -185,8 +185,9 @@ class Backend:
 
     # ── what workers do ────────────────────────────────────────────────────────────────────────────────────
 
-    def register(self, id: str = "wrk_test", kind: str = "trainer") -> str:
-        body = {"id": id, "kind": kind, "hostname": "here", "version": "0", "jail": "L", "device": "cpu"}
+    def register(self, id: str = "wrk_test", kind: str = "trainer", answers: list[str] | None = None) -> str:
+        body: dict[str, Any] = {"id": id, "kind": kind, "hostname": "here", "version": "0", "jail": "L"}
+        body |= {"device": "cpu", "answers": answers}
         assert self.door.post("/workers", json=body).status_code == 204
         return id
 

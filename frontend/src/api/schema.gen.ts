@@ -802,7 +802,9 @@ export interface paths {
         get?: never;
         /**
          * Put Part
-         * @description The body is the part; without `sha256` only its size is checked. Sent again it changes nothing; sent with other bytes it takes the first one's place.
+         * @description The body is the part; without `sha256` only its size is checked.
+         *
+         *     Sent again it changes nothing; sent with other bytes it takes the first one's place.
          */
         put: operations["putDatasetUploadPart"];
         post?: never;
@@ -2718,7 +2720,7 @@ export interface paths {
         };
         /**
          * List Models
-         * @description All that `model` may be in a request: base models, then adapters and checkpoints, newest first.
+         * @description All that `model` may be in a request: base models, then deployments, adapters and checkpoints, newest first.
          */
         get: operations["listWireModels"];
         put?: never;
@@ -2742,7 +2744,7 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Owners take the adapter of a finished job off the list. Its job and its checkpoints stay.
+         * @description Owners take a stopped deployment or the adapter of a finished job off the list. Job and checkpoints stay.
          */
         delete: operations["deleteWireModel"];
         options?: never;
@@ -10031,6 +10033,8 @@ export interface components {
             jail_reasons?: string[];
             /** Device */
             device?: string | null;
+            /** Answers */
+            answers?: ("validate" | "score" | "render" | "inspect_model" | "sample")[] | null;
             /** Process */
             process?: string | null;
         };
@@ -12707,6 +12711,8 @@ export interface components {
             jail_reasons?: string[];
             /** Device */
             device: string | null;
+            /** Answers */
+            answers?: string[] | null;
             /** Version */
             version: string;
             /**

@@ -38,6 +38,24 @@ def test_all_that_model_may_be_is_listed_and_found(wire: httpx.Client, tuned: st
     refused(wire.get("/models/org/none"), 404, "model_not_found", "model")
 
 
+def test_deployments_are_models_until_they_are_stopped(wire: httpx.Client, open_lane: Backend) -> None:
+    open_lane.add_model()
+    made = open_lane.api.post("/deployments", json={"name": "sums-try", "model": "tiny"})
+    assert made.status_code == 201, made.text
+    assert "sums-try" in names(wire)
+    found = schemas.checked(wire.get("/models/sums-try").json(), schemas.MODEL)
+    assert (found["id"], found["owned_by"]) == ("sums-try", "default")
+    with open_lane.add_key("editor") as editor:
+        assert editor.delete(f"{open_lane.url}/v1/models/sums-try").status_code == 403
+    refused(wire.delete("/models/sums-try"), 409, "deployment_not_stopped", None)
+    assert open_lane.api.post("/deployments/sums-try/stop").json()["state"] == "stopped"
+    assert "sums-try" not in names(wire)  # it takes no requests
+    assert wire.get("/models/sums-try").status_code == 200
+    gone = schemas.checked(wire.delete("/models/sums-try").json(), schemas.DELETED)
+    assert gone["id"] == "sums-try"
+    refused(wire.get("/models/sums-try"), 404, "model_not_found", "model")
+
+
 def test_a_checkpoint_of_a_running_job_is_a_model_already(wire: httpx.Client, open_lane: Backend) -> None:
     job, trainer = running(open_lane, wire)
     trainer.step(1)
