@@ -2,6 +2,7 @@
 
 import socket
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -38,6 +39,10 @@ class WorkerSettings(BaseSettings):
     """Its threads for arithmetic on the CPU; training shares the machine."""
     serving_adapters: int = Field(default=8, ge=1, le=256, validation_alias="REINFORGE_SERVING_ADAPTERS")
     """Adapters that it keeps in memory over one base model; the least recently used one goes first."""
+    serving_engine: Literal["transformers", "vllm"] = Field(
+        default="transformers", validation_alias="REINFORGE_SERVING_ENGINE"
+    )
+    """What samples on demand: the process itself, or a vLLM server of its own (`make vllm`)."""
     hostname: str = Field(default_factory=socket.gethostname, validation_alias="REINFORGE_HOSTNAME")
 
     @property

@@ -1,4 +1,4 @@
-"""`python -m worker.serving [--threads N] [--adapters N]`: samples from models for the calls worker that started it.
+"""`python -m worker.serving [--engine E]`: samples from models for the calls worker that started it.
 
 It speaks `worker.serving_protocol` and ends itself at EOF on its standard input, whatever it is doing.
 """
@@ -11,15 +11,18 @@ import signal
 import sys
 import threading
 import warnings
+from pathlib import Path
 from typing import Any
 
 import torch
 from transformers.utils.logging import disable_progress_bar
 
 from worker.launch import RECORD_FD
+from worker.serving.engine import Engine
 from worker.serving.held import ADAPTERS
 from worker.serving.server import Server
 from worker.serving.transformers import TransformersServing
+from worker.serving.vllm import VllmServing
 from worker.serving_protocol import Reply
 
 
@@ -27,6 +30,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m worker.serving", description=__doc__)
     parser.add_argument("--threads", type=int, default=1, help="threads for arithmetic on the CPU")
     parser.add_argument("--adapters", type=int, default=ADAPTERS, help="most adapters in memory")
+    parser.add_argument("--engine", choices=("transformers", "vllm"), default="transformers")
+    parser.add_argument("--log", type=Path, default=None, help="file that vLLM's own log is added to")
     arguments = parser.parse_args()
     # Who started it decides when it ends; a Ctrl-C in the same terminal reaches it too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -45,7 +50,13 @@ def main() -> None:
             except BrokenPipeError:
                 os._exit(0)
 
-        Server(inbox, send, TransformersServing(adapters=arguments.adapters)).run()
+        Server(inbox, send, _engine(arguments)).run()
+
+
+def _engine(arguments: argparse.Namespace) -> Engine:
+    if arguments.engine == "vllm":
+        return VllmServing(adapters=arguments.adapters, threads=arguments.threads, log=arguments.log)
+    return TransformersServing(adapters=arguments.adapters)
 
 
 def _read(inbox: "queue.SimpleQueue[dict[str, Any]]") -> None:

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ LOAD_SECONDS = 120.0
 """For an adapter: it is read from a disk and copied."""
 CONNECTIONS = 256
 """Requests under way; each is all completions of one prompt."""
+_NUMBERED = "token_id:"
 _SEED_BITS = (1 << 62) - 1
 """vLLM adds the number of the completion and takes signed 64-bit numbers."""
 
@@ -38,6 +39,8 @@ class Piece:
     logprobs: list[float]
     """NaN where the server told none."""
     finish_reason: FinishReason | None
+    tops: list[list[tuple[int, float]]] = field(default_factory=list)
+    """Per token, where they were asked for: the likeliest tokens at its place, the likeliest first."""
 
 
 class Api:
@@ -82,12 +85,12 @@ class Api:
         except httpx.HTTPError as error:
             raise ServerLost(str(error) or type(error).__name__) from error
 
-    async def complete(self, model: str, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
-        """Leaving it early aborts the request on the server. Raises Refused, ServerLost."""
+    async def complete(self, body: dict[str, Any]) -> AsyncGenerator[Piece, None]:
+        """body: as `completion` makes it. Leaving it early aborts the request on the server.
+
+        Raises Refused, ServerLost."""
         try:
-            async with self._client.stream(
-                "POST", "/v1/completions", json=completion(model, request)
-            ) as answer:
+            async with self._client.stream("POST", "/v1/completions", json=body) as answer:
                 if answer.status_code != 200:
                     raise _fault(answer.status_code, await answer.aread())
                 ended = False
@@ -159,13 +162,25 @@ def _pieces(chunk: dict[str, Any]) -> list[Piece]:
         raise ServerLost(str(chunk["error"].get("message", chunk["error"])))
     found = []
     for choice in chunk["choices"]:
-        told = (choice.get("logprobs") or {}).get("token_logprobs") or []
+        of_tokens = choice.get("logprobs") or {}
+        told, tops = of_tokens.get("token_logprobs") or [], of_tokens.get("top_logprobs") or []
         reason = choice.get("finish_reason")
         if reason not in (None, "stop", "length"):
             raise ServerLost(f"a completion ended with {reason!r}")
         logprobs = [math.nan if value is None else float(value) for value in told]
-        found.append(Piece(choice["index"], list(choice.get("token_ids") or []), logprobs, reason))
+        ids = list(choice.get("token_ids") or [])
+        found.append(Piece(choice["index"], ids, logprobs, reason, [_likeliest(each) for each in tops]))
     return found
+
+
+def _likeliest(top: dict[str, float] | None) -> list[tuple[int, float]]:
+    """Empty where tokens were not asked for by number."""
+    numbered = [
+        (int(key.removeprefix(_NUMBERED)), value)
+        for key, value in (top or {}).items()
+        if key.startswith(_NUMBERED)
+    ]
+    return sorted(numbered, key=lambda pair: -pair[1])
 
 
 def _fault(status: int, content: bytes) -> Exception:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from worker.rollout.engine import FinishReason, Generated, GenerateRequest, Sample
 from worker.rollout.vllm.adapters import Adapters, Version, discard
-from worker.rollout.vllm.api import Api, Piece, Refused, ServerLost, sampled
+from worker.rollout.vllm.api import Api, Piece, Refused, ServerLost, completion, sampled
 from worker.rollout.vllm.server import Server
 
 _LOOK_SECONDS = 1.0
@@ -214,7 +214,7 @@ class _Running:
     async def _run(self, api: Api, name: str, number: int) -> None:
         growing = self._growing[number]
         try:
-            async with aclosing(api.complete(name, self._requests[number])) as pieces:
+            async with aclosing(api.complete(completion(name, self._requests[number]))) as pieces:
                 async for piece in pieces:
                     self._heard = time.monotonic()
                     growing[piece.sample].add(piece)

@@ -28,7 +28,7 @@ class Options:
     device: str
     """`cpu` or `cuda`."""
     max_model_len: int
-    """Tokens of the longest prompt with its completion."""
+    """Tokens of the longest prompt with its completion; at least 3."""
     rank: int
     """Of the largest adapter."""
     loras: int = 1

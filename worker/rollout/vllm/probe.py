@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from reinforge.errors import JobFailure
 from worker.rollout.engine import GenerateRequest
-from worker.rollout.vllm.api import Api, Refused, ServerLost
+from worker.rollout.vllm.api import Api, Refused, ServerLost, completion
 from worker.rollout.vllm.options import BASE
 
 PROMPTS = 4
@@ -102,8 +102,9 @@ async def _sample(api: Api, request: GenerateRequest, name: str) -> _Sampled:
         max_tokens=min(TOKENS, request.sampling.max_tokens),
         temperature=request.sampling.temperature or 1.0,
     )
+    body = completion(name, replace(request, n=1, sampling=short))
     found = _Sampled(request, name, [], [])
-    async with aclosing(api.complete(name, replace(request, n=1, sampling=short))) as pieces:
+    async with aclosing(api.complete(body)) as pieces:
         async for piece in pieces:
             found.token_ids.extend(piece.token_ids)
             found.logprobs.extend(piece.logprobs)

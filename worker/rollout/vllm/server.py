@@ -41,15 +41,17 @@ class Server:
         self,
         python: Path,
         options: Options,
-        log: Path,
+        log: Path | None,
         *,
         say: Say = lambda _: None,
         progress: Progress = lambda _: None,
     ) -> None:
-        """say: what people should know. progress: how far a start has come, whenever that changes."""
-        self._python, self._options, self._log = python, options, log
+        """log: appended to; None keeps one for as long as the server is wanted. say: what people should know.
+        progress: how far a start has come, whenever that changes."""
+        self._python, self._options = python, options
         self._say, self._progress = say, progress
         self._root = Path(tempfile.mkdtemp(prefix="rf-vllm-"))
+        self._log = log or self._root / "vllm.log"
         self.adapters = self._root / "adapters"
         self.adapters.mkdir()
         self._process: ServerProcess | None = None

@@ -13,7 +13,7 @@ from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.rollout.vllm.api import Refused
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
 PROMPTS = ["12+34=", "7+8=", "90+5="]
 TOLERANCE = 1e-4
 

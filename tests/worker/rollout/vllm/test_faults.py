@@ -18,7 +18,7 @@ from worker.rollout.vllm.options import Options
 from worker.rollout.vllm.server import QUIET, Server
 from worker.training.ends import end_of
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
 PROMPTS = ["12+34=", "7+8="]
 
 

@@ -1,0 +1,174 @@
+"""The engine in another process: a vLLM server with one base model, several adapters and all orders at once."""
+
+import asyncio
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reinforge.errors import JobFailure, Unavailable
+from worker.rollout.vllm.api import Api, Refused, ServerLost
+from worker.rollout.vllm.options import BASE, MAX_LORA_RANKS
+from worker.rollout.vllm.server import Server
+from worker.serving.engine import Run, Say
+from worker.serving.held import ADAPTERS
+from worker.serving.vllm_model import ServedModel, adapter_rank, load
+from worker.serving.vllm_run import VllmRun
+from worker.serving_protocol import Order
+from worker.vllm_python import VARIABLE, vllm_missing, vllm_python
+
+TOGETHER = 4
+"""Adapters in one forward batch, at most."""
+RANK = 16
+"""Room for adapters up to here; a larger one has the server started anew."""
+
+T = TypeVar("T")
+
+
+class VllmServing:
+    """`worker.serving.engine.Engine`. It holds one server with one base model at a time."""
+
+    def __init__(self, *, adapters: int = ADAPTERS, threads: int = 1, log: Path | None = None) -> None:
+        self._most, self._threads, self._log = adapters, threads, log
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="vllm", daemon=True).start()
+        self._news = threading.Event()
+        self._held: _Held | None = None
+        self._running: list[VllmRun] = []
+
+    def fits(self, order: Order) -> bool:
+        held = self._held
+        if held is None or held.key != _key(order) or held.lost or _rank(order) > held.rank:
+            return False
+        # vLLM on the CPU applies some adapter to rows without one that share a batch with others.
+        mixed = any((run.order.adapter is None) != (order.adapter is None) for run in self._running)
+        return held.model.device != "cpu" or not mixed
+
+    def start(self, order: Order, in_use: Collection[str | None], say: Say) -> Run:
+        """Raises JobFailure `engine_missing`, `model_load_failed`, `invalid_adapter`, Unavailable `serving_lost`."""
+        held = self._held
+        if held is None or held.key != _key(order) or held.lost or _rank(order) > held.rank:
+            self.close()
+            held = self._open(order, say)
+        try:
+            name = self._adapter(held, order, in_use, say)
+        except ServerLost as error:
+            raise self._lost(held, str(error)) from error
+        run = VllmRun(
+            order,
+            held.model,
+            held.api,
+            name,
+            loop=self._loop,
+            news=self._news,
+            quiet_seconds=held.server.quiet_seconds,
+            lost=lambda why: self._lost(held, why),
+            closed=lambda run: self._running.remove(run) if run in self._running else None,
+        )
+        self._running.append(run)
+        return run
+
+    def relieve(self) -> None:
+        """Its memory is the server's."""
+
+    def close(self) -> None:
+        """End the server."""
+        held, self._held = self._held, None
+        if held is not None:
+            self._wait(held.server.close())
+
+    def _open(self, order: Order, say: Say) -> "_Held":
+        python = vllm_python()
+        if python is None:
+            raise JobFailure(
+                f"This worker is to serve with vLLM, which it does not have: {vllm_missing()}.",
+                code="engine_missing",
+                hint=f"Run `make vllm` there or set {VARIABLE}; or unset REINFORGE_SERVING_ENGINE.",
+            )
+        model = load(Path(order.folder))
+        rank = max(RANK, _rank(order))
+        options = model.options(
+            rank=rank, adapters=self._most, together=min(TOGETHER, self._most), threads=self._threads
+        )
+        say(f"Starting vLLM with {order.model}")
+        server = Server(
+            python,
+            options,
+            self._log,
+            progress=lambda stage: say(f"Starting vLLM with {order.model}: {stage.text}"),
+        )
+        try:
+            api = self._wait(server.ready())
+        except JobFailure as error:
+            self._wait(server.close())
+            end = getattr(error, "traceback", "").splitlines()[-3:]
+            raise JobFailure(
+                f"{error.message} Its log ends: {' / '.join(end)}"[:1000],
+                code="model_load_failed",
+                hint=error.hint,
+            ) from error
+        self._held = _Held(_key(order), model, server, api, rank)
+        return self._held
+
+    def _adapter(self, held: "_Held", order: Order, in_use: Collection[str | None], say: Say) -> str:
+        """The name of the order's weights on the server. Raises JobFailure `invalid_adapter`, ServerLost."""
+        if order.adapter is None:
+            return BASE
+        assert order.adapter_folder is not None
+        if order.adapter not in held.adapters:
+            say("Loading the adapter")
+            # A copy of its own: vLLM may read it again, when the folder that the order names is gone.
+            folder = held.server.adapters / order.adapter
+            shutil.copytree(order.adapter_folder, folder, dirs_exist_ok=True)
+            try:
+                self._wait(held.api.load(order.adapter, folder))
+            except Refused as error:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise JobFailure(
+                    f"vLLM does not take the adapter: {error}",
+                    code="invalid_adapter",
+                    hint="docs/engines.md says what vLLM can serve.",
+                ) from error
+        held.adapters[order.adapter] = None
+        held.adapters.move_to_end(order.adapter)
+        for old in [each for each in held.adapters if each != order.adapter and each not in in_use]:
+            if len(held.adapters) <= self._most:
+                break
+            self._wait(held.api.unload(old))
+            shutil.rmtree(held.server.adapters / old, ignore_errors=True)
+            del held.adapters[old]
+        return order.adapter
+
+    def _lost(self, held: "_Held", why: str) -> Unavailable:
+        """What an order under way ends with; the next one has another server started."""
+        held.lost = True
+        return Unavailable(
+            f"vLLM has failed: {why}",
+            code="serving_lost",
+            hint="Try again: it is started anew. If it fails again, the worker's log says why.",
+        )
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+class _Held:
+    def __init__(
+        self, key: tuple[str, str | None], model: ServedModel, server: Server, api: Api, rank: int
+    ) -> None:
+        self.key, self.model, self.server, self.api = key, model, server, api
+        self.rank = next(allowed for allowed in MAX_LORA_RANKS if rank <= allowed)
+        self.adapters: OrderedDict[str, None] = OrderedDict()
+        """The least recently used first."""
+        self.lost = False
+
+
+def _key(order: Order) -> tuple[str, str | None]:
+    return order.folder, order.model_sha256
+
+
+def _rank(order: Order) -> int:
+    """0 for the base model."""
+    return 0 if order.adapter_folder is None else adapter_rank(Path(order.adapter_folder))

@@ -1,0 +1,202 @@
+"""One order on a vLLM server: a request per prompt, and what comes back as events."""
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+from reinforge.errors import InvalidInput, ReinforgeError
+from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
+from worker.rollout.noise import Stream
+from worker.rollout.text import Text
+from worker.rollout.vllm.api import Api, Piece, Refused, ServerLost, completion
+from worker.serving.engine import Event
+from worker.serving.text import TextStream
+from worker.serving.token_log import IMPOSSIBLE, TokenTexts
+from worker.serving.vllm_model import ServedModel
+from worker.serving_protocol import Order
+
+WAIT_SECONDS = 0.01
+"""A turn waits so long for news of any order."""
+
+
+class VllmRun:
+    """`worker.serving.engine.Run`. What the server says is collected by `loop` and told in the caller's thread."""
+
+    def __init__(
+        self,
+        order: Order,
+        model: ServedModel,
+        api: Api,
+        name: str,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        news: threading.Event,
+        quiet_seconds: float,
+        lost: Callable[[str], ReinforgeError],
+        closed: Callable[["VllmRun"], None],
+    ) -> None:
+        """name: of the weights on the server. news: set whenever something has come for any order. lost: the error
+        that a failed server means. Raises InvalidInput."""
+        self._order, self._news, self._lost, self._closed = order, news, lost, closed
+        self._quiet_seconds, self._heard = quiet_seconds, time.monotonic()
+        requests = _requests(order, model)
+        texts = TokenTexts(model.tokenizer)
+        decode = Text(model.tokenizer).completion
+        self._rows = [
+            [_Row(order, model, decode, texts, number, sample) for sample in range(request.n)]
+            for number, request in enumerate(requests)
+        ]
+        self._events: list[Event] = [
+            {"type": "prompt", "prompt": number, "tokens": len(request.prompt_ids)}
+            for number, request in enumerate(requests)
+        ]
+        self._inbox: queue.SimpleQueue[tuple[int, Piece | Exception]] = queue.SimpleQueue()
+        self._tasks = [
+            asyncio.run_coroutine_threadsafe(self._read(api, _body(order, name, request), number), loop)
+            for number, request in enumerate(requests)
+        ]
+
+    @property
+    def order(self) -> Order:
+        return self._order
+
+    @property
+    def finished(self) -> bool:
+        return all(row.ended for rows in self._rows for row in rows)
+
+    def step(self) -> None:
+        """Raises InvalidInput, Unavailable `serving_lost`."""
+        if self._inbox.empty():
+            self._news.wait(WAIT_SECONDS)
+            self._news.clear()
+        if self._inbox.empty() and time.monotonic() - self._heard > self._quiet_seconds:
+            raise self._lost(f"not a word for {self._quiet_seconds:g} s")
+        while not self._inbox.empty():
+            self._heard = time.monotonic()
+            number, piece = self._inbox.get()
+            if isinstance(piece, Refused):
+                raise InvalidInput(f"vLLM refuses the request: {piece}", code="request_refused")
+            if isinstance(piece, Exception):
+                raise self._lost(str(piece))
+            rows = self._rows[number]
+            # The greedy completions of a prompt are all the same; the server makes one.
+            mine = rows if self._order.temperature == 0 else [rows[piece.sample]]
+            for row in mine:
+                self._events += row.add(piece)
+            if all(row.ended for row in rows):
+                self._tasks[number].cancel()
+
+    def take_events(self) -> list[Event]:
+        events, self._events = self._events, []
+        return events
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self._closed(self)
+
+    async def _read(self, api: Api, body: dict[str, Any], number: int) -> None:
+        try:
+            async with aclosing(api.complete(body)) as pieces:
+                async for piece in pieces:
+                    self._tell(number, piece)
+        except (Refused, ServerLost) as error:
+            self._tell(number, error)
+
+    def _tell(self, number: int, news: Piece | Exception) -> None:
+        self._inbox.put((number, news))
+        self._news.set()
+
+
+class _Row:
+    """One completion as it grows."""
+
+    def __init__(
+        self, order: Order, model: ServedModel, decode: Any, texts: TokenTexts, prompt: int, sample: int
+    ) -> None:
+        self._place: Event = {"prompt": prompt, "sample": sample}
+        self._stop_ids, self._texts, self._most = model.stop_ids, texts, order.top_logprobs
+        self._untold: list[Event] = []
+        self._stream = TextStream(decode, order.stop)
+        self._ids: list[int] = []
+        self.ended = False
+
+    def add(self, piece: Piece) -> list[Event]:
+        if self.ended:
+            return []
+        self._ids += piece.token_ids
+        ids, reason = self._ids, piece.finish_reason
+        if reason == "stop" and ids and ids[-1] in self._stop_ids:
+            ids = ids[:-1]
+        text = self._stream.push(ids) if reason is None else self._stream.finish(ids)
+        if self._stream.stopped:
+            reason = "stop"
+        self._untold += self._logged(piece)
+        events: list[Event] = []
+        if text:
+            events.append({"type": "delta", **self._place, "text": text, **self._told()})
+        if reason is not None:
+            self.ended = True
+            done = {"type": "done", **self._place, "text": self._stream.text, "finish_reason": reason}
+            events.append(done | self._told())
+        return events
+
+    def _told(self) -> Event:
+        """How many tokens there are, and the log-probabilities of those that no event has told of."""
+        untold, self._untold = self._untold, []
+        return {"tokens": len(self._ids)} | ({} if self._most is None else {"logprobs": untold})
+
+    def _logged(self, piece: Piece) -> list[Event]:
+        if self._most is None:
+            return []
+        found = []
+        for place, (token, logprob) in enumerate(zip(piece.token_ids, piece.logprobs, strict=True)):
+            top = piece.tops[place][: self._most] if self._most else []
+            found.append(self._entry(token, logprob) | {"top_logprobs": [self._entry(*each) for each in top]})
+        return found
+
+    def _entry(self, token: int, logprob: float) -> Event:
+        return {**self._texts.entry(token), "logprob": max(logprob, IMPOSSIBLE)}
+
+
+def _body(order: Order, name: str, request: GenerateRequest) -> dict[str, Any]:
+    numbered = {"return_tokens_as_token_ids": True} if order.top_logprobs is not None else {}
+    return completion(name, request) | {"logprobs": order.top_logprobs} | numbered
+
+
+def _requests(order: Order, model: ServedModel) -> list[GenerateRequest]:
+    for number, prompt in enumerate(order.prompts):
+        if not prompt.ids or max(prompt.ids) >= model.vocabulary:
+            raise InvalidInput(
+                "The prompt has no tokens that the model knows.",
+                code="prompt_not_renderable",
+                param=f"prompts[{number}]",
+            )
+        if len(prompt.ids) >= model.context:
+            raise InvalidInput(
+                f"The prompt has {len(prompt.ids)} tokens; this worker's cache has room for {model.context}.",
+                code="context_overflow",
+                param=f"prompts[{number}]",
+            )
+    return [
+        GenerateRequest(
+            policy=order.adapter,
+            version=0,
+            prompt_ids=tuple(prompt.ids),
+            n=order.samples_per_prompt,
+            sampling=Sampling(
+                max_tokens=min(prompt.max_tokens, model.context - len(prompt.ids)),
+                temperature=order.temperature,
+                top_p=order.top_p,
+                stop_ids=model.stop_ids,
+                stop=tuple(order.stop),
+            ),
+            noise=NoiseKey(order.seed, Stream.PLAY, 0, number),
+            tag=number,
+        )
+        for number, prompt in enumerate(order.prompts)
+    ]
