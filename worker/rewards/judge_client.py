@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from worker.rewards.ledger import Ledger, Usage
 from worker.rewards.network import RequestFailed, Retries, open_client, post
 
 _MILLION = 1_000_000
+_BUDGET_PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +71,26 @@ class JudgeClient:
     async def _fetch(self, key: str, body: dict[str, Any], form: ReplyForm) -> Answer:
         usage = Usage()
         try:
-            async with self._places:
-                self.ledger.admit()
+            async with self._places, self._paid():
                 completion = parse_completion(await self._post(body))
-            usage = self._usage(completion.usage)
-            self.ledger.add(self.name, usage)  # paid for, whatever the reply is worth
+                usage = self._usage(completion.usage)
+                self.ledger.add(self.name, usage)  # paid for, whatever the reply is worth
             reply = parse_reply(completion.content(), form)
         except (RequestFailed, JudgeFailed) as error:
             self.ledger.failed()
             raise self._failed(error, usage) from error
         self.cache.put(key, json.dumps(reply, ensure_ascii=False))
         return Answer(reply, usage)
+
+    @asynccontextmanager
+    async def _paid(self) -> AsyncIterator[None]:
+        """Around a call that costs. Raises JobFailure `judge_budget`."""
+        while not self.ledger.admit(self.name):
+            await asyncio.sleep(_BUDGET_PAUSE_SECONDS)
+        try:
+            yield
+        finally:
+            self.ledger.settle(self.name)
 
     async def _post(self, body: dict[str, Any]) -> bytes:
         if self._client is None:

@@ -41,6 +41,9 @@ class Ledger:
     saved: float = 0.0
     """What gates have spared, at the mean cost of a call to the same judge."""
     _per_judge: dict[str, tuple[float, int]] = field(default_factory=dict)
+    _dearest: dict[str, float] = field(default_factory=dict)
+    """Cost of the dearest call to each judge: what a call under way may come to."""
+    _under_way: dict[str, int] = field(default_factory=dict)
     _since: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -56,12 +59,21 @@ class Ledger:
             ledger.granted = ledger.cost + budget
         return ledger
 
-    def admit(self) -> None:
-        """Before a call that costs. Raises JobFailure `judge_budget` (retryable)."""
+    def admit(self, judge: str) -> bool:
+        """Before a call that costs; `settle` after it. False: ask again once a call under way is settled, for together
+        they may use the budget up; so it is passed by one call at most.
+
+        Raises JobFailure `judge_budget` (retryable).
+        """
         with self._lock:
-            if self.budget is None or self.cost < self.granted:
-                return
-            spent = self.cost
+            spent, waiting = self.cost, self._under_way.get(judge, 0)
+            if self.budget is None or spent < self.granted:
+                known = judge in self._dearest
+                held = sum(count * self._dearest.get(name, 0.0) for name, count in self._under_way.items())
+                if self.budget is not None and waiting and (not known or spent + held >= self.granted):
+                    return False
+                self._under_way[judge] = waiting + 1
+                return True
         raise JobFailure(
             f"Judges have cost {spent:.4g}, and limits.judge_budget allows {self.granted:.4g}.",
             code="judge_budget",
@@ -69,12 +81,18 @@ class Ledger:
             retryable=True,
         )
 
+    def settle(self, judge: str) -> None:
+        """A call that was admitted has ended, whatever its end was."""
+        with self._lock:
+            self._under_way[judge] -= 1
+
     def add(self, judge: str, usage: Usage) -> None:
         with self._lock:
             self.cost += usage.cost
             if not usage.from_cache:
                 cost, calls = self._per_judge.get(judge, (0.0, 0))
                 self._per_judge[judge] = cost + usage.cost, calls + 1
+                self._dearest[judge] = max(self._dearest.get(judge, 0.0), usage.cost)
             for name, count in usage.as_dict().items():
                 self._count(name, count)
 

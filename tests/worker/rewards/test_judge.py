@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -259,12 +260,33 @@ def test_a_spent_budget_pauses_the_job_and_resuming_grants_it_again() -> None:
         assert len(stub.asked) == 3
         state = made.ledger.state()
     resumed = Ledger.resumed(2.5 * COST, json.loads(json.dumps(state)))
-    resumed.admit()
+    assert resumed.admit("j")
     assert resumed.granted == pytest.approx(5.5 * COST)
     # An attempt that was lost on the way is no new grant.
     assert Ledger.resumed(2.5 * COST, {"cost": COST, "granted": 2.5 * COST}).granted == pytest.approx(
         2.5 * COST
     )
+
+
+def test_calls_side_by_side_pass_the_budget_by_one_at_most() -> None:
+    def slowly(*_: Any) -> Reply:
+        time.sleep(0.1)
+        return judged(4)
+
+    with Stub(slowly) as stub, services(stub, budget=4.5 * COST, concurrency=16) as made:
+        with pytest.raises(JobFailure, match="Judges have cost"):
+            rated(made, SCORE, rows(*(f"text {n}" for n in range(40))))
+        assert len(stub.asked) == 5
+        assert stub.most_at_once > 1
+
+
+def test_a_judge_that_fails_with_a_budget_is_asked_all_the_same() -> None:
+    with (
+        Stub(lambda *_: Reply(b"oops", 500)) as stub,
+        services(stub, budget=COST, concurrency=4, retries=0) as made,
+    ):
+        assert all(each.score is None for each in rated(made, SCORE, rows("a", "b", "c")))
+        assert len(stub.asked) == 3
 
 
 def test_a_refusal_is_paid_for_all_the_same() -> None:
