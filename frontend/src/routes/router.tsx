@@ -4,11 +4,11 @@ import { type JobFilter, STATES } from "@/api/job-list";
 import { jobQuery, metricsQuery } from "@/api/jobs";
 import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
-import type { Place as EvaluationPlace } from "@/features/evaluations/place";
 import { type ViewSearch, validateView } from "@/features/job/view-state";
 import type { RewardPlace } from "@/features/rewards/place";
 import { SETTINGS_TABS, type SettingsPlace } from "@/features/settings/place";
 import { join, resetPassword, signIn } from "./doors";
+import { evaluation, evaluations, newEvaluation } from "./evaluating";
 import { root, text, whole } from "./root";
 import { screen } from "./screen";
 import { signedIn } from "./signed-in";
@@ -137,39 +137,6 @@ const adapters = createRoute({
   getParentRoute: () => signedIn,
   path: "/adapters",
   component: screen(() => import("./adapters"), "AdaptersRoute"),
-});
-
-const evaluations = createRoute({
-  getParentRoute: () => signedIn,
-  path: "/evaluations",
-  component: screen(() => import("./evaluations"), "EvaluationsRoute"),
-});
-
-const newEvaluation = createRoute({
-  getParentRoute: () => signedIn,
-  path: "/evaluations/new",
-  validateSearch: (
-    search: Record<string, unknown>,
-  ): { from?: string; dataset?: string; reward?: string; like?: string } => ({
-    from: text(search.from),
-    dataset: text(search.dataset),
-    reward: text(search.reward),
-    like: text(search.like),
-  }),
-  component: screen(() => import("./evaluations"), "NewEvaluationRoute"),
-});
-
-const ROW_ORDERS = ["row", "low", "high", "fell", "rose"] as const;
-
-const evaluation = createRoute({
-  getParentRoute: () => signedIn,
-  path: "/evaluations/$id",
-  validateSearch: (search: Record<string, unknown>): EvaluationPlace => ({
-    against: text(search.against),
-    sorted: ROW_ORDERS.find((order) => order === search.sorted),
-    row: whole(search.row),
-  }),
-  component: screen(() => import("./evaluations"), "EvaluationRoute"),
 });
 
 const deployments = createRoute({
