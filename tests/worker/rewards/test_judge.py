@@ -285,7 +285,7 @@ def test_a_judge_that_fails_with_a_budget_is_asked_all_the_same() -> None:
         Stub(lambda *_: Reply(b"oops", 500)) as stub,
         services(stub, budget=COST, concurrency=4, retries=0) as made,
     ):
-        assert all(each.score is None for each in rated(made, SCORE, rows("a", "b", "c")))
+        assert all(each.value is None for each in rated(made, SCORE, rows("a", "b", "c")))
         assert len(stub.asked) == 3
 
 
