@@ -191,6 +191,8 @@ async function take(browser, width, theme) {
     reducedMotion: "reduce",
   });
   const page = await context.newPage();
+  // Jobs of others may keep the machine busy.
+  page.setDefaultTimeout(120_000);
   page.on("pageerror", (error) => console.error(`page error: ${error.message}`));
   await page.goto(`${base}/sign-in`);
   await settled(page);

@@ -21,7 +21,8 @@ import { createAppRouter } from "@/routes/router";
 mendLanguage();
 const client = createQueryClient(() => {
   const { pathname, href } = router.state.location;
-  if (pathname === "/sign-in") return;
+  // The ways in say by themselves why an address does not work.
+  if (["/sign-in", "/join", "/reset-password"].includes(pathname)) return;
   const ended = client.getQueryData(meQuery.queryKey) !== undefined || undefined;
   void router.navigate({ to: "/sign-in", search: { next: href, ended } });
 });
