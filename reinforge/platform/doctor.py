@@ -72,6 +72,7 @@ def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int =
         check_landlock,
         check_sandbox,
         check_torch,
+        check_vllm,
         check_plugins,
         check_page,
         lambda: check_port(host, port),
@@ -231,6 +232,23 @@ def check_torch() -> Check:
             "torch", "warn", message, "The starter model trains on the CPU; larger models need a GPU."
         )
     return Check("torch", "ok", f"torch {version}, {device}")
+
+
+def check_vllm() -> Check:
+    """The engine that is asked for with rollout.engine vllm; no fault where there is none."""
+    program = (
+        "import json; from worker.vllm_python import vllm_missing, vllm_version; found = vllm_version();"
+        "print(json.dumps([found, None if found else vllm_missing()]))"
+    )
+    answer = _ask([sys.executable, "-P", "-c", program])
+    if answer.failure is not None:
+        return Check("vllm", "ok", "no worker is installed here")
+    version, missing = json.loads(answer.text.splitlines()[-1])
+    if version is None:
+        return Check(
+            "vllm", "ok", f"not installed ({missing}): jobs are sampled by transformers; `make vllm` adds it"
+        )
+    return Check("vllm", "ok", f"vLLM {version}, for jobs with rollout.engine vllm")
 
 
 def check_plugins() -> Check:

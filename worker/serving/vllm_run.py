@@ -164,8 +164,12 @@ class _Row:
 
 
 def _body(order: Order, name: str, request: GenerateRequest) -> dict[str, Any]:
-    numbered = {"return_tokens_as_token_ids": True} if order.top_logprobs is not None else {}
-    return completion(name, request) | {"logprobs": order.top_logprobs} | numbered
+    body = completion(name, request) | {"logprobs": order.top_logprobs}
+    if order.top_logprobs is not None:
+        body["return_tokens_as_token_ids"] = True
+    if order.json_schema is not None:
+        body["structured_outputs"] = {"json": order.json_schema}
+    return body
 
 
 def _requests(order: Order, model: ServedModel) -> list[GenerateRequest]:

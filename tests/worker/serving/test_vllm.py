@@ -183,6 +183,17 @@ def test_a_stop_text_ends_a_completion_and_is_not_shown(vllm: Bench) -> None:
     assert (done["text"], done["finish_reason"]) == (free[: free.index(stop)], "stop")
 
 
+def test_a_schema_is_kept_to(vllm: Bench) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"sum": {"type": "integer", "minimum": 0, "maximum": 99}},
+        "required": ["sum"],
+        "additionalProperties": False,
+    }
+    for text in vllm.get("12 + 34", max_tokens=60, samples_per_prompt=3, json_schema=schema):
+        assert 0 <= json.loads(text)["sum"] <= 99
+
+
 def test_log_probabilities_are_those_of_the_engine_in_the_process(vllm: Bench, local: Bench) -> None:
     found = []
     for bench in (vllm, local):
