@@ -11,6 +11,7 @@ model is loaded.
 
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from psycopg.types.json import Jsonb
 
 from common.cpu import Account
 from common.measure import ROOT
+from reinforge.platform.cluster import recorded_cluster
 from reinforge.platform.postgres import EmbeddedPostgres
 
 KEY, WORKER_TOKEN = "rf-benchmark-key", "benchmark-worker-token"
@@ -57,6 +59,7 @@ class Backend:
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             self.home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rf-bench-")))
+            stack.callback(_remove_database, self.home)
             server = stack.enter_context(EmbeddedPostgres(self.home))
             self.database_url, self.database_url_of = server.url(), server.url
             self.log = stack.enter_context((self.home / "backend.log").open("wb"))
@@ -204,6 +207,12 @@ class Backend:
                     call = reply.json()
                     result = _ANSWERS[call["kind"]](call["payload"])
                     door.post(f"/calls/{call['id']}/answer", json={"result": result})
+
+
+def _remove_database(home: Path) -> None:
+    """Its files lie outside the home when root started it."""
+    if (cluster := recorded_cluster(home)) is not None:
+        shutil.rmtree(cluster.folder, ignore_errors=True)
 
 
 def _validated(payload: dict[str, Any]) -> dict[str, Any]:
