@@ -69,6 +69,7 @@ function screens(places) {
     ["replay", replay && `/rewards/${reward}?tab=replay&job=${scored}&replay=${replay}`],
     ["grader", grader && `/rewards/${grader}?dataset=${dataset}&rows=1-2`],
     ["playground", `/playground?job=${job}`, chat],
+    ["playground-three", places.other && `/playground?job=${job}&beside=${places.other}`, chat],
     ["models", "/models"],
     ["adapters", "/adapters"],
     ["new-evaluation", evaluation && `/evaluations/new?like=${evaluation}`],
@@ -160,7 +161,8 @@ async function chat(page) {
 /** Nothing is loading and every font is there. */
 async function settled(page) {
   await page.waitForSelector("h1");
-  await page.waitForLoadState("networkidle");
+  // A job that has not ended keeps a stream open: it is never quiet.
+  await page.waitForLoadState("networkidle", { timeout: 10_000 }).catch(() => undefined);
   await page.waitForFunction(
     () => document.querySelector("[aria-busy=true]") === null && document.fonts.status === "loaded",
   );

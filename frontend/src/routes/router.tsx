@@ -5,6 +5,7 @@ import { jobQuery, metricsQuery } from "@/api/jobs";
 import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
 import { type ViewSearch, validateView } from "@/features/job/view-state";
+import type { Place as PlaygroundPlace } from "@/features/playground/Pickers";
 import type { RewardPlace } from "@/features/rewards/place";
 import { SETTINGS_TABS, type SettingsPlace } from "@/features/settings/place";
 import { join, resetPassword, signIn } from "./doors";
@@ -165,13 +166,12 @@ const settings = createRoute({
 const playground = createRoute({
   getParentRoute: () => signedIn,
   path: "/playground",
-  validateSearch: (
-    search: Record<string, unknown>,
-  ): { model?: string; job?: string; step?: number; deployment?: string } => ({
+  validateSearch: (search: Record<string, unknown>): PlaygroundPlace => ({
     model: text(search.model),
     job: text(search.job),
     step: whole(search.step),
     deployment: text(search.deployment),
+    beside: text(search.beside),
   }),
   component: screen(() => import("./playground"), "PlaygroundRoute"),
 });

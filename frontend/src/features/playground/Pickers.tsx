@@ -1,5 +1,6 @@
 import { NativeSelect } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import type { Adapter } from "@/api/adapters";
 import type { Deployment } from "@/api/deployments";
 import { jobListQuery } from "@/api/job-list";
 import type { Checkpoint } from "@/api/jobs";
@@ -7,7 +8,8 @@ import { modelsQuery } from "@/api/models";
 import { reward } from "@/lib/format";
 import styles from "./Playground.module.css";
 
-export type Place = { model?: string; job?: string; step?: number; deployment?: string };
+/** `beside`: id of another adapter on the same base model, which answers too. */
+export type Place = { model?: string; job?: string; step?: number; deployment?: string; beside?: string };
 
 type Props = {
   place: Place;
@@ -15,6 +17,8 @@ type Props = {
   checkpoints: readonly Checkpoint[] | undefined;
   chosen: Checkpoint | undefined;
   deployments: readonly Deployment[];
+  /** Adapters that can answer beside the others. */
+  adapters: readonly Adapter[];
   /** The job is given by the screen around: only its checkpoints are to choose from. */
   fixed: boolean;
 };
@@ -30,7 +34,7 @@ const described = (one: Checkpoint) =>
     .join(" · ");
 
 /** Which weights talk: a base model, and a checkpoint of a job on it. */
-export function Pickers({ place, onPlace, checkpoints, chosen, deployments, fixed }: Props) {
+export function Pickers({ place, onPlace, checkpoints, chosen, deployments, adapters, fixed }: Props) {
   const models = useQuery(modelsQuery).data?.data.filter((one) => one.status === "ready") ?? [];
   const jobs = useInfiniteQuery({ ...jobListQuery({}, 50), enabled: !fixed, refetchInterval: false });
   const list = (jobs.data?.pages.flatMap((page) => page.data) ?? []).filter(
@@ -71,6 +75,17 @@ export function Pickers({ place, onPlace, checkpoints, chosen, deployments, fixe
                 })),
               ]}
               onChange={(event) => onPlace({ deployment: event.currentTarget.value || undefined })}
+            />
+          )}
+          {adapters.length > 0 && (
+            <NativeSelect
+              label="And beside them"
+              value={place.beside ?? ""}
+              data={[
+                { value: "", label: "No other adapter" },
+                ...adapters.map(({ id, name, step }) => ({ value: id, label: `${name} · step ${step}` })),
+              ]}
+              onChange={(event) => onPlace({ ...place, beside: event.currentTarget.value || undefined })}
             />
           )}
         </>

@@ -2,6 +2,7 @@ import { Button, Checkbox } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useAccess } from "@/api/access";
+import { adaptersQuery } from "@/api/adapters";
 import { deploymentsQuery } from "@/api/deployments";
 import { checkpointsQuery, jobQuery } from "@/api/jobs";
 import { modelsQuery } from "@/api/models";
@@ -45,6 +46,8 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
   const chosen =
     checkpoints?.find((one) => one.step === place.step) ??
     (place.step === undefined ? (checkpoints?.find((one) => one.best) ?? checkpoints?.[0]) : undefined);
+  const adapters = useQuery(adaptersQuery).data?.data.filter((one) => one.model === modelId) ?? [];
+  const other = adapters.find(({ id }) => id === place.beside);
   const talk = useTalk(modelId);
   const rows = useRows(job.data);
   const { refusal } = useAccess();
@@ -69,8 +72,11 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
         : chosen
           ? [{ side: "adapter" as const, by: `Adapter, step ${chosen.step}`, checkpoint: chosen.id }]
           : []),
+      ...(other
+        ? [{ side: "second" as const, by: `${other.name}, step ${other.step}`, checkpoint: other.checkpoint }]
+        : []),
     ],
-    [chosen, place.deployment],
+    [chosen, place.deployment, other],
   );
   const names: [Side, string][] = seats.map(({ side, by }) => [side, by]);
   // Without a chat template there are no turns to tell apart: each prompt is its own.
@@ -98,6 +104,7 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
         checkpoints={checkpoints}
         chosen={chosen}
         deployments={deployments}
+        adapters={adapters}
         fixed={fixed}
       />
       {job.isError && <Failure title="The job could not be loaded" error={job.error} />}

@@ -17,7 +17,7 @@ export type Reply = {
   by: string;
 };
 
-export const SIDES = ["base", "adapter"] as const;
+export const SIDES = ["base", "adapter", "second"] as const;
 export type Side = (typeof SIDES)[number];
 
 export type Turn = {

@@ -32,7 +32,12 @@ export function useRows(job: JobDetail | undefined) {
   const other = text("data.held_out");
   const kept = useQuery({ ...datasetQuery(other ?? ""), enabled: other !== undefined });
   const split = useQuery({
-    ...splitQuery(dataset, count("seed") ?? 0, count("data.held_out_rows")),
+    ...splitQuery(
+      dataset,
+      count("seed") ?? 0,
+      count("data.held_out_rows"),
+      text("data.split_by") === "prompt" ? "prompt" : "row",
+    ),
     enabled: dataset !== "" && other === undefined,
   });
   const total = other === undefined ? (split.data?.held_out_rows.length ?? 0) : (kept.data?.rows ?? 0);
