@@ -15,11 +15,12 @@ from backend.datasets.upload import receive
 from backend.downloads import attachment, stream_object
 from backend.idempotency import Once, fingerprint
 from backend.objects import ObjectsDep
+from backend.strict_json import KnownAnswer
 from reinforge.errors import InvalidInput
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import Dataset, DatasetRows
 
-router = APIRouter(prefix="/api/v1", tags=["datasets"])
+router = APIRouter(prefix="/api/v1", tags=["datasets"], route_class=KnownAnswer)
 
 Limit = Annotated[int, Query(ge=1, le=100)]
 _UPLOAD = {

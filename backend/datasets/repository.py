@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import delete, func, or_, select, union_all
+from sqlalchemy import delete, func, or_, select, tuple_, union_all
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import by_creation, cut, newest_first
@@ -61,6 +62,20 @@ async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset
         select(Dataset).where(Dataset.id == id, Dataset.project_id == project_id)
     )
     return found
+
+
+async def newest_of_name(session: AsyncSession, datasets: Sequence[Dataset]) -> dict[str, str]:
+    """Dataset → the newest one of the same name in its project, for those that are not it."""
+    wanted = {(dataset.project_id, dataset.name) for dataset in datasets}
+    query = (
+        select(Dataset.project_id, Dataset.name, Dataset.id)
+        .where(tuple_(Dataset.project_id, Dataset.name).in_(wanted), Dataset.deleted_at.is_(None))
+        .ext(distinct_on(Dataset.project_id, Dataset.name))
+        .order_by(Dataset.project_id, Dataset.name, Dataset.created_at.desc(), Dataset.id.desc())
+    )
+    newest = {(project, name): id for project, name, id in await session.execute(query)}
+    found = {dataset.id: newest.get((dataset.project_id, dataset.name)) for dataset in datasets}
+    return {id: other for id, other in found.items() if other is not None and other != id}
 
 
 async def expired(session: AsyncSession, limit: int) -> Sequence[Dataset]:

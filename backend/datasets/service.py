@@ -132,8 +132,13 @@ async def page_behind(
 async def view(session: AsyncSession, datasets: list[Dataset]) -> list[resources.Dataset]:
     """Datasets as the API shows them."""
     jobs = await repository.count_jobs(session, [dataset.id for dataset in datasets])
-    shown = [resources.Dataset.model_validate(dataset) for dataset in datasets]
-    return [each.model_copy(update={"jobs": jobs.get(each.id, 0)}) for each in shown]
+    newest = await repository.newest_of_name(session, datasets)
+    return [
+        resources.Dataset.model_validate(dataset).model_copy(
+            update={"jobs": jobs.get(dataset.id, 0), "newest": newest.get(dataset.id)}
+        )
+        for dataset in datasets
+    ]
 
 
 async def rows(

@@ -4559,6 +4559,8 @@ export interface components {
              * @default 0
              */
             jobs?: number;
+            /** Newest */
+            newest?: string | null;
         };
         /** DatasetOverlap */
         DatasetOverlap: {

@@ -17,6 +17,7 @@ const COLUMNS: Column<Dataset>[] = [
     cell: (one) => (
       <Link to="/datasets/$id" params={{ id: one.id }} data-row title={one.name}>
         {one.name}
+        {one.newest && <span className={styles.older}> older version</span>}
       </Link>
     ),
   },

@@ -156,6 +156,19 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
             {tab("jobs", "Where used")}
           </TabNav>
           <div className={styles.stack}>
+            {dataset?.newest && (
+              <Notice
+                tone="info"
+                title="There is a newer version"
+                action={
+                  <Link to="/datasets/$id" params={{ id: dataset.newest }}>
+                    Show the newest
+                  </Link>
+                }
+              >
+                Another dataset of this name was uploaded later. Jobs that use this one go on reading it.
+              </Notice>
+            )}
             {warnings.length > 0 && (
               <Notice tone="warn" title="Worth knowing">
                 <ul className={styles.warnings}>

@@ -1,4 +1,4 @@
-import { NativeSelect } from "@mantine/core";
+import { Checkbox, NativeSelect } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
@@ -84,6 +84,23 @@ function Example({ id, model, view }: { id: string; model: string; view: PromptV
   );
 }
 
+/** Whether rows with equal prompts stay on one side of the split. */
+function Together() {
+  const { set, readOnly } = useForm();
+  const { field } = useField("data.split_by");
+  if (!field) return null;
+  return (
+    <Checkbox
+      id={fieldId(field.path)}
+      label="Keep equal prompts on one side"
+      description="Else a held-out prompt may be trained on as well, where the dataset has it twice."
+      checked={field.value === "prompt"}
+      disabled={readOnly}
+      onChange={(event) => set(field, event.currentTarget.checked ? "prompt" : undefined)}
+    />
+  );
+}
+
 function HeldOut({ id, rows }: { id: string; rows: number }) {
   const { set, readOnly, draft } = useForm();
   const { field, problems } = useField("data.held_out");
@@ -116,6 +133,7 @@ function HeldOut({ id, rows }: { id: string; rows: number }) {
           Empty: a tenth, at most 256. 0 holds out none.
         </ShortField>
       )}
+      {getAt(draft, "data.held_out") === undefined && <Together />}
     </div>
   );
 }
