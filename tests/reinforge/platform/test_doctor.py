@@ -11,8 +11,8 @@ from reinforge.platform.doctor import Check, run_checks
 
 STUBS = Path(__file__).with_name("stubs")
 NAMES = [
-    "python", "home", "disk", "memory", "database", "storage", "broker", "landlock", "sandbox", "torch", "plugins",
-    "page", "port",
+    "python", "home", "disk", "memory", "database", "storage", "broker", "landlock", "sandbox", "torch", "vllm",
+    "plugins", "page", "port",
 ]  # fmt: skip
 CLOSED = "127.0.0.1:9"  # the discard port; nobody listens there
 

@@ -1,0 +1,90 @@
+"""The look that every attempt takes at its server: agreement passes, anything else is a named end."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+
+from reinforge.errors import JobFailure
+from tests.support.vllm_bench import Bench, Trainer
+from worker.engines import scorer
+from worker.policy.base import Sequences
+from worker.rollout.vllm.api import Api
+from worker.rollout.vllm.options import BASE
+from worker.rollout.vllm.probe import AdapterProbe
+from worker.training.ends import end_of
+
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
+PROMPTS = ["12+34=", "7+8="]
+Look = Callable[..., bool]
+
+
+@pytest.fixture
+def api(bench: Bench, trainer: Trainer) -> Api:
+    """Of a server that holds version 50, which is what the trainer has."""
+    trainer.move(50)
+    bench.publish(50)
+    assert bench.server.api is not None
+    return bench.server.api
+
+
+def probe(
+    trainer: Trainer,
+    said: list[str],
+    policy: Callable[[Sequences], torch.Tensor] | None = None,
+    *,
+    exact: bool = True,
+) -> AdapterProbe:
+    ours = policy or (lambda sequences: trainer.policy.log_probs(sequences).logprobs)
+    base = scorer(trainer.policy.reference_log_probs)
+    return AdapterProbe(scorer(ours), base, exact=exact, say=said.append)
+
+
+def look(probe: AdapterProbe, bench: Bench, trainer: Trainer, api: Api, names: Sequence[str]) -> bool:
+    return bench.run(probe.look(api, trainer.ask(PROMPTS, version=50), names))
+
+
+def name(bench: Bench) -> str:
+    return bench.engine._adapters.held[-1].name
+
+
+def test_agreement_is_told_once(bench: Bench, trainer: Trainer, api: Api) -> None:
+    said: list[str] = []
+    bench.engine._probe = probe(trainer, said)
+    bench.generate(trainer.ask(PROMPTS, version=50))
+    bench.generate(trainer.ask(PROMPTS, version=50))
+    assert bench.engine._probe is None and len(said) == 1
+    assert said[0].startswith("vLLM and the trainer agree about the policy")
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_server_with_another_policy_ends_the_job(
+    bench: Bench, trainer: Trainer, api: Api, exact: bool
+) -> None:
+    trainer.move(51)  # and not published
+    bench.engine._probe = probe(trainer, [], exact=exact)
+    try:
+        with pytest.raises(JobFailure) as caught:
+            bench.generate(trainer.ask(PROMPTS, version=50))
+    finally:
+        bench.engine._probe = None
+    end = end_of(caught.value)
+    assert (end.outcome, end.reason) == ("failed", "sampler_mismatch") and "nats" not in (end.hint or "")
+    assert bench.generate(trainer.ask(["1+1="], version=50))  # the server has done nothing wrong
+
+
+def test_a_server_that_leaves_the_adapter_out_ends_the_job(bench: Bench, trainer: Trainer, api: Api) -> None:
+    """The first update moves little: the base model's answers are within the tolerance."""
+
+    def moved_a_little(sequences: Sequences) -> torch.Tensor:
+        return trainer.policy.reference_log_probs(sequences) + 5e-4
+
+    with pytest.raises(JobFailure) as caught:
+        look(probe(trainer, [], moved_a_little), bench, trainer, api, [BASE, BASE])
+    assert end_of(caught.value).reason == "adapter_not_applied"
+
+
+def test_an_update_too_small_to_see_is_looked_at_again(bench: Bench, trainer: Trainer, api: Api) -> None:
+    unmoved = probe(trainer, [], trainer.policy.reference_log_probs)
+    assert look(unmoved, bench, trainer, api, [BASE, BASE]) is False
+    assert look(probe(trainer, []), bench, trainer, api, [name(bench)] * 2) is True
