@@ -116,28 +116,33 @@ async def session_principal(database: Database, cookie: str, project: str | None
     Raises NotFound for a named project that its user is not of.
     """
     async with database.transaction() as session:
-        found = await session.execute(
-            select(BrowserSession, ApiKey, User)
-            .outerjoin(ApiKey, ApiKey.id == BrowserSession.key_id)
-            .outerjoin(User, User.id == BrowserSession.user_id)
-            .where(BrowserSession.sha256 == digest(cookie), BrowserSession.expires_at > now())
-        )
-        row = found.one_or_none()
-        if row is None:
+        return await principal_of(session, cookie, project)
+
+
+async def principal_of(session: AsyncSession, cookie: str, project: str | None) -> Principal | None:
+    """The same within a transaction, which may have opened the browser session itself."""
+    found = await session.execute(
+        select(BrowserSession, ApiKey, User)
+        .outerjoin(ApiKey, ApiKey.id == BrowserSession.key_id)
+        .outerjoin(User, User.id == BrowserSession.user_id)
+        .where(BrowserSession.sha256 == digest(cookie), BrowserSession.expires_at > now())
+    )
+    row = found.one_or_none()
+    if row is None:
+        return None
+    browser, key, user = row
+    if key is not None:
+        if not works(key):
             return None
-        browser, key, user = row
-        if key is not None:
-            if not works(key):
-                return None
-            if project is not None and project != key.project_id:
-                raise project_not_found(project)
-            return _of_key(key)
-        who = await _of_user(session, user, browser, project)
-        if who is not None and browser.last_seen_at < now() - _USED_EVERY:
-            await session.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
-            seen = update(BrowserSession).where(BrowserSession.sha256 == browser.sha256)
-            await session.execute(seen.values(last_seen_at=now()))
-        return who
+        if project is not None and project != key.project_id:
+            raise project_not_found(project)
+        return _of_key(key)
+    who = await _of_user(session, user, browser, project)
+    if who is not None and browser.last_seen_at < now() - _USED_EVERY:
+        await session.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
+        seen = update(BrowserSession).where(BrowserSession.sha256 == browser.sha256)
+        await session.execute(seen.values(last_seen_at=now()))
+    return who
 
 
 async def _of_user(

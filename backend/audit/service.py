@@ -4,28 +4,37 @@ from typing import Any
 
 from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from backend.auth import Principal, require_owner
 from backend.cursors import cut, newest_first
-from backend.ids import new_id
 from backend.models import AuditEntry, Project
 
 
-async def note(
-    session: AsyncSession,
+def note(
+    session: Session,
+    *,
+    id: str,
     who: Principal,
     action: str,
     target: str | None,
     details: dict[str, Any],
     project_id: str,
 ) -> None:
-    """Say that somebody has done something. Of a project that is gone, the platform's first one keeps it."""
-    there = await session.scalar(select(Project.id).where(Project.id == project_id))
+    """Say that somebody has done something; an entry with this id that is there is completed.
+
+    Of a project that is gone, the platform's first one keeps it.
+    """
+    known = session.get(AuditEntry, id)
+    if known is not None:
+        known.target, known.details = target or known.target, details or known.details
+        return
+    there = session.scalar(select(Project.id).where(Project.id == project_id))
     if there is None:
         oldest = select(Project.id).order_by(Project.created_at, Project.id).limit(1)
-        there = (await session.scalars(oldest)).one()
+        there = session.scalars(oldest).one()
     entry = AuditEntry(
-        id=new_id("aud_"),
+        id=id,
         project_id=there,
         actor=who.id,
         actor_name=who.name,

@@ -1,19 +1,27 @@
 """Every change that a person or a key makes is written down, whichever room it goes to.
 
-The entry is stored after the change and before the answer goes out: whoever has an answer has an entry, and only a
-process that dies between the two leaves a change without one. Of the answer a few harmless fields are kept, by name.
+The entry is stored in the transaction of the change itself: neither is there without the other, whenever the process
+dies. It is added when a transaction of the request is about to commit that has written something of a project. Where
+the answer is known by then (`strict_json.KnownAnswer`), a few harmless fields of it are kept, by name; where a
+request commits before it has its answer, they are filled in behind it. What writes nothing but is noted all the same
+(an export) gets its entry ahead of the answer.
 """
 
 import json
 import logging
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy import event
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import ORMExecuteState, Session, UOWTransaction
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.audit.service import note
 from backend.auth import Principal
 from backend.database import Database
+from backend.ids import new_id
 from backend.scopes import SAFE
 
 log = logging.getLogger(__name__)
@@ -22,6 +30,7 @@ QUIET = frozenset(
     {
         "checkJob", "checkRewardSource", "testReward", "testRewardSource", "renderDataset", "measureDataset", "sample",
         "runGoldenCases", "createChatCompletion", "runGrader", "validateGrader", "switchProject", "createUploadPart",
+        "putDatasetUploadPart", "createDatasetUploadPartUrl",
     }
 )  # fmt: skip
 """Operations that change nothing which anybody else would see."""
@@ -40,7 +49,109 @@ KEPT = (
     "model",
     "filename",
 )
+MACHINERY = frozenset({"audit_entry", "call", "call_chunk", "idempotency_key", "stored_object", "base_model"})
+"""Tables that a request writes on its way; base models are somebody's change where the operation says so."""
 _LARGEST = 1 << 20
+_WROTE, _ADDED = "audit_wrote", "audit_added"
+
+
+@dataclass
+class Trail:
+    """What is known of one request."""
+
+    scope: Scope
+    id: str = field(default_factory=lambda: new_id("aud_"))
+    made: str | None = None
+    """Id of the first thing of the project that it has made."""
+    stored: bool = False
+    over: bool = False
+
+    @property
+    def operation(self) -> str | None:
+        """None for what is not noted."""
+        return None if self.route in QUIET or self.who is None or self.over else self.route
+
+    @property
+    def route(self) -> str | None:
+        found: str | None = getattr(self.scope.get("route"), "operation_id", None)
+        return found
+
+    @property
+    def who(self) -> Principal | None:
+        found = self.scope.get("state", {}).get("principal")
+        return found if isinstance(found, Principal) else None
+
+    def counts(self, table: str) -> bool:
+        own_model = table == "base_model" and (self.route or "").endswith("Model")
+        return table not in MACHINERY or own_model
+
+    def entry(self) -> dict[str, Any]:
+        """The arguments of `note`."""
+        assert self.who is not None
+        answer = _object(self.scope["state"].get("answer", b""))
+        ids = self.scope.get("path_params", {})
+        target = next(iter(ids.values()), None) if ids else answer.get("id") or self.made
+        on_projects = self.scope["path"].startswith("/api/v1/projects")
+        return {
+            "id": self.id,
+            "who": self.who,
+            "action": self.operation,
+            "target": str(target) if target else None,
+            "details": {name: answer[name] for name in KEPT if answer.get(name) is not None},
+            "project_id": str(target if on_projects and target else self.who.project_id),
+        }
+
+
+_current: ContextVar[Trail | None] = ContextVar("audit_trail", default=None)
+
+
+def _active() -> Trail | None:
+    trail = _current.get()
+    return trail if trail is not None and trail.operation is not None else None
+
+
+@event.listens_for(Session, "do_orm_execute")
+def _executed(state: ORMExecuteState) -> None:
+    if (trail := _current.get()) and (state.is_insert or state.is_update or state.is_delete):
+        table = getattr(getattr(state.statement, "table", None), "name", "")
+        if trail.counts(table):
+            state.session.info[_WROTE] = True
+
+
+@event.listens_for(Session, "after_flush")
+def _flushed(session: Session, _: UOWTransaction) -> None:
+    if trail := _current.get():  # a sign-in says only behind its change who it is
+        for each in (*session.new, *session.dirty, *session.deleted):
+            if trail.counts(each.__tablename__):
+                session.info[_WROTE] = True
+        for each in session.new:
+            own = trail.who is not None and getattr(each, "project_id", None) == trail.who.project_id
+            if own and trail.made is None and trail.counts(each.__tablename__):
+                trail.made = getattr(each, "id", None)
+
+
+@event.listens_for(Session, "before_commit")
+def _commits(session: Session) -> None:
+    trail = _active()
+    if trail is None or trail.stored or session.in_nested_transaction():
+        return
+    session.flush()
+    if session.info.pop(_WROTE, False):
+        note(session, **trail.entry())
+        session.flush()
+        session.info[_ADDED] = trail
+
+
+@event.listens_for(Session, "after_commit")
+def _committed(session: Session) -> None:
+    if (trail := session.info.pop(_ADDED, None)) is not None:
+        trail.stored = True
+
+
+@event.listens_for(Session, "after_rollback")
+def _rolled_back(session: Session) -> None:
+    session.info.pop(_ADDED, None)
+    session.info.pop(_WROTE, None)
 
 
 class AuditTrail:
@@ -53,46 +164,42 @@ class AuditTrail:
         if scope["type"] != "http" or (scope["method"] in SAFE and not scope["path"].endswith(LOUD_READS)):
             await self.app(scope, receive, send)
             return
-        begun: Message | None = None
+        trail = Trail(scope)
+        token = _current.set(trail)
 
         async def send_noted(message: Message) -> None:
-            nonlocal begun
-            if message["type"] == "http.response.start" and message["status"] < 400:
-                begun = message  # held back until its first piece is there: that names what was made
-                return
-            if begun is not None:
-                start, begun = begun, None
-                await _write(scope, message)
-                await send(start)
+            if message["type"] == "http.response.start":
+                await _complete(trail, message)
             await send(message)
 
-        await self.app(scope, receive, send_noted)
+        try:
+            await self.app(scope, receive, send_noted)
+        finally:
+            trail.over = True
+            _current.reset(token)
 
 
-async def _write(scope: Scope, message: Message) -> None:
-    who = scope.get("state", {}).get("principal")
-    operation = getattr(scope.get("route"), "operation_id", None)
-    if not isinstance(who, Principal) or operation is None or operation in QUIET:
+async def _complete(trail: Trail, start: Message) -> None:
+    """The entry of what has written nothing, and what a stored entry could not know yet."""
+    replayed = any(name == b"idempotent-replayed" for name, _ in start["headers"])
+    failed = start["status"] >= 400
+    if trail.operation is None or (not trail.stored and (failed or replayed)):
         return
-    answer = _answer(message)
-    ids = scope.get("path_params", {})
-    target = next(iter(ids.values()), None) if ids else answer.get("id")
-    project = who.project_id
-    if scope["path"].startswith("/api/v1/projects"):
-        project = target or project
-    details = {name: answer[name] for name in KEPT if answer.get(name) is not None}
-    database: Database = scope["app"].state.database
+    entry = trail.entry()
+    if failed:
+        entry["details"] = {"status": str(start["status"])}
+    trail.over = True  # what follows is no change of the request's
+    database: Database = trail.scope["app"].state.database
     try:
         async with database.transaction() as session:
-            await note(session, who, operation, str(target) if target else None, details, str(project))
+            await session.run_sync(lambda plain: note(plain, **entry))
     except SQLAlchemyError:
-        log.exception("no audit entry for %s by %s", operation, who.id)
+        log.exception("the audit entry %s of %s is not complete", entry["action"], trail.id)
 
 
-def _answer(message: Message) -> dict[str, Any]:
+def _object(body: bytes) -> dict[str, Any]:
     """The answer's JSON object; empty for anything else."""
-    body: bytes = message.get("body", b"")
-    if message.get("more_body") or not body.startswith(b"{") or len(body) > _LARGEST:
+    if not body.startswith(b"{") or len(body) > _LARGEST:
         return {}
     try:
         value = json.loads(body)

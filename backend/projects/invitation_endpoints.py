@@ -76,7 +76,7 @@ async def accept_invitation(
         check_same_origin(request)
     user, project_id = await invitations.accept(session, body, who)
     cookie = await browsers(request, session).open_for(user, project_id)
-    return await signed_in(request, response, session, database, cookie)
+    return await signed_in(request, response, session, cookie)
 
 
 async def _signed_in_user(request: Request, database: DatabaseDep) -> Principal | None:

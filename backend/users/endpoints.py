@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from backend.auth import COOKIE, SESSION_LIFETIME, Reader, SettingsDep, check_same_origin, session_principal
+from backend.auth import COOKIE, SESSION_LIFETIME, Reader, SettingsDep, check_same_origin, principal_of
 from backend.conditional import IfMatch, tagged
 from backend.database import DatabaseDep, Session
 from backend.strict_json import StrictRoute
@@ -31,12 +31,10 @@ def refuse_other_sites(request: Request) -> None:
         check_same_origin(request)
 
 
-async def signed_in(
-    request: Request, response: Response, session: Session, database: DatabaseDep, cookie: str
-) -> Me:
-    """Commit the new session and answer with its cookie: unreadable for scripts, never sent along by other sites."""
-    await session.commit()
-    who = await session_principal(database, cookie, None)
+async def signed_in(request: Request, response: Response, session: Session, cookie: str) -> Me:
+    """Answer with the new session's cookie: unreadable for scripts, never sent along by other sites."""
+    await session.flush()
+    who = await principal_of(session, cookie, None)
     if who is None:
         raise NotAuthenticated("The session has ended already.", code="invalid_sign_in_token")
     response.set_cookie(
@@ -97,7 +95,7 @@ async def sign_in(
         assert body.password is not None
         ip = request.client.host if request.client else ""
         cookie = await opener.with_password(database, body.email, body.password.get_secret_value(), ip)
-    return await signed_in(request, response, session, database, cookie)
+    return await signed_in(request, response, session, cookie)
 
 
 @router.post("/sign-in-links", operation_id="createSignInLink")
@@ -115,15 +113,13 @@ async def create_sign_in_link(session: Session, settings: SettingsDep, who: Read
 
 
 @router.post("/password-reset", operation_id="resetPassword")
-async def reset_password(
-    body: PasswordReset, request: Request, response: Response, session: Session, database: DatabaseDep
-) -> Me:
+async def reset_password(body: PasswordReset, request: Request, response: Response, session: Session) -> Me:
     """Set a password with a one-time address, and sign in; the user's other browsers are signed out."""
     refuse_other_sites(request)
     cookie = await browsers(request, session).reset_password(
         body.token, body.password.get_secret_value(), body.email
     )
-    return await signed_in(request, response, session, database, cookie)
+    return await signed_in(request, response, session, cookie)
 
 
 @router.post("/sign-out", status_code=204, operation_id="signOut")

@@ -1,0 +1,161 @@
+"""An entry is stored with the change that it tells of, or neither is."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from backend.audit.trail import QUIET
+from tests.backend.people import made, starter
+from tests.backend.server import REWARD, Backend
+from tests.backend.tenancy import Operation, Stranger, operations
+
+NEVER: dict[str, str] = {
+    "lookAtInvitation": "changes nothing and is nobody's: whoever holds the address looks",
+    "signOut": "forgets a cookie; nobody is asked who it was",
+}
+
+
+@contextmanager
+def no_entries(backend: Backend) -> Iterator[None]:
+    """The database takes no entry of the log."""
+    backend.sql(
+        "CREATE FUNCTION refuse_entry() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION 'no entries now'; END $$"
+    )
+    backend.sql(
+        "CREATE TRIGGER refuse BEFORE INSERT ON audit_entry FOR EACH ROW EXECUTE FUNCTION refuse_entry()"
+    )
+    try:
+        yield
+    finally:
+        backend.sql("DROP TRIGGER refuse ON audit_entry")
+        backend.sql("DROP FUNCTION refuse_entry")
+
+
+TABLES = ("judge", "reward", "webhook", "job", "browser_session")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def written(backend: Backend) -> None:
+    """A table of which transaction wrote which row."""
+    backend.sql("CREATE TABLE written (kind text, id text, xid xid8)")
+    backend.sql(
+        "CREATE FUNCTION keep_xid() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " INSERT INTO written VALUES (TG_TABLE_NAME, NEW.id, pg_current_xact_id()); RETURN NULL; END $$"
+    )
+    for table in TABLES:
+        changes = f"AFTER INSERT OR UPDATE ON {table}"
+        backend.sql(f"CREATE TRIGGER keep {changes} FOR EACH ROW EXECUTE FUNCTION keep_xid()")
+    backend.sql("CREATE TRIGGER keep AFTER INSERT ON audit_entry FOR EACH ROW EXECUTE FUNCTION keep_xid()")
+
+
+def together(backend: Backend, table: str, id: str, action: str) -> bool:
+    """Whether a transaction that wrote the row added the entry of the action."""
+    found = backend.sql(
+        "SELECT 1 FROM written t JOIN written a ON a.kind = 'audit_entry' AND a.xid = t.xid"
+        " JOIN audit_entry e ON e.id = a.id WHERE t.kind = %s AND t.id = %s AND e.action = %s",
+        table,
+        id,
+        action,
+    )
+    return bool(found)
+
+
+def test_entry_and_change_are_of_one_transaction(open_lane: Backend) -> None:
+    api = open_lane.api
+    judge = made(api.post("/judges", json={"name": "one", "base_url": "http://127.0.0.1:9/v1", "model": "m"}))
+    reward = made(api.post("/rewards", json={"name": "one", "source": REWARD}))
+    hook = made(api.post("/webhooks", json={"url": "http://93.184.215.14/hook"}))
+    job = open_lane.create_job()
+    body = {"source": REWARD + "# another\n"}
+    made(api.post(f"/rewards/{reward['id']}/revisions", json=body, headers={"if-match": "*"}))
+    made(api.patch(f"/webhooks/{hook['id']}", json={"description": "x"}, headers={"if-match": "*"}), 200)
+    made(api.post(f"/jobs/{job}/cancel"), 200)
+    wanted = [
+        ("judge", judge["id"], "createJudge"),
+        ("reward", reward["id"], "createReward"),
+        ("reward", reward["id"], "createRewardRevision"),
+        ("webhook", hook["id"], "createWebhook"),
+        ("webhook", hook["id"], "changeWebhook"),
+        ("job", job, "createJob"),
+        ("job", job, "cancelJob"),
+    ]
+    assert [each for each in wanted if not together(open_lane, *each)] == []
+
+
+def test_a_sign_in_is_noted_with_its_session(backend: Backend) -> None:
+    with starter(backend) as browser:
+        [session] = [each["id"] for each in made(browser.get("/me/sessions"), 200)["data"] if each["current"]]
+    assert together(backend, "browser_session", session, "signIn")
+
+
+def test_a_change_that_cannot_be_noted_is_not_made(open_lane: Backend) -> None:
+    api = open_lane.api
+    with no_entries(open_lane):
+        answers = {
+            "key": api.post("/keys", json={"name": "unnoted"}),
+            "judge": api.post(
+                "/judges", json={"name": "unnoted", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+            ),
+            "reward": api.post("/rewards", json={"name": "unnoted", "source": REWARD}),
+            "webhook": api.post(
+                "/webhooks", json={"url": "http://93.184.215.14/hook", "description": "unnoted"}
+            ),
+            "dataset": api.post("/datasets", files={"file": ("unnoted", b'{"prompt": "1"}\n')}),
+            "job": api.post("/jobs", json=open_lane.spec(name="unnoted")),
+        }
+    assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(answers, 500)
+    for table, column in (
+        ("api_key", "name"), ("judge", "name"), ("reward", "name"), ("webhook", "description"),
+        ("dataset", "name"), ("job", "name"),
+    ):  # fmt: skip
+        assert open_lane.sql(f"SELECT 1 FROM {table} WHERE {column} = 'unnoted'") == [], table
+
+
+def asked(stranger: Stranger, each: Operation) -> Any:
+    before = stranger.backend.sql("SELECT count(*) FROM audit_entry WHERE action = %s", each.id)
+    answer = stranger.ask(each, stranger.api)
+    after = stranger.backend.sql("SELECT count(*) FROM audit_entry WHERE action = %s", each.id)
+    return answer, after[0][0] - before[0][0]
+
+
+def test_every_operation_that_changes_something_leaves_one_entry(open_lane: Backend) -> None:
+    """Made from the OpenAPI document; what is refused, or changes nothing, leaves none."""
+    stranger = Stranger(open_lane)
+    wrong, noted = {}, 0
+    todo = [each for each in operations(open_lane) if each.method != "get" and each.id not in NEVER]
+    for each in sorted(todo, key=lambda one: (one.method == "delete", one.id == "deleteProject")):
+        try:
+            answer, entries = asked(stranger, each)
+        except KeyError:
+            continue
+        wanted = int(answer.status_code < 400 and each.id not in QUIET)
+        noted += wanted
+        if entries != wanted:
+            wrong[each.id] = (answer.status_code, entries)
+    assert wrong == {}
+    assert noted > 25
+
+
+def test_an_answer_that_is_sent_again_is_noted_once(open_lane: Backend) -> None:
+    body = {"name": "twice", "source": REWARD}
+    for _ in range(2):
+        made(open_lane.api.post("/rewards", json=body, headers={"idempotency-key": "twice"}))
+    [(count,)] = open_lane.sql(
+        "SELECT count(*) FROM audit_entry WHERE action = 'createReward' AND details->>'name' = 'twice'"
+    )
+    assert count == 1
+
+
+@pytest.mark.parametrize("field", ["target", "details"])
+def test_what_a_request_commits_before_its_answer_is_complete_too(open_lane: Backend, field: str) -> None:
+    job = open_lane.create_job(name="complete")
+    [(target, details)] = open_lane.sql(
+        "SELECT target, details FROM audit_entry WHERE action = 'createJob' AND details->>'name' = 'complete'"
+        " ORDER BY created_at DESC LIMIT 1"
+    )
+    assert {"target": target, "details": details["name"]}[field] == {"target": job, "details": "complete"}[
+        field
+    ]
