@@ -102,8 +102,8 @@ e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
 build: setup frontend/dist/index.html ## wheel with the built page
 	@$(VENV) -m pip wheel --quiet --no-deps --wheel-dir dist .
 
-# Hours of small training runs, each with pages of its own in docs/.
-LONG := benchmarks/learning.py benchmarks/claims.py
+# Ten minutes to hours, with pages of their own in docs/.
+LONG := benchmarks/learning.py benchmarks/claims.py benchmarks/completions.py benchmarks/fleet_live.py
 
 bench: setup ## measurements beside named peers (JSON in benchmarks/results)
 	@for script in $(filter-out $(LONG),$(wildcard benchmarks/*.py)); do $(VENV) $$script || exit 1; done

@@ -7,7 +7,8 @@ share one. Requests go to a real API process over HTTP, one at a time; every que
 Nothing is warmed but by the requests themselves.
 
 Wanted: a selective query (at most 1 % match) within 300 ms at the 95th percentile; a common word, newest 50 and a
-capped count, within 1 s; the view of one group within 150 ms.
+capped count, within 1 s; the view of one group within 150 ms. A common word sorted by reward is shown beside them:
+nothing was promised of it, since all matches have to be sorted.
 """
 
 import argparse
@@ -163,7 +164,7 @@ def queries(steps: int, words: Words, chance: random.Random) -> dict[str, Callab
         "common: one word": lambda: search(q=word(COMMON_RANKS)),
         "common: two words": lambda: search(q=f"{word(COMMON_RANKS)}%20{word(range(12, 30))}"),
         "common: everything": lambda: search(),
-        "common: a word, by reward": lambda: search(q=word(COMMON_RANKS), sort="-reward"),
+        "beyond: a common word, by reward": lambda: search(q=word(COMMON_RANKS), sort="-reward"),
         "group: one group": lambda: "groups/train/{}/{}".format(*at()),
         "group: the groups of a step": lambda: f"groups?step={chance.randint(1, steps)}",
         "group: the newest step's rows": lambda: "completions?limit=128",
@@ -173,11 +174,13 @@ def queries(steps: int, words: Words, chance: random.Random) -> dict[str, Callab
 def ask(
     backend: Backend, job: ClaimedJob, kinds: dict[str, Callable[[], str]], rounds: int
 ) -> dict[str, Any]:
-    """Each kind `rounds` times, in turn; seconds, and how many matched."""
+    """Each kind `rounds` times, in turn (what lies beyond the promise four times); seconds, and how many matched."""
     wire = Wire(backend.url, KEY)
     found: dict[str, Any] = {name: {"seconds": [], "total": []} for name in kinds}
-    for _ in range(rounds):
+    for number in range(rounds):
         for name, path in kinds.items():
+            if name.startswith("beyond") and number >= 4:
+                continue
             seconds, answer = wire.get(f"/api/v1/jobs/{job.id}/{path()}")
             found[name]["seconds"].append(seconds)
             found[name]["total"].append(answer.get("total"))
@@ -192,11 +195,11 @@ def p95(values: list[float]) -> float:
 def show(found: dict[str, Any]) -> None:
     rows = []
     for name, each in found.items():
-        ordered, wanted = sorted(each["seconds"]), WANTED[name.partition(":")[0]]
+        ordered, wanted = sorted(each["seconds"]), WANTED.get(name.partition(":")[0])
         totals = [total for total in each["total"] if total is not None]
         matched = f"{min(totals)}…{max(totals)}" if totals else ""
         middle, high = ordered[len(ordered) // 2], p95(each["seconds"])
-        met = "met" if high <= wanted else "missed"
+        met = "" if wanted is None else f"≤ {wanted * 1e3:.0f}: {'met' if high <= wanted else 'missed'}"
         rows.append(
             (name, matched, middle * 1e3, high * 1e3, ordered[-1] * 1e3, f"≤ {wanted * 1e3:.0f}: {met}")
         )

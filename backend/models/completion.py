@@ -43,6 +43,12 @@ class Completion(Base):
             *("job_id", "step", "split", "prompt_no", "sample_no"),
             postgresql_include=["reward", "advantage", "length", "finish_reason"],
         ),
+        # A narrow band of rewards among a million, without looking at all of them.
+        Index(
+            "ix_completion_reward",
+            *("job_id", "reward"),
+            postgresql_include=["step", "split", "prompt_no", "sample_no", "length"],
+        ),
         Index("ix_completion_failed", "job_id", "step", postgresql_where=text("error IS NOT NULL")),
         Index("ix_completion_words", "words", postgresql_using="gin"),
     )

@@ -1,6 +1,7 @@
-"""the words of completions are found with less work: space is left as it is, which separates words anyway
+"""the words of completions are found with less work; an index for bands of rewards
 
-The words are the same. They are made anew for all completions, which takes about a millisecond for each two.
+Space is left as it is, which separates words anyway: the words are the same. They are made anew for all completions,
+which takes about half a millisecond each.
 
 Revises: 0019
 """
@@ -23,9 +24,16 @@ AFTER = r"[\u0001-\u0008\u000b\u000c\u000e-\u001f!-/:-@\[-`{-" + BEYOND_ASCII
 
 def upgrade() -> None:
     _make(AFTER)
+    op.create_index(
+        "ix_completion_reward",
+        "completion",
+        ["job_id", "reward"],
+        postgresql_include=["step", "split", "prompt_no", "sample_no", "length"],
+    )
 
 
 def downgrade() -> None:
+    op.drop_index("ix_completion_reward", table_name="completion")
     _make(BEFORE)
 
 
