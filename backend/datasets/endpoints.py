@@ -16,6 +16,7 @@ from backend.downloads import attachment, stream_object
 from backend.idempotency import Once, fingerprint
 from backend.objects import ObjectsDep
 from backend.strict_json import KnownAnswer
+from backend.usage import require_storage
 from reinforge.errors import InvalidInput
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import Dataset, DatasetRows
@@ -51,6 +52,8 @@ async def create(
 ) -> Response:
     """Upload JSONL, CSV or Parquet: accepted whole, or refused with the line and column of the first fault."""
     limit = settings.upload_limit_bytes
+    await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
+    await session.commit()  # receiving may take a while
     async with receive(request, settings.home_folder / "uploads", limit) as upload:
         name = upload.fields.get("name") or None
         if name is not None and len(name) > 200:

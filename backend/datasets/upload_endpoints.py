@@ -19,6 +19,7 @@ from backend.models import now
 from backend.objects import ObjectsDep
 from backend.spool import spool
 from backend.strict_json import StrictRoute
+from backend.usage import require_storage
 from reinforge.errors import InvalidInput, StateConflict
 from reinforge.schemas.uploads import DatasetUpload, DatasetUploadCreate, DatasetUploadPart, PartDestination
 from reinforge.storage.base import scratch_file
@@ -47,6 +48,7 @@ async def create(
     """Announce a file. With its `sha256`, the unfinished upload of the same file is found again."""
     if body.bytes > settings.upload_limit_bytes:
         raise too_large(settings.upload_limit_bytes)
+    await require_storage(session, who.project_id, body.bytes)
     if (stored := await once.begin(session, fingerprint(body.model_dump_json()))) is not None:
         return stored
     upload = await numbered.create(session, who.project_id, body, who.name)

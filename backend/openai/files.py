@@ -16,6 +16,7 @@ from backend.idempotency import Once, fingerprint
 from backend.models import Dataset
 from backend.objects import ObjectsDep
 from backend.openai.wire import WireRoute, listed, seconds, unknown_after
+from backend.usage import require_storage
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.openai_common import Deleted, WireList
 from reinforge.schemas.openai_files import ExpiresAfter, File
@@ -51,6 +52,8 @@ async def create(
 ) -> Response:
     """Upload a dataset: accepted whole, or refused with the line of the first fault in the message."""
     limit = settings.upload_limit_bytes
+    await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
+    await session.commit()  # receiving may take a while
     async with receive(request, settings.home_folder / "uploads", limit) as upload:
         check_purpose(upload.fields.get("purpose"))
         kept = _kept_seconds(upload.fields)

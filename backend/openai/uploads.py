@@ -17,6 +17,7 @@ from backend.objects import ObjectsDep
 from backend.openai import upload_store
 from backend.openai.files import check_purpose, file_view
 from backend.openai.wire import WireRoute, seconds
+from backend.usage import require_storage
 from reinforge.errors import InvalidInput
 from reinforge.schemas.openai_files import Upload, UploadComplete, UploadCreate, UploadPart
 from reinforge.storage.base import scratch_file
@@ -44,6 +45,7 @@ async def create(body: UploadCreate, session: Session, settings: SettingsDep, wh
     check_purpose(body.purpose)
     if body.bytes > settings.upload_limit_bytes:
         raise too_large(settings.upload_limit_bytes)
+    await require_storage(session, who.project_id, body.bytes)
     return _view(await upload_store.create(session, who.project_id, body, who.name), None)
 
 

@@ -1,5 +1,5 @@
 """What projects use, and their budgets. Other rooms count with `add` and ask with `require_budget`."""
 
-from backend.usage.service import add, require_budget
+from backend.usage.service import add, require_budget, require_storage
 
-__all__ = ["add", "require_budget"]
+__all__ = ["add", "require_budget", "require_storage"]

@@ -108,6 +108,18 @@ async def require_budget(session: AsyncSession, project_id: str) -> None:
         raise StateConflict(message, code="budget_exceeded", hint=hint)
 
 
+async def require_storage(session: AsyncSession, project_id: str, more: int = 0) -> None:
+    """Before so many bytes more are stored. Raises StateConflict `budget_exceeded` where storage has a budget."""
+    for each in await budgets(session, project_id):
+        if each.kind == "storage_bytes" and (each.exhausted or each.used + more > each.amount):
+            raise StateConflict(
+                f"The project may store {each.amount:,.0f} bytes; it stores {each.used:,.0f}, and this has {more:,}.",
+                code="budget_exceeded",
+                hint="Delete datasets or jobs that are not needed, or ask an owner to raise the budget "
+                "under Settings → Usage.",
+            )
+
+
 def told(spent: Budget) -> tuple[str, str]:
     """What to say of an exhausted budget, and what can be done about it."""
     message = (

@@ -209,11 +209,11 @@ class TestDeletion:
         kept = backend.add_dataset()
         backend.sql("UPDATE job SET status = 'cancelled', lease_until = NULL WHERE id = %s", stranger.running)
         objects = backend.sql(
-            "SELECT sha256 FROM dataset WHERE project_id = %s UNION SELECT sha256 FROM adapter WHERE project_id = %s",
-            stranger.project,
-            stranger.project,
+            "SELECT sha256 FROM dataset WHERE project_id = %s UNION SELECT sha256 FROM adapter WHERE project_id = %s"
+            " UNION SELECT s.sha256 FROM step_rollouts s JOIN job j ON j.id = s.job_id WHERE j.project_id = %s",
+            *[stranger.project] * 3,
         )
-        assert len(objects) == 2
+        assert len(objects) == 3
         answer = stranger.api.request("DELETE", f"/projects/{stranger.project}", json={"name": MARK})
         assert answer.status_code == 204, answer.text
         assert stranger.api.get("/me").status_code == 401, "its keys are gone"
@@ -223,6 +223,12 @@ class TestDeletion:
             " AND table_schema = 'public'"
         ):
             assert backend.sql(f"SELECT 1 FROM {table} WHERE project_id = %s", stranger.project) == [], table
+        held = {*stranger.things.values(), stranger.checkpoint, stranger.running} - {stranger.project}
+        for (table,) in backend.sql(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
+        ):
+            rows = str(backend.sql(f'SELECT t::text FROM "{table}" t'))
+            assert [thing for thing in held if thing in rows] == [], f"{table} still names what is gone"
         backend.sql("UPDATE stored_object SET touched_at = now() - interval '2 days'")
         backend.sweep_objects()
         left = {row[0] for row in backend.sql("SELECT sha256 FROM stored_object")}

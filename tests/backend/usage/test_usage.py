@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.backend.people import made, refusal
-from tests.backend.server import Backend, Trainer
+from tests.backend.server import OWNER_KEY, Backend, Trainer
 from tests.backend.test_completions import row, send
 
 
@@ -121,6 +121,27 @@ def budget(open_lane: Backend) -> Iterator[Any]:
 
     yield put
     open_lane.sql("DELETE FROM budget")
+
+
+def test_a_storage_budget_refuses_files_whichever_way_they_come(open_lane: Backend, budget: Any) -> None:
+    stored = usage(open_lane)["totals"]["storage_bytes"]
+    budget("storage_bytes", stored + 2000, "total")
+    small, large = b'{"prompt": "1"}\n', b'{"prompt": "1"}\n' * 200
+    made(open_lane.api.post("/datasets", files={"file": ("small.jsonl", small)}))
+    before = open_lane.sql("SELECT count(*) FROM dataset")
+    announced = {"filename": "large.jsonl", "bytes": len(large)}
+    with open_lane.client(OWNER_KEY, "/v1") as wire:
+        tune = {"purpose": "fine-tune"}
+        answers = [
+            open_lane.api.post("/datasets", files={"file": ("large.jsonl", large)}),
+            open_lane.api.post("/uploads", json=announced),
+            wire.post("/files", data=tune, files={"file": ("large.jsonl", large)}),
+            wire.post("/uploads", json=announced | tune | {"mime_type": "application/jsonl"}),
+        ]
+    assert [refusal(each) for each in answers] == [(409, "budget_exceeded")] * 4
+    assert open_lane.sql("SELECT count(*) FROM dataset") == before
+    budget("storage_bytes", 1e9, "total")
+    made(open_lane.api.post("/datasets", files={"file": ("large.jsonl", large)}))
 
 
 def test_a_used_up_budget_pauses_what_runs_and_refuses_what_is_new(
