@@ -39,6 +39,7 @@ def running(client: Reinforge, places: dict[str, str]) -> Iterator[str]:
 def test_numbers_of_a_running_job_change_from_the_next_step_on(
     page: Page, client: Reinforge, running: str
 ) -> None:
+    page.emulate_media(reduced_motion="reduce")
     page.goto(f"/jobs/{running}")
     page.get_by_role("button", name="Change…").click()
     page.get_by_role("menuitem", name="Learning rate").click()
@@ -50,9 +51,7 @@ def test_numbers_of_a_running_job_change_from_the_next_step_on(
     expect(dialog.get_by_role("button", name="Change it")).to_be_disabled()
     assert findings(page) == []
     rate.fill("1e-4")
-    dialog.get_by_role("textbox", name="Sampling temperature").or_(
-        dialog.get_by_role("textbox", name=re.compile("emperature"))
-    ).first.fill("0.8")
+    dialog.get_by_role("textbox", name="Temperature").fill("0.8")
     dialog.get_by_role("button", name="Change 2 settings").click()
     expect(dialog).to_have_count(0)
     legend = page.get_by_role("list", name="Changes while it ran").get_by_role("listitem")
@@ -78,6 +77,7 @@ def test_a_value_out_of_bounds_is_refused_and_nothing_changes(
 
 def test_a_fork_begins_at_its_step_with_what_was_changed(page: Page, client: Reinforge, running: str) -> None:
     eventually(lambda: bool(client.jobs.checkpoints(running)), within=SOON / 1000, what="a checkpoint")
+    page.emulate_media(reduced_motion="reduce")
     page.goto(f"/jobs/{running}?tab=checkpoints")
     page.get_by_role("button", name=re.compile("^More for step")).first.click()
     page.get_by_role("menuitem", name="New job from here…").click()
@@ -104,6 +104,7 @@ def test_an_adapter_is_deployed_asked_pointed_elsewhere_stopped_and_deleted(
     page: Page, client: Reinforge, places: dict[str, str]
 ) -> None:
     name = f"e2e-{uuid4().hex[:8]}"
+    page.emulate_media(reduced_motion="reduce")
     page.goto(f"/jobs/{places['job']}")
     page.get_by_role("link", name="Deploy…").click()
     dialog = page.get_by_role("dialog", name="New deployment")
@@ -115,12 +116,13 @@ def test_an_adapter_is_deployed_asked_pointed_elsewhere_stopped_and_deleted(
     dialog.get_by_role("button", name="Deploy").click()
     row = page.get_by_role("row").filter(has_text=name)
     expect(row).to_contain_text("Ready", timeout=SOON)
+    assert findings(page) == []
     assert client.deployments.get(name).adapter == client.jobs.get(places["job"]).adapter
     page.get_by_role("tab", name="vLLM, elsewhere").click()
     expect(page.get_by_role("region", name="vLLM, elsewhere")).to_contain_text("vllm serve")
     expect(page.get_by_role("region", name="vLLM, elsewhere")).to_contain_text("--lora-modules")
 
-    page.get_by_role("link", name=f"Try {name}").click()
+    page.get_by_role("link", name=f"Try it: {name}").click()
     page.get_by_role("textbox", name="Prompt").fill("68+57=")
     page.keyboard.press("Enter")
     answer = page.get_by_role("article", name=f"Answer of {name}")

@@ -37,7 +37,7 @@ export function DeploymentActions({ of, refusal, onPoint }: Props) {
           search={{ deployment: of.name }}
           variant="default"
           size="compact-sm"
-          aria-label={`Try ${of.name}`}
+          aria-label={`Try it: ${of.name}`}
         >
           Try it
         </ButtonLink>

@@ -18,6 +18,8 @@ import { toastDone, toastFailed } from "@/lib/toast";
 import styles from "./Settings.module.css";
 import { deliveryWords } from "./webhook-words";
 
+const sendWords = ({ state }: Delivery) => (state === "pending" ? "Send now" : "Send again");
+
 function columns(onOpen: (id: string) => void, onResend: (one: Delivery) => void): Column<Delivery>[] {
   return [
     {
@@ -47,10 +49,10 @@ function columns(onOpen: (id: string) => void, onResend: (one: Delivery) => void
           <Button
             variant="default"
             size="compact-sm"
-            aria-label={`Send ${one.type} of ${one.created_at} again`}
+            aria-label={`${sendWords(one)}: ${one.type} of ${one.created_at}`}
             onClick={() => onResend(one)}
           >
-            {one.state === "pending" ? "Send now" : "Send again"}
+            {sendWords(one)}
           </Button>
         </span>
       ),
@@ -99,7 +101,7 @@ function Peek({
             </p>
             <div>
               <Button variant="default" size="compact-sm" onClick={() => onResend(one)}>
-                {one.state === "pending" ? "Send it now" : "Send it again"}
+                {sendWords(one)}
               </Button>
             </div>
             <h3>Tries</h3>
