@@ -1,12 +1,14 @@
 """The peer of `step.py`: TRL's GRPOTrainer on the same model, rows, reward and settings, at its best on a CPU.
 
-Run by `step.py` in a process of its own; writes `{"ends", "rewards", "lengths", "sample_seconds"}`, one number per
-step. Differences from TRL's defaults, each because it is faster or the same mathematics as the other side: no
-gradient checkpointing, float32, no logging, no saving, no dropout, a constant learning rate without weight decay.
+Run by `step.py` and `trainer_vs_trl.py` in a process of its own; writes `{"ends", "rewards", "lengths",
+"sample_seconds", "loaded_mib", "peak_mib"}`: one number per step, and the memory held once loaded and at most.
+Differences from TRL's defaults, each because it is faster or the same mathematics as the other side: no gradient
+checkpointing, float32, no logging, no saving, no dropout, a constant learning rate without weight decay.
 """
 
 import argparse
 import json
+import resource
 import runpy
 import time
 from pathlib import Path
@@ -34,6 +36,11 @@ class Timed(GRPOTrainer):
 class Ends(TrainerCallback):
     def __init__(self) -> None:
         self.at: list[float] = []
+        self.loaded_mib = 0.0
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        self.loaded_mib = pages * resource.getpagesize() / 2**20
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
         self.at.append(time.monotonic())
@@ -70,7 +77,7 @@ def config(job: dict[str, Any], folder: Path) -> GRPOConfig:
         num_generations=rollout["completions_per_prompt"],
         max_completion_length=rollout["max_completion_tokens"],
         temperature=1.0,
-        loss_type="grpo",
+        loss_type=job.get("loss_type", "grpo"),
         beta=0.0,
         num_iterations=1,
         learning_rate=job["optimizer"]["learning_rate"],
@@ -78,7 +85,7 @@ def config(job: dict[str, Any], folder: Path) -> GRPOConfig:
         weight_decay=0.0,
         max_grad_norm=1.0,
         optim="adamw_torch",
-        use_cpu=True,
+        use_cpu=job.get("device", "cpu") == "cpu",
         bf16=False,
         fp16=False,
         gradient_checkpointing=False,
@@ -117,7 +124,9 @@ def main() -> None:
     )
     trainer.sample_seconds = []
     trainer.train()
-    found = {"ends": ends.at, "rewards": reward.means, "lengths": reward.lengths}
+    found: dict[str, Any] = {"ends": ends.at, "rewards": reward.means, "lengths": reward.lengths}
+    found |= {"loaded_mib": ends.loaded_mib}
+    found |= {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
     given.out.write_text(json.dumps(found | {"sample_seconds": trainer.sample_seconds}), encoding="utf-8")
 
 
