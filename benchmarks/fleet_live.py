@@ -35,7 +35,8 @@ VIEWERS = 50
 THINK_SECONDS, GROUP_SECONDS = 2.5, 10.0
 GROUP_P95, MIX_P99, LATE = 0.150, 0.100, 5.0
 LOADS = (2, 4, 8, 16, 32, 64)
-PATIENCE = 15.0
+PATIENCE = 30.0
+"""Seconds after the last step that a viewer's last event may take."""
 TEMPLATES = 4
 MIX = ("job", "series", "completions", "write")
 
@@ -53,7 +54,7 @@ class Fleet:
     def __init__(self, backend: Backend, folder: Path, tokens: int) -> None:
         self._backend, self._folder = backend, folder
         self._dataset = backend.add_dataset()
-        self._templates = folder / "templates.pickle"
+        self._templates, self._ends = folder / "templates.pickle", folder / "ends.json"
         made = [template(seed, tokens) for seed in range(TEMPLATES)]
         self._templates.write_bytes(pickle.dumps(made))
         words = Words(0)
@@ -72,8 +73,9 @@ class Fleet:
         view = common | {
             "jobs": [job.id for job in jobs], "seconds": load.steps * load.pace, "viewers": load.viewers,
             "think": THINK_SECONDS, "group": GROUP_SECONDS, "patience": PATIENCE, "words": self._words,
-            "after": {job.id: self._seq(job) for job in jobs},
+            "after": {job.id: self._seq(job) for job in jobs}, "ends": str(self._ends),
         }  # fmt: skip
+        self._ends.unlink(missing_ok=True)
         before, account = self._bytes(), backend.account()
         children = {"workers": self._spawn("workers", plan)}
         if load.viewers:
@@ -81,6 +83,9 @@ class Fleet:
         makers = Account({name: process.pid for name, process in children.items()})
         children["workers"].wait()
         seconds, cpu, made_by = time.time() - begin, account.seconds(), makers.seconds()
+        told_ends = self._ends.with_suffix(".new")
+        told_ends.write_text(json.dumps({"at": time.time(), "seq": {job.id: self._seq(job) for job in jobs}}))
+        told_ends.rename(self._ends)
         for process in children.values():
             process.wait()
         told = {name: json.loads((self._folder / f"{name}-out.json").read_text()) for name in children}

@@ -78,7 +78,7 @@ class Template:
         """The body with a whole step: two phases, the completions, the metrics. Four records from `sequence` on."""
         now = time.time()
         rows = b",".join(prompt_hash(step, number).join(parts) for number, parts in enumerate(self.groups))
-        head = {
+        head: dict[str, Any] = {
             "attempt": attempt,
             "records": [_phase(sequence, step, name, now) for name in ("scoring", "updating")],
         }

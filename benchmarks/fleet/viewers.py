@@ -35,21 +35,28 @@ class Viewer:
         self.failure: str | None = None
 
     def watch(self) -> None:
-        """Until some seconds after the end, when everything sent should have come."""
-        wire = Wire(self._plan["url"], self._plan["key"], timeout=self._plan["patience"])
+        """Until the job's last event has come, or too long after the workers have stopped."""
+        wire = Wire(self._plan["url"], self._plan["key"])
         try:
             reply = wire.stream(f"/api/v1/jobs/{self._job}/stream?after={self._plan['after'][self._job]}")
             self.seen = self._plan["after"][self._job]
             for line in reply:
                 if line.startswith(b"data: "):
                     self._take(orjson.loads(line[6:]))
-                if time.time() > self._until + self._plan["patience"]:
+                if self._ended():
                     break
         except (OSError, http.client.HTTPException, RuntimeError, ValueError) as error:
-            if not (isinstance(error, TimeoutError) and time.time() > self._until):  # nothing comes any more
-                self.failure = f"stream: {type(error).__name__}: {error}"
+            self.failure = f"stream: {type(error).__name__}: {error}"
         finally:
             wire.close()
+
+    def _ended(self) -> bool:
+        ends = Path(self._plan["ends"])
+        if time.time() < self._until or not ends.exists():
+            return False
+        told = json.loads(ends.read_text())
+        late = time.time() > told["at"] + self._plan["patience"]
+        return bool(late or self.seen >= told["seq"][self._job])
 
     def _take(self, frame: dict[str, Any]) -> None:
         for event in frame["events"]:
