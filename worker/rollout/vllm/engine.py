@@ -5,6 +5,7 @@ batch is the server's choice and depends on when they arrive, so equal jobs agre
 """
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Protocol
 from worker.rollout.engine import FinishReason, Generated, GenerateRequest, Sample
 from worker.rollout.vllm.adapters import Adapters, Version, discard
 from worker.rollout.vllm.api import Api, Piece, Refused, ServerLost, completion, sampled
-from worker.rollout.vllm.server import Server
+from worker.rollout.vllm.server import Server, Stopped
 
 _LOOK_SECONDS = 1.0
 
@@ -42,6 +43,7 @@ class VllmEngine:
         """None once it has looked."""
         self._adapters = Adapters(server.adapters, staleness=staleness)
         self._cancelled = threading.Event()
+        server.stopped = self._cancelled.is_set
         self._running: _Running | None = None
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
@@ -63,6 +65,9 @@ class VllmEngine:
                     await self._recover(str(error))
                 except Refused as error:
                     raise self._server.refusal("the request", str(error)) from error
+        except Stopped:
+            for request in left.values():
+                yield Generated(request, (Sample((), (), "cancelled"),) * request.n)
         finally:
             self._cancelled.clear()
 
@@ -72,7 +77,11 @@ class VllmEngine:
             running.wake()
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """Raises JobFailure."""
+        """Nothing where it is cancelled while the server starts. Raises JobFailure."""
+        with contextlib.suppress(Stopped):
+            await self._publish(policy, version, path)
+
+    async def _publish(self, policy: str, version: int, path: Path | None) -> None:
         await self._server.ready()
         new = self._adapters.new(policy, version, path)
         if new.ours:

@@ -26,6 +26,10 @@ Say = Callable[[str], None]
 Progress = Callable[[Stage], None]
 
 
+class Stopped(Exception):
+    """Nobody waits for the start any more."""
+
+
 class EngineFailure(JobFailure):
     """With the end of the server's log in place of a traceback, as `worker.training.ends` tells it."""
 
@@ -57,6 +61,8 @@ class Server:
         self._process: ServerProcess | None = None
         self._restarts = 0
         self.api: Api | None = None
+        self.stopped: Callable[[], bool] = lambda: False
+        """Asked while the server starts; a start that is stopped ends, and the next one begins anew."""
         self.quiet_seconds = float(os.environ.get(QUIET) or QUIET_SECONDS)
 
     @property
@@ -65,7 +71,7 @@ class Server:
         return None if self._process is None else self._process.pid
 
     async def ready(self) -> Api:
-        """Raises JobFailure `vllm_start_failed` with the end of its log."""
+        """Raises JobFailure `vllm_start_failed` with the end of its log, Stopped."""
         if self.api is not None:
             return self.api
         started = time.monotonic()
@@ -81,6 +87,10 @@ class Server:
                     "vllm_start_failed",
                     "The end of its log says why; docs/engines.md lists what it needs.",
                 )
+            if self.stopped():
+                await api.close()
+                process.kill()
+                raise Stopped
             if (stage := process.stage) != told:
                 told = stage
                 self._progress(stage)

@@ -1,6 +1,7 @@
 """A server that hangs, dies, does not start or refuses: one restart, then a named end; and nothing left behind."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -96,6 +97,17 @@ def test_a_model_that_it_cannot_load_is_a_named_end_with_the_logs_end(python: Pa
     assert "nonesuch" in (end.traceback or "").lower()
 
 
+def test_a_start_that_is_cancelled_ends(python: Path, trainer: Trainer, tmp_path: Path) -> None:
+    bench = Bench(python, tmp_path, trainer)
+    try:
+        threading.Timer(1.0, bench.engine.cancel).start()
+        bench.publish(3)
+        assert not any("ready" in each for each in bench.said)
+        assert bench.server.pid is not None and gone(bench.server.pid, 5)
+    finally:
+        bench.close()
+
+
 def test_nothing_outlives_a_trainer_that_was_killed(python: Path, tmp_path: Path) -> None:
     """Neither the server's processes nor its folder."""
     code = f"""
@@ -144,3 +156,22 @@ def parent(pid: int) -> int | None:
     except OSError:
         return None
     return int(text[text.rindex(")") + 2 :].split()[1])
+
+
+def test_an_adapter_that_is_refused_again_by_a_fresh_server_is_a_named_end(
+    bench: Bench, trainer: Trainer, tmp_path: Path
+) -> None:
+    """The server that all tests share: it is started again, with what it had before."""
+    trainer.move(70)
+    bench.publish(70)
+    trainer.export("policy", tmp_path / "odd")
+    config = json.loads((tmp_path / "odd" / "adapter_config.json").read_text())
+    (tmp_path / "odd" / "adapter_config.json").write_text(json.dumps(config | {"use_dora": True}))
+    before = bench.server.pid
+    with pytest.raises(JobFailure) as caught:
+        bench.publish(71, tmp_path / "odd")
+    end = end_of(caught.value)
+    assert (end.outcome, end.reason) == ("failed", "vllm_refused")
+    assert "DoRA" in (end.message or "") and end.traceback
+    assert bench.server.pid != before and (tmp_path / "odd").is_dir()  # a folder of somebody else's stays
+    assert trainer.gap(bench.generate(trainer.ask(PROMPTS, version=70))) < 1e-4
