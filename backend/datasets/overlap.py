@@ -7,7 +7,7 @@ and by the sequences of `near`. The file is read three times, and nothing of it 
 import time
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -45,11 +45,14 @@ class Source:
     view: str
     """`PromptView` as JSON."""
 
-    def prompts(self) -> Iterator[tuple[str, str] | None]:
-        """(normalised, as it stands) of each row's prompt; None for a row that has none."""
+    def prompts(self, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[str, str] | None]:
+        """(normalised, as it stands) of each row's prompt; None for a row that has none or is not wanted."""
         how = PromptView.model_validate_json(self.view)
         template = PromptTemplate.parse(how.prompt_template) if how.prompt_template else None
-        for row in islice(iter_accepted(Path(self.path), self.format), MOST_ROWS):
+        for index, row in enumerate(islice(iter_accepted(Path(self.path), self.format), MOST_ROWS)):
+            if wanted is not None and not wanted(index):
+                yield None
+                continue
             try:
                 messages = render_messages(row, how.columns, template)
             except DatasetError:
@@ -117,8 +120,8 @@ def _duplicates(source: Source, keys: Sequence[int], repeated: Counter[int]) -> 
             shown[key].rows.append(row)
     wanted = {example.rows[0]: example for example in shown.values()}
     if wanted:
-        for row, each in enumerate(islice(source.prompts(), max(wanted) + 1)):
-            if row in wanted and each is not None:
+        for row, each in enumerate(islice(source.prompts(wanted.__contains__), max(wanted) + 1)):
+            if each is not None:
                 wanted[row].text = each[1]
     return Duplicates(
         prompts=len(repeated),
@@ -137,12 +140,12 @@ def _from_split(source: Source, keys: Sequence[int], held: Held) -> Leakage | No
         return None
     search = _Search(kept, {keys[row] for row in kept if row < len(keys)} - {_NO_PROMPT})
     chosen = set(kept)
-    for row, each in enumerate(source.prompts()):
-        if row in chosen and each is not None:
+    for row, each in enumerate(source.prompts(chosen.__contains__)):
+        if each is not None:
             search.add_held_out(row, each)
     search.index()
-    for row, each in enumerate(source.prompts()):
-        if row not in chosen and each is not None:
+    for row, each in enumerate(source.prompts(search.wanted(keys, chosen))):
+        if each is not None:
             search.look(row, keys[row], each)
     return search.leakage(
         source="split", dataset="", name="", seed=held.seed, split_by=held.split_by,
@@ -157,7 +160,7 @@ def _from_other(source: Source, keys: Sequence[int], other: Source) -> Leakage:
         if each is not None:
             search.add_held_out(row, each)
     search.index()
-    for row, each in enumerate(source.prompts()):
+    for row, each in enumerate(source.prompts(search.wanted(keys, ()))):
         if each is not None:
             search.look(row, keys[row], each)
     return search.leakage(source="dataset", dataset="", name="", train=source.rows, held_out=other.rows)
@@ -207,6 +210,12 @@ class _Search:
 
     def index(self) -> None:
         self._near = NearIndex(self._sequences)
+
+    def wanted(self, keys: Sequence[int], chosen: Container[int]) -> Callable[[int], bool]:
+        """Which rows to `look` at: all that train; without anything to be near to, those whose prompt is held out."""
+        if self._near:
+            return lambda row: row not in chosen
+        return lambda row: keys[row] in self._keys and row not in chosen
 
     def look(self, row: int, key: int, prompt: tuple[str, str]) -> None:
         """Whether a training row's prompt is equal or near to a held-out one."""
