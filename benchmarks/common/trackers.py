@@ -19,7 +19,7 @@ from common.measure import ROOT
 PACKAGES = ("mlflow==3.17.2", "trackio==0.43.0", "psycopg2-binary==2.9.13")
 FOLDER = ROOT / "benchmarks" / ".venvs" / "trackers"
 TRACKIO_TOKEN = "benchmark-write-token"
-_START_SECONDS = 180.0
+_START_SECONDS = 600.0
 
 
 def environment() -> Path:
