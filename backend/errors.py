@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reinforge.errors import InvalidInput, NotFound, ReinforgeError, Unavailable
+from reinforge.locations import dotted
 
 log = logging.getLogger(__name__)
 
@@ -45,24 +46,8 @@ def field_path(location: Sequence[str | int], body: Any, *, missing: bool = Fals
 
     missing: the last part names a field that the body lacks, not a tag.
     """
-    path = ""
-    value = body
-    parts = (
-        list(location[1:])
-        if location and location[0] in ("body", "query", "path", "header")
-        else list(location)
-    )
-    for position, part in enumerate(parts):
-        if isinstance(part, int):
-            path += f"[{part}]"
-            value = value[part] if isinstance(value, list) and part < len(value) else None
-            continue
-        absent_field = missing and position == len(parts) - 1
-        if isinstance(value, dict) and part not in value and not absent_field:
-            continue  # the tag of a discriminated union names no field
-        path += f".{part}" if path else part
-        value = value.get(part) if isinstance(value, dict) else None
-    return path or None
+    parts = location[1:] if location and location[0] in ("body", "query", "path", "header") else location
+    return dotted(parts, body, missing=missing) or None
 
 
 def listed_errors(errors: Sequence[Mapping[str, Any]], body: Any) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import yaml
 from pydantic import ValidationError
 
 from reinforge.errors import InvalidInput
+from reinforge.locations import dotted
 from reinforge.reward_library.jobs import expanded
 from reinforge.spec import JobSpec
 
@@ -93,25 +94,6 @@ def validate(raw: dict[str, Any]) -> JobSpec:
             errors=errors,
             hint="`docs/job-file.md` lists every field.",
         ) from None
-
-
-def dotted(location: tuple[int | str, ...], value: Any = None, *, missing: bool = False) -> str:
-    """`("rewards", 0, "python", "path")` → `rewards[0].path`: union tags are not part of what people write.
-
-    value: what was validated; what it does not have is a tag, but for the last part of a `missing` field.
-    """
-    out = ""
-    for index, part in enumerate(location):
-        if isinstance(part, int):
-            out += f"[{part}]"
-            value = value[part] if isinstance(value, list) and part < len(value) else None
-            continue
-        field_is_missing = missing and index == len(location) - 1
-        if isinstance(value, dict) and part not in value and not field_is_missing:
-            continue
-        out += f".{part}" if out else part
-        value = value.get(part) if isinstance(value, dict) else None
-    return out
 
 
 def _absolute(raw: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -1,0 +1,23 @@
+"""Where a value is at fault, as people write it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def dotted(location: Sequence[int | str], value: Any = None, *, missing: bool = False) -> str:
+    """Pydantic's `("rewards", 0, "python", "path")` as `rewards[0].path`: tags of unions are no part of it.
+
+    value: what was validated; a name that it does not have is a tag, but for the last part of a `missing` field.
+    """
+    path = ""
+    for position, part in enumerate(location):
+        if isinstance(part, int):
+            path += f"[{part}]"
+            value = value[part] if isinstance(value, list) and part < len(value) else None
+            continue
+        absent_field = missing and position == len(location) - 1
+        if isinstance(value, dict) and part not in value and not absent_field:
+            continue
+        path += f".{part}" if path else part
+        value = value.get(part) if isinstance(value, dict) else None
+    return path
