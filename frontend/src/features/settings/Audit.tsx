@@ -18,11 +18,28 @@ const COLUMNS: Column<AuditEntry>[] = [
     head: "When",
     cell: (one) => <time title={one.created_at}>{ago(one.created_at)}</time>,
   },
-  { head: "Who", cut: true, cell: (one) => <span title={one.actor}>{one.actor_name}</span> },
-  { head: "Did", cell: (one) => actionWords(one.action) },
+  {
+    head: "Who",
+    cut: true,
+    cell: (one) => (
+      <span className={styles.who} title={one.actor}>
+        {one.actor_name}
+      </span>
+    ),
+  },
+  {
+    head: "Did",
+    cell: (one) => (
+      <>
+        {actionWords(one.action)}
+        <small className={styles.under}>{detailWords(one.details) || one.target}</small>
+      </>
+    ),
+  },
   {
     head: "What",
     grow: true,
+    hide: "narrow",
     cell: (one) => (
       <span title={[one.target, detailWords(one.details)].filter(Boolean).join(" · ")}>
         {detailWords(one.details)} <span className={styles.none}>{one.target}</span>
