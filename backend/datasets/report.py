@@ -102,7 +102,7 @@ def leaks(found: DatasetOverlap) -> list[str]:
         return []
     if leakage.equal:
         cure = (
-            "Split by prompt (`data.split_by: prompt`): equal prompts then stay on one side."
+            "Split by prompt (data.split_by: prompt): equal prompts then stay on one side."
             if leakage.source == "split"
             else f"Drop them from the training rows or from {leakage.name}."
         )

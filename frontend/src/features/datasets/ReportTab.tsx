@@ -14,7 +14,15 @@ type Repeated = NonNullable<NonNullable<DatasetReport["duplicates"]>["examples"]
 const row = (at: number) => number(at + 1, 6);
 
 const REPEATED: Column<Repeated>[] = [
-  { head: "Prompt", grow: true, cell: (one) => <span title={one.text}>{one.text}</span> },
+  {
+    head: "Prompt",
+    grow: true,
+    cell: (one) => (
+      <span className={styles.text} title={one.text}>
+        {one.text}
+      </span>
+    ),
+  },
   { head: "Times", align: "right", cell: (one) => number(one.count, 6) },
   {
     head: "Rows",
@@ -27,10 +35,23 @@ const LEAKS: Column<Leak>[] = [
   {
     head: "Held-out prompt",
     grow: true,
-    cell: (one) => <span title={one.held_out_text}>{one.held_out_text}</span>,
+    cell: (one) => (
+      <span className={styles.text} title={one.held_out_text}>
+        {one.held_out_text}
+      </span>
+    ),
   },
   { head: "Row", align: "right", cell: (one) => row(one.held_out_row) },
-  { head: "Trained on as", grow: true, cell: (one) => <span title={one.train_text}>{one.train_text}</span> },
+  {
+    head: "Trained on as",
+    grow: true,
+    hide: "narrow",
+    cell: (one) => (
+      <span className={styles.text} title={one.train_text}>
+        {one.train_text}
+      </span>
+    ),
+  },
   { head: "Row ", align: "right", cell: (one) => row(one.train_row) },
   {
     head: "Likeness",
