@@ -20,10 +20,7 @@ def pause(id: JobId, json: Json = False) -> None:
     """Stop a job after the step under way, with a checkpoint; `reinforge job resume` goes on from there."""
     with connect() as client:
         job = client.jobs.pause(id)
-    if json:
-        output.print_json(job)
-    else:
-        err.print(f"{job.id} is {job.status}")
+    output.result(job, f"{job.id} is {job.status}", json=json)
 
 
 @app.command("change-reward")
@@ -37,10 +34,7 @@ def change_reward(
     """Score with another stored revision from the next step on; its golden cases have to pass."""
     with connect() as client:
         change = client.jobs.change_reward(id, reward=reward, stored=stored, revision=revision)
-    if json:
-        output.print_json(change)
-    else:
-        err.print(f"{change.reward} is {change.revision} from the next step on.")
+    output.result(change, f"{change.reward} is {change.revision} from the next step on.", json=json)
 
 
 @app.command()
@@ -62,20 +56,17 @@ def change(
             return
         asked = [_parsed(each, known) for each in settings]  # all of them before the first is changed
         made = [client.jobs.change_setting(id, setting, value) for setting, value in asked]
-    if json:
-        output.print_json(made)
-        return
-    for each in made:
-        err.print(f"{each.setting} is {each.value:g} from the next step on, before {each.before:g}.")
+    lines = [f"{one.setting} is {one.value:g} from the next step on, before {one.before:g}." for one in made]
+    output.result(made, *lines, json=json)
 
 
 def _list(known: list[JobSetting], *, json: bool) -> None:
-    if json:
-        output.print_json(known)
-        return
-    rows = ([each.setting, each.title, f"{each.value:g}", f"{each.created_with:g}"] for each in known)
-    output.print_table(
-        ["setting", "", "now", "created with"], rows, empty="Nothing of this job can be changed."
+    output.listing(
+        known,
+        ["setting", "", "now", "created with"],
+        lambda each: [each.setting, each.title, f"{each.value:g}", f"{each.created_with:g}"],
+        empty="Nothing of this job can be changed.",
+        json=json,
     )
 
 
@@ -132,16 +123,15 @@ def fork(
 
 
 def _list_starts(found: list[JobStart], *, json: bool) -> None:
-    if json:
-        output.print_json(found)
-        return
-    rows = (
-        [str(each.step), number(each.held_out_reward), "weights and optimizer" if each.whole else "weights"]
-        for each in found
-    )
-    output.print_table(
-        ["step", "held-out", "kept"], rows, empty="Nothing is kept yet: reinforge job checkpoint."
-    )
+    output.listing(
+        found,
+        ["step", "held-out", "kept"],
+        lambda each: [
+            str(each.step), number(each.held_out_reward), "weights and optimizer" if each.whole else "weights",
+        ],
+        empty="Nothing is kept yet: reinforge job checkpoint.",
+        json=json,
+    )  # fmt: skip
 
 
 def _number(text: str) -> int | float:
@@ -165,7 +155,4 @@ def checkpoint(id: JobId, json: Json = False) -> None:
     """Make a checkpoint after the step under way."""
     with connect() as client:
         asked = client.jobs.checkpoint(id)
-    if json:
-        output.print_json(asked)
-    else:
-        err.print("A checkpoint is made after the step under way.")
+    output.result(asked, "A checkpoint is made after the step under way.", json=json)

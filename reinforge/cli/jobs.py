@@ -81,24 +81,20 @@ def list_jobs(
     """All jobs, newest first."""
     with connect() as client:
         jobs = list(client.jobs.list(status=status))
-    if json:
-        output.print_json(jobs)
-        return
-    output.print_table(
+    output.listing(
+        jobs,
         ["id", "name", "state", "step", "held-out", "model", "created"],
-        (
-            [
-                job.id,
-                job.name,
-                str(job.status) + (f" ({job.reason})" if job.reason else ""),
-                f"{job.progress.step}/{job.progress.steps}",
-                f"{number(job.held_out_reward_before)} → {number(job.held_out_reward)}",
-                job.model,
-                output.ago(job.created_at),
-            ]
-            for job in jobs
-        ),
+        lambda job: [
+            job.id,
+            job.name,
+            str(job.status) + (f" ({job.reason})" if job.reason else ""),
+            f"{job.progress.step}/{job.progress.steps}",
+            f"{number(job.held_out_reward_before)} → {number(job.held_out_reward)}",
+            job.model,
+            output.ago(job.created_at),
+        ],
         empty="No jobs yet. Start one: reinforge job create -f examples/arithmetic/job.yaml",
+        json=json,
     )
 
 
@@ -130,10 +126,7 @@ def cancel(id: JobId, json: Json = False) -> None:
     """Stop a job. What it has stored so far stays."""
     with connect() as client:
         job = client.jobs.cancel(id)
-    if json:
-        output.print_json(job)
-    else:
-        err.print(f"{job.id} is {job.status}")
+    output.result(job, f"{job.id} is {job.status}", json=json)
 
 
 @app.command()

@@ -2,9 +2,9 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel
@@ -13,6 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from reinforge.errors import ReinforgeError
+
+M = TypeVar("M", bound=BaseModel)
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -38,6 +40,25 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty:
         out.print(table)
     else:
         err.print(empty)
+
+
+def result(value: BaseModel | Sequence[BaseModel], *lines: str, json: bool) -> None:
+    """What came of a command: JSON on stdout, or lines about it on stderr."""
+    if json:
+        print_json(value)
+        return
+    for line in lines:
+        err.print(line, markup=False)
+
+
+def listing(
+    items: Sequence[M], columns: Sequence[str], cells: Callable[[M], Sequence[str]], *, empty: str, json: bool
+) -> None:
+    """Things: a JSON list, or a table with a row of `cells` for each."""
+    if json:
+        print_json(items)
+    else:
+        print_table(columns, map(cells, items), empty=empty)
 
 
 def print_error(error: ReinforgeError) -> None:

@@ -23,13 +23,12 @@ def list_projects(json: Json = False) -> None:
     """Projects that this key may see."""
     with connect() as client:
         found = client.projects.list()
-    if json:
-        output.print_json(found)
-        return
-    output.print_table(
+    output.listing(
+        found,
         ["id", "name", "role", "current"],
-        ([each.id, each.name, each.role, "yes" if each.current else ""] for each in found),
+        lambda each: [each.id, each.name, each.role, "yes" if each.current else ""],
         empty="No projects.",
+        json=json,
     )
 
 
@@ -80,17 +79,15 @@ def list_keys(json: Json = False) -> None:
     """Keys that are not revoked."""
     with connect() as client:
         found = client.keys.list()
-    if json:
-        output.print_json(found)
-        return
-    output.print_table(
+    output.listing(
+        found,
         ["id", "name", "role", "scopes", "begins with", "expires"],
-        (
-            [k.id, k.name, k.role, " ".join(k.scopes or ["all"]), k.prefix, str(k.expires_at or "never")]
-            for k in found
-        ),
+        lambda k: [
+            k.id, k.name, k.role, " ".join(k.scopes or ["all"]), k.prefix, str(k.expires_at or "never"),
+        ],
         empty="No keys.",
-    )
+        json=json,
+    )  # fmt: skip
 
 
 @keys.command("create")
@@ -123,13 +120,12 @@ def list_members(json: Json = False) -> None:
     """People of the project."""
     with connect() as client:
         found = client.members.list()
-    if json:
-        output.print_json(found)
-        return
-    output.print_table(
+    output.listing(
+        found,
         ["id", "name", "e-mail", "role"],
-        ([m.id, m.name, m.email or "", m.role] for m in found),
+        lambda m: [m.id, m.name, m.email or "", m.role],
         empty="No members.",
+        json=json,
     )
 
 

@@ -1,0 +1,136 @@
+"""`reinforge project|key|member|usage` as processes, and their resources of the SDK, against a real server."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reinforge.client import Reinforge
+from reinforge.errors import NotAllowed, NotAuthenticated, NotFound
+from tests.backend.people import browser, made, token_of
+from tests.backend.server import OWNER_KEY, Backend
+
+
+@pytest.fixture(scope="module")
+def backend(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    with Backend(module_database_url, tmp_path_factory.mktemp("home")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def client(backend: Backend) -> Iterator[Reinforge]:
+    with Reinforge(backend.url, OWNER_KEY) as connected:
+        yield connected
+
+
+def run(backend: Backend, *args: str, key: str = OWNER_KEY) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"REINFORGE_URL": backend.url, "REINFORGE_API_KEY": key, "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "reinforge.cli.main", *args]
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment | {"COLUMNS": "200"}, timeout=60
+    )
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def told(done: subprocess.CompletedProcess[str]) -> Any:
+    return json.loads(said(done))
+
+
+def test_projects_are_made_renamed_exported_and_deleted(backend: Backend, tmp_path: Path) -> None:
+    done = run(backend, "project", "create", "second")
+    key = said(done)
+    assert key.startswith("rf-")
+    assert "shown this once" in done.stderr
+    listed = told(run(backend, "project", "list", "--json"))
+    [id] = [each["id"] for each in listed if each["name"] == "second"]
+    assert {each["name"]: each["current"] for each in listed} == {"default": True, "second": False}
+    said(run(backend, "project", "rename", id, "other"))
+    current = [
+        each["name"] for each in told(run(backend, "project", "list", "--json", key=key)) if each["current"]
+    ]
+    assert current == ["other"], "the new key is of the new project"
+    path = tmp_path / "out.tar"
+    assert said(run(backend, "project", "export", id, str(path), key=key)) == str(path)
+    with tarfile.open(path) as tar:
+        assert json.loads(tar.extractfile("project.json").read())["name"] == "other"  # type: ignore[union-attr]
+    wrong = run(backend, "project", "delete", id, "--name", "second")
+    assert (wrong.returncode, "not the project's name" in wrong.stderr) == (2, True)
+    assert "other is deleted" in run(backend, "project", "delete", id, "--name", "other").stderr
+    assert run(backend, "project", "list", key=key).returncode == 4, "its key is gone with it"
+
+
+def test_keys_are_made_narrow_listed_and_revoked(backend: Backend) -> None:
+    done = run(backend, "key", "create", "nightly", "--role", "viewer", "--scope", "read", "--days", "3")
+    secret = said(done)
+    [key] = [each for each in told(run(backend, "key", "list", "--json")) if each["name"] == "nightly"]
+    assert (key["role"], key["scopes"], key["expires_at"] is not None) == ("viewer", ["read"], True)
+    assert secret.startswith(key["prefix"])
+    assert secret not in said(run(backend, "key", "list"))
+    refused = run(backend, "key", "create", "more", key=secret)
+    assert (refused.returncode, "scope admin" in refused.stderr) == (4, True)
+    assert "is revoked" in run(backend, "key", "revoke", key["id"]).stderr
+    assert run(backend, "job", "list", key=secret).returncode == 4
+    assert run(backend, "key", "revoke", "key_none").returncode == 5
+
+
+def test_members_are_invited_given_a_new_password_and_removed(backend: Backend) -> None:
+    url = said(run(backend, "member", "invite", "--role", "viewer", "--note", "for Ada"))
+    password = {"email": "ada@example.org", "password": "a long password"}
+    with browser(backend) as ada:
+        made(ada.post("/invitations/accept", json={"token": token_of(url), "name": "Ada"} | password), 200)
+        [member] = [each for each in told(run(backend, "member", "list", "--json")) if each["name"] == "Ada"]
+        assert (member["role"], member["email"]) == ("viewer", "ada@example.org")
+        assert "ada@example.org" in said(run(backend, "member", "list"))
+        reset = said(run(backend, "member", "reset-password", "Ada"))
+        made(
+            ada.post("/password-reset", json={"token": token_of(reset), "password": "another password"}), 200
+        )
+        nobody = run(backend, "member", "reset-password", "Nobody")
+        assert (nobody.returncode, "0 members are called Nobody" in nobody.stderr) == (2, True)
+        assert "is removed" in run(backend, "member", "remove", member["id"]).stderr
+        assert ada.get("/me").status_code == 401
+
+
+def test_usage_and_budgets_are_shown(backend: Backend, client: Reinforge) -> None:
+    backend.add_dataset()
+    client.usage.set_budget("storage_bytes", 5e9, "total")
+    shown = said(run(backend, "usage", "--days", "2"))
+    assert "storage_bytes" in shown
+    assert "5,000,000,000" in shown
+    found = told(run(backend, "usage", "--json"))
+    assert found["budgets"][0]["kind"] == "storage_bytes"
+    assert len(found["days"]) == 30
+    client.usage.remove_budget("storage_bytes", "total")
+    assert client.usage.get().budgets == []
+
+
+def test_the_sdks_resources_of_people(backend: Backend, client: Reinforge) -> None:
+    project = client.projects.create("by the sdk", with_key=True)
+    assert project.key is not None
+    assert client.projects.rename(project.id, "renamed").name == client.projects.get(project.id).name
+    key = client.keys.create("sdk", "viewer", scopes=["read"], expires_in_days=1)
+    assert key.id in [each.id for each in client.keys.list()]
+    with Reinforge(backend.url, key.key) as narrow, pytest.raises(NotAllowed):
+        narrow.keys.create("more")
+    client.keys.revoke(key.id)
+    with Reinforge(backend.url, key.key) as gone, pytest.raises(NotAuthenticated):
+        gone.me()
+    person = made(backend.api.post("/members", json={"name": "Grace"}))
+    assert client.members.change(person["id"], "viewer").role == "viewer"
+    assert client.members.get(person["id"]).name == "Grace"
+    assert "token=" in client.members.sign_in_link(person["id"]).url
+    client.members.remove(person["id"])
+    with pytest.raises(NotFound):
+        client.members.get(person["id"])
+    client.projects.delete(project.id, "renamed")
+    assert [each.name for each in client.projects.list()] == ["default"]
