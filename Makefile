@@ -93,7 +93,7 @@ test: setup frontend/dist/index.html ## all tests: units, rooms, attacks on the 
 	@[ -e .venv-vllm/.complete ] || [ -n "$(REINFORGE_VLLM_PYTHON)" ] \
 		|| echo "left out: tests against a real vLLM, which is not installed here (make vllm, then make test-vllm)"
 
-test-vllm: setup vllm ## tests against a real vLLM server, about 6 minutes
+test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or more to start each time
 	@$(VENV) -m pytest -n 0 -m vllm
 
 e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
