@@ -225,7 +225,8 @@ class TestDeletion:
             assert backend.sql(f"SELECT 1 FROM {table} WHERE project_id = %s", stranger.project) == [], table
         held = {*stranger.things.values(), stranger.checkpoint, stranger.running} - {stranger.project}
         for (table,) in backend.sql(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
+            "SELECT table_name FROM information_schema.tables"
+            " WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
         ):
             rows = str(backend.sql(f'SELECT t::text FROM "{table}" t'))
             assert [thing for thing in held if thing in rows] == [], f"{table} still names what is gone"
