@@ -103,17 +103,7 @@ async def split_view(
     split_by: Literal["row", "prompt"] = "row",
 ) -> SplitView:
     """The division that a job with this seed makes. Raises InvalidInput `invalid_held_out`."""
-    try:
-        if split_by == "prompt":
-            check_view(dataset, view := PromptView.model_validate(dataset.prompt_view))
-            path = await service.local_file(objects, dataset, cache)
-            asked = (str(path), dataset.format, view.model_dump_json(), held_out_rows, seed)
-            training, held_out = await read_apart(dataset, split_by_prompt, *asked)
-        else:
-            training, held_out = await anyio.to_thread.run_sync(split, dataset.rows, held_out_rows, seed)
-    except InvalidInput as error:
-        error.param = "held_out_rows"
-        raise
+    training, held_out = await divided(objects, cache, dataset, held_out_rows, seed, split_by)
     return SplitView(
         seed=seed,
         train=len(training),
@@ -121,6 +111,27 @@ async def split_view(
         held_out_rows=held_out[:SHOWN_HELD_OUT],
         note=service.nothing_held_out(dataset.rows, len(held_out), held_out_rows),
     )
+
+
+async def divided(
+    objects: Objects,
+    cache: Path,
+    dataset: Dataset,
+    held_out_rows: int | None,
+    seed: int,
+    split_by: Literal["row", "prompt"],
+) -> tuple[list[int], list[int]]:
+    """The rows that train and those held out. Raises InvalidInput `invalid_held_out`."""
+    try:
+        if split_by == "row":
+            return await anyio.to_thread.run_sync(split, dataset.rows, held_out_rows, seed)
+        check_view(dataset, view := PromptView.model_validate(dataset.prompt_view))
+        path = await service.local_file(objects, dataset, cache)
+        asked = (str(path), dataset.format, view.model_dump_json(), held_out_rows, seed)
+        return await read_apart(dataset, split_by_prompt, *asked)
+    except InvalidInput as error:
+        error.param = "held_out_rows"
+        raise
 
 
 def check_view(dataset: Dataset, view: PromptView, *, complete: bool = True) -> None:

@@ -6,15 +6,17 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Query, Request
 
-from backend.auth import Reader, Writer
+from backend.auth import Reader, SettingsDep, Writer
 from backend.base_models import service as base_models
 from backend.calls import CallsDep
 from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session
+from backend.datasets import service as datasets
 from backend.evaluations import repository, service, stand_alone
 from backend.evaluations.replay import Replayer, look_up
 from backend.jobs import service as jobs
 from backend.jobs.object_cache import ObjectCacheDep
+from backend.objects import ObjectsDep
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
 from reinforge.schemas.evaluations import (
@@ -38,6 +40,8 @@ async def create(
     database: DatabaseDep,
     calls: CallsDep,
     cache: ObjectCacheDep,
+    objects: ObjectsDep,
+    settings: SettingsDep,
     who: Writer,
 ) -> Evaluation:
     """Start one, by `kind`.
@@ -49,8 +53,10 @@ async def create(
     if isinstance(body, StandAloneCreate):
         if body.model is not None:
             await base_models.ensure_builtin(database, calls, body.model)
+        files = datasets.cache_folder(settings.home_folder)
         async with database.transaction() as session:
-            shown = service.view(await stand_alone.create(session, who.project_id, body, who.name))
+            row = await stand_alone.create(session, objects, files, who.project_id, body, who.name)
+            shown = service.view(row)
         await request.app.state.evaluator.start(shown.id)
         return shown
     async with database.transaction() as session:

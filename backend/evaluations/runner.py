@@ -22,7 +22,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from backend.calls import Calls
 from backend.database import Database
 from backend.datasets import service as datasets
-from backend.datasets.reading import read_apart
 from backend.evaluations import repository, stand_alone
 from backend.evaluations.stand_alone import Asked, Code
 from backend.ids import new_id
@@ -142,9 +141,7 @@ class Evaluator:
                 )
             )
         settings = SamplingSettings.model_validate(row.params["settings"])
-        path = await datasets.local_file(self._objects, dataset, self._cache)
-        page = stand_alone.page_of(dataset, settings, path)
-        asked = await read_apart(dataset, stand_alone.read_rows, *page)
+        asked = await stand_alone.asked(self._objects, self._cache, dataset, settings)
         for batch in batches([each for each in asked if each.row not in done], settings.samples_per_row):
             sampled = await self._patiently(partial(self._sample, row, settings, batch))
             results = await self._score(row.project_id, code, settings, batch, sampled)

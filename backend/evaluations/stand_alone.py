@@ -12,12 +12,14 @@ from backend.adapters import service as adapters
 from backend.base_models import service as base_models
 from backend.datasets import prompts
 from backend.datasets import service as datasets
+from backend.datasets.reading import read_apart
 from backend.evaluations import repository
 from backend.ids import new_id
 from backend.models import Dataset, EvaluationRow, now
+from backend.objects import Objects
 from backend.playground import service as playground
 from backend.rewards import service as rewards
-from reinforge.dataset import Format, Message, iter_prompts, split
+from reinforge.dataset import Format, Message, iter_prompts
 from reinforge.errors import InvalidInput, NotFound, StateConflict, TooLarge
 from reinforge.evaluation import EvaluationSummary, RowScores, summarise
 from reinforge.schemas.datasets import PromptView
@@ -51,7 +53,12 @@ class Code:
 
 
 async def create(
-    session: AsyncSession, project_id: str, body: StandAloneCreate, created_by: str
+    session: AsyncSession,
+    objects: Objects,
+    cache: Path,
+    project_id: str,
+    body: StandAloneCreate,
+    created_by: str,
 ) -> EvaluationRow:
     """Raises InvalidInput with the field at fault."""
     model_id, checkpoint = await _policy(session, project_id, body)
@@ -87,7 +94,7 @@ async def create(
         },
         status="running",
         done=0,
-        total=len(chosen_rows(dataset.rows, settings)) * settings.samples_per_row,
+        total=len(await chosen_rows(objects, cache, dataset, settings)) * settings.samples_per_row,
         created_by=created_by,
         touched_at=now(),
     )
@@ -142,11 +149,14 @@ async def code_of(session: AsyncSession, row: EvaluationRow) -> Code:
     return Code(found.name, revision.source, params["entry"] or revision.entry, granularity)
 
 
-def chosen_rows(count: int, settings: SamplingSettings) -> list[int]:
+async def chosen_rows(
+    objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings
+) -> list[int]:
     """Row numbers, ascending: at most `settings.rows` of the split, evenly spread. Raises InvalidInput."""
-    pool: Sequence[int] = range(count)
+    pool: Sequence[int] = range(dataset.rows)
     if settings.split != "all":
-        train, held_out = split(count, settings.held_out_rows, settings.seed)
+        how = (settings.held_out_rows, settings.seed, settings.split_by)
+        train, held_out = await prompts.divided(objects, cache, dataset, *how)
         pool = train if settings.split == "train" else held_out
     if not pool:
         raise InvalidInput(
@@ -184,10 +194,12 @@ def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[
     return found
 
 
-def page_of(dataset: Dataset, settings: SamplingSettings, path: Path) -> tuple[Any, ...]:
-    """Arguments of `read_rows`."""
+async def asked(objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings) -> list[Asked]:
+    """The rows that are sampled. Raises InvalidInput, TooLarge."""
+    rows = await chosen_rows(objects, cache, dataset, settings)
+    path = await datasets.local_file(objects, dataset, cache)
     view = PromptView.model_validate(dataset.prompt_view).model_dump_json()
-    return (str(path), dataset.format, view, chosen_rows(dataset.rows, settings))
+    return await read_apart(dataset, read_rows, str(path), dataset.format, view, rows)
 
 
 async def row_scores(session: AsyncSession, evaluation_id: str) -> list[RowScores]:

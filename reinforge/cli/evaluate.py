@@ -7,6 +7,7 @@ import typer
 
 from reinforge.cli import output
 from reinforge.cli.connection import connect
+from reinforge.cli.data import SplitBy, adapter_id
 from reinforge.cli.exits import Exit
 from reinforge.cli.output import Json, Quiet, err, number, out
 from reinforge.client import Reinforge
@@ -26,6 +27,7 @@ def evaluate(
     samples: Annotated[int, typer.Option(help="Completions of each row.", min=1, max=16)] = 4,
     split: Annotated[str, typer.Option(help="all, train or held_out.")] = "all",
     held_out_rows: Annotated[int | None, typer.Option(help="As in the job.", min=0)] = None,
+    split_by: Annotated[SplitBy, typer.Option(help="As in the job.")] = SplitBy.row,
     seed: Annotated[int, typer.Option(help="Of the split and the sampling.", min=0)] = 0,
     max_tokens: Annotated[int, typer.Option(min=1, max=4096)] = 256,
     temperature: Annotated[float, typer.Option(min=0, max=10)] = 1.0,
@@ -44,8 +46,8 @@ def evaluate(
             **_policy(client, model, adapter, checkpoint),
             **_reward(reward),
             dataset=client.datasets.push(dataset).id if Path(dataset).is_file() else dataset,
-            name=name, rows=rows, samples_per_row=samples, split=split, held_out_rows=held_out_rows, seed=seed,
-            max_tokens=max_tokens, temperature=temperature, pass_above=pass_above,
+            name=name, rows=rows, samples_per_row=samples, split=split, held_out_rows=held_out_rows,
+            split_by=split_by.value, seed=seed, max_tokens=max_tokens, temperature=temperature, pass_above=pass_above,
         )  # fmt: skip
         if not quiet:
             err.print(f"{started.id}: {started.total:,} completions on {client.base_url}")
@@ -85,8 +87,6 @@ def _policy(
     if sum(each is not None for each in (model, adapter, checkpoint)) != 1:
         raise InvalidInput("Give exactly one of --model, --adapter and --checkpoint.", code="usage")
     if adapter is not None and adapter.startswith("ftjob-"):
-        from reinforge.cli.data import adapter_id
-
         adapter = adapter_id(client, adapter)
     return {"model": model, "adapter": adapter, "checkpoint": checkpoint}
 

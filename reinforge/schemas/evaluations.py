@@ -39,7 +39,9 @@ class SamplingSettings(Request):
     """At most so many of the split, spread evenly over it."""
     split: Literal["all", "train", "held_out"] = "all"
     held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
-    """As in a job: with the job's number and seed, the split is the job's."""
+    """As in a job: with the job's number, `split_by` and seed, the split is the job's."""
+    split_by: Literal["row", "prompt"] = "row"
+    """`prompt`: rows with equal prompts are on one side, as in a job that says so."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     """Of the split and of the sampling."""
     samples_per_row: int = Field(default=4, ge=1, le=16)

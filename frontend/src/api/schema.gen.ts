@@ -11183,6 +11183,12 @@ export interface components {
             /** Held Out Rows */
             held_out_rows?: number | null;
             /**
+             * Split By
+             * @default row
+             * @enum {string}
+             */
+            split_by?: "row" | "prompt";
+            /**
              * Seed
              * @default 0
              */
@@ -11539,6 +11545,12 @@ export interface components {
             split?: "all" | "train" | "held_out";
             /** Held Out Rows */
             held_out_rows?: number | null;
+            /**
+             * Split By
+             * @default row
+             * @enum {string}
+             */
+            split_by?: "row" | "prompt";
             /**
              * Seed
              * @default 0

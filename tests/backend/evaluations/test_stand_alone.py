@@ -10,8 +10,9 @@ from tests.backend.evaluations.sampler import sampler
 from tests.backend.server import REWARD, Backend, refused, wait_until
 
 
-def ask(backend: Backend, rows: int = 20, **fields: Any) -> dict[str, Any]:
-    made = [{"prompt": f"{n}+1=", "answer": str(n + 1)} for n in range(rows)]
+def ask(backend: Backend, rows: int = 20, each: int = 1, **fields: Any) -> dict[str, Any]:
+    """`each`: so many neighbouring rows have the same prompt."""
+    made = [{"prompt": f"{n // each}+1=", "answer": str(n // each + 1)} for n in range(rows)]
     body = {"kind": "stand_alone", "model": backend.add_model(), "dataset": backend.add_dataset(made),
             "source": REWARD}  # fmt: skip
     response = backend.api.post("/evaluations", json=body | fields)
@@ -108,14 +109,18 @@ def test_without_a_worker_it_fails_and_can_go_on(backend: Backend, monkeypatch: 
         assert ended(backend, id)["status"] == "succeeded"
 
 
-def test_the_held_out_rows_are_those_of_a_job(backend: Backend) -> None:
+@pytest.mark.parametrize("split_by", ["row", "prompt"])
+def test_the_held_out_rows_are_those_of_a_job(backend: Backend, split_by: str) -> None:
+    how = {"held_out_rows": 6, "seed": 7, "split_by": split_by}
     with sampler(backend, right_at_first):
-        shown_split = ask(backend, rows=40, split="held_out", held_out_rows=5, seed=7, samples_per_row=1)
-        ended(backend, shown_split["id"])
-    dataset = shown_split["dataset"]
-    split = backend.api.get(f"/datasets/{dataset}/split", params={"held_out_rows": 5, "seed": 7}).json()
-    rows = backend.api.get(f"/evaluations/{shown_split['id']}/rows").json()["data"]
-    assert [each["row"] for each in rows] == split["held_out_rows"]
+        started = ask(backend, rows=40, each=2, split="held_out", samples_per_row=1, **how)
+        assert ended(backend, started["id"])["status"] == "succeeded"
+    split = backend.api.get(f"/datasets/{started['dataset']}/split", params=how).json()
+    rows = [each["row"] for each in backend.api.get(f"/evaluations/{started['id']}/rows").json()["data"]]
+    assert rows == split["held_out_rows"]
+    assert started["total"] == len(rows) == 6
+    together = {row ^ 1 for row in rows} == set(rows)
+    assert together is (split_by == "prompt")
 
 
 def test_what_is_wrong_is_said_before_it_starts(backend: Backend) -> None:

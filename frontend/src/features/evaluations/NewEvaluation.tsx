@@ -1,4 +1,4 @@
-import { Button, NativeSelect, NumberInput, TextInput } from "@mantine/core";
+import { Button, Checkbox, NativeSelect, NumberInput, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
@@ -138,6 +138,14 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
           onChange={(event) => set({ split: event.currentTarget.value as Draft["split"] })}
         />
         {draft.split !== "all" && field("held_out_rows")}
+        {draft.split !== "all" && (
+          <Checkbox
+            label="Equal prompts on one side"
+            description="Tick it if the job says so."
+            checked={draft.together}
+            onChange={(event) => set({ together: event.currentTarget.checked })}
+          />
+        )}
         {ALWAYS.map(field)}
       </div>
       <details className={styles.more}>

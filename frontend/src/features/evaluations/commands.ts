@@ -19,6 +19,7 @@ export function commands(one: Evaluation, against: string | undefined): Snippet[
     ...(settings
       ? [
           `--rows ${settings.rows} --samples ${settings.samples_per_row} --split ${settings.split} --seed ${settings.seed}`,
+          ...(settings.split_by === "prompt" ? ["--split-by prompt"] : []),
           ...(settings.held_out_rows == null ? [] : [`--held-out-rows ${settings.held_out_rows}`]),
           `--max-tokens ${settings.max_tokens} --temperature ${settings.temperature} --pass-above ${settings.pass_above}`,
         ]

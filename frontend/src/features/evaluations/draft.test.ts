@@ -22,7 +22,7 @@ describe("the form", () => {
     expect(bodyOf({ ...full, what: "starter" })).toMatchObject({ model: "starter" });
   });
   it("comes back from an evaluation as it was asked for", () => {
-    const draft = { ...full, name: "main", revision: "2", split: "held_out" as const, stop: "\\n" };
+    const draft = { ...full, name: "main", revision: "2", split: "held_out" as const, together: true, stop: "\\n" };
     const { kind, adapter, dataset, reward, revision, name, granularity, ...settings } = bodyOf(draft);
     const shown = {
       kind,
@@ -56,4 +56,9 @@ it("takes the rows that a job held out", () => {
     split: "held_out",
   });
   expect(draft.numbers).toMatchObject({ seed: 7, held_out_rows: 50, max_tokens: 56, pass_above: 0.9 });
+  expect(bodyOf(draft)).toMatchObject({ split: "held_out", split_by: "row" });
+  const together = asInJob(full, { ...spec, data: { ...spec.data, split_by: "prompt" } });
+  expect(bodyOf(together)).toMatchObject({ split: "held_out", split_by: "prompt" });
+  const apart = asInJob(full, { ...spec, data: { ...spec.data, held_out: "file-3" } });
+  expect(bodyOf(apart)).toMatchObject({ dataset: "file-3", split: "all" });
 });

@@ -14,6 +14,8 @@ export type Draft = {
   /** Empty: the newest. */
   revision: string;
   split: Split;
+  /** Rows with equal prompts are on one side of the split. */
+  together: boolean;
   numbers: Record<NumberName, number | "">;
   stop: string;
 };
@@ -50,6 +52,7 @@ export const EMPTY: Draft = {
   reward: "",
   revision: "",
   split: "all",
+  together: false,
   numbers: DEFAULTS,
   stop: "",
 };
@@ -82,6 +85,7 @@ export function bodyOf(draft: Draft): EvaluationCreate {
     ...(draft.revision && { revision: Number(draft.revision) }),
     ...(draft.name.trim() && { name: draft.name.trim() }),
     split: draft.split,
+    split_by: draft.together ? "prompt" : "row",
     ...(numbers as Record<keyof typeof numbers, number>),
     ...(held_out_rows !== "" && { held_out_rows }),
     stop: draft.stop === "" ? [] : [draft.stop.replaceAll("\\n", "\n").replaceAll("\\t", "\t")],
@@ -92,7 +96,7 @@ export function bodyOf(draft: Draft): EvaluationCreate {
 
 /** The form that would ask for the same once more. */
 export function like(one: Evaluation): Draft {
-  const { split, stop, held_out_rows, ...numbers } = { ...one.settings };
+  const { split, split_by, stop, held_out_rows, ...numbers } = { ...one.settings };
   const known = Object.fromEntries(Object.entries(numbers).filter(([name]) => name in NUMBERS));
   return {
     name: one.name ?? "",
@@ -101,6 +105,7 @@ export function like(one: Evaluation): Draft {
     reward: one.stored ?? "",
     revision: one.revision ? String(one.revision) : "",
     split: split ?? "all",
+    together: split_by === "prompt",
     numbers: { ...DEFAULTS, ...known, held_out_rows: held_out_rows ?? "" },
     stop: stop?.[0]?.replaceAll("\n", "\\n").replaceAll("\t", "\\t") ?? "",
   };
@@ -119,12 +124,14 @@ export function asInJob(draft: Draft, spec: JsonObject): Draft {
   };
   const { numbers } = draft;
   const revision = at("rewards[0].revision");
+  const apart = text("data.held_out", "");
   return {
     ...draft,
-    dataset: text("data.dataset", draft.dataset),
+    dataset: apart || text("data.dataset", draft.dataset),
     reward: text("rewards[0].reward", draft.reward),
     revision: typeof revision === "number" ? String(revision) : draft.revision,
-    split: "held_out",
+    split: apart ? "all" : "held_out",
+    together: at("data.split_by") === "prompt",
     numbers: {
       ...numbers,
       seed: number("seed", numbers.seed),
