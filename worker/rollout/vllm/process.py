@@ -55,7 +55,8 @@ class ServerProcess:
                 stderr=output,
                 start_new_session=True,
                 cwd=folder,
-                env={**_environment(), **options.environment()},
+                # Its processes talk over sockets in the temporary folder, which a killed one leaves behind.
+                env={**_environment(), **options.environment(), "TMPDIR": str(folder)},
             )
         self.pid = self._process.pid
         """The keeper's, and its session's."""
