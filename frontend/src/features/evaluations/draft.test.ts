@@ -22,7 +22,14 @@ describe("the form", () => {
     expect(bodyOf({ ...full, what: "starter" })).toMatchObject({ model: "starter" });
   });
   it("comes back from an evaluation as it was asked for", () => {
-    const draft = { ...full, name: "main", revision: "2", split: "held_out" as const, together: true, stop: "\\n" };
+    const draft = {
+      ...full,
+      name: "main",
+      revision: "2",
+      split: "held_out" as const,
+      together: true,
+      stop: "\\n",
+    };
     const { kind, adapter, dataset, reward, revision, name, granularity, ...settings } = bodyOf(draft);
     const shown = {
       kind,
