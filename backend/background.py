@@ -56,12 +56,18 @@ class Duty:
 class Leader:
     """The duties of the one process that leads."""
 
-    def __init__(self, database: Database, objects: Objects, wake_ups: WakeUps) -> None:
+    def __init__(
+        self,
+        database: Database,
+        objects: Objects,
+        wake_ups: WakeUps,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> None:
         self.database, self.objects, self.wake_ups = database, objects, wake_ups
         self.calls = Calls(database, Hub(database.conninfo))
         # Workers could not renew their leases while the platform was down: they get a whole lease's time first.
         self.duties = [
-            Duty("leases", 2.0, self.leases, first_after=LEASE_SECONDS),
+            Duty("leases", 2.0, self.leases, first_after=lease_seconds),
             Duty("wake-ups", 5.0, self.wake_ups_again),
             Duty("calls", 60.0, self.calls.clean_up),
             Duty("deployments", 30.0, self.deployments),
@@ -128,7 +134,8 @@ async def run(settings: Settings) -> None:
     database = Database(settings.required_database_url(), pool_size=2)
     wake_ups = WakeUps(settings)
     objects = Objects(database, await asyncio.to_thread(open_store, settings.storage))
-    task = asyncio.create_task(_lead_forever(database, Leader(database, objects, wake_ups)))
+    leader = Leader(database, objects, wake_ups, settings.lease_seconds)
+    task = asyncio.create_task(_lead_forever(database, leader))
     # Whoever leads or not: a slow receiver must not hold up the leases.
     deliveries = Deliveries(database, Sealer(settings), Guard.allowing(settings.allow_hosts))
     sending = asyncio.create_task(deliveries.run())

@@ -7,6 +7,7 @@ from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from reinforge.errors import InvalidInput
+from reinforge.schemas.worker_door import LEASE_SECONDS
 
 
 class Settings(BaseSettings):
@@ -37,6 +38,10 @@ class Settings(BaseSettings):
     """Largest object that a worker may upload."""
     pool_size: int = Field(default=10, validation_alias="REINFORGE_DATABASE_POOL", ge=2, le=100)
     """Database connections kept per process; as many again may be opened under load."""
+    lease_seconds: float = Field(
+        default=LEASE_SECONDS, validation_alias="REINFORGE_LEASE_SECONDS", ge=3, le=300
+    )
+    """A worker that has not been heard of for so long has lost its job."""
 
     @cached_property
     def home_folder(self) -> Path:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from reinforge.errors import JobFailure, ReinforgeError
 from reinforge.records import Command, Ended, Record
-from reinforge.schemas.worker_door import HEARTBEAT_SECONDS, Claimed
+from reinforge.schemas.worker_door import HEARTBEAT_SECONDS, HEARTBEATS_PER_LEASE, Claimed
 from worker import postmortem
 from worker.blob_cache import BlobCache
 from worker.door import BackendAway, Door
@@ -114,9 +114,8 @@ class _Attempt:
             self.folder.blobs,
             self.parent.storage_patience_seconds,
         )
-        self.heart = Heart(
-            self.parent.door, self.claimed, self.lease, self._command, every=self.parent.heartbeat_seconds
-        )
+        every = min(self.parent.heartbeat_seconds, self.claimed.lease_seconds / HEARTBEATS_PER_LEASE)
+        self.heart = Heart(self.parent.door, self.claimed, self.lease, self._command, every=every)
 
     def run(self) -> Outcome:
         self.heart.start()

@@ -18,7 +18,6 @@ from backend.models import Attempt, Event, Job, JobCommand, LogLineRow, now
 from backend.queue import WakeUps
 from backend.webhooks.events import tell_of_job
 from reinforge.errors import NotFound, StateConflict
-from reinforge.schemas.worker_door import LEASE_SECONDS
 from reinforge.states import CANCELLABLE, FINAL, PAUSABLE, JobStatus, check_transition
 
 MAX_LOST_ATTEMPTS = 5
@@ -218,5 +217,5 @@ async def _log_tail(session: AsyncSession, job_id: str) -> str | None:
     return "\n".join(reversed(lines)) or None
 
 
-def lease_end() -> datetime:
-    return now() + timedelta(seconds=LEASE_SECONDS)
+def lease_end(lease_seconds: float) -> datetime:
+    return now() + timedelta(seconds=lease_seconds)

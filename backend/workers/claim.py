@@ -45,7 +45,7 @@ from reinforge.states import JobStatus
 HELD_OUT_REWARD = "held_out/reward_mean"
 
 
-async def claim(session: AsyncSession, body: Claim, sealer: Sealer) -> Claimed | None:
+async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_seconds: float) -> Claimed | None:
     """Give the named job, or the oldest queued one, to a worker; None when there is none or another was faster."""
     query = select(Job).where(Job.status == JobStatus.QUEUED).order_by(Job.queued_at, Job.id).limit(1)
     if body.job is not None:
@@ -61,7 +61,7 @@ async def claim(session: AsyncSession, body: Claim, sealer: Sealer) -> Claimed |
         await _rewind(session, job, step)
     token = secrets.token_urlsafe(32)
     job.attempt += 1
-    job.lease_until = lease_end()
+    job.lease_until = lease_end(lease_seconds)
     session.add(
         Attempt(
             job_id=job.id,
@@ -72,11 +72,16 @@ async def claim(session: AsyncSession, body: Claim, sealer: Sealer) -> Claimed |
         )
     )
     await change_status(session, job, JobStatus.STARTING)
-    return await _claimed(session, job, token, resume, sealer)
+    return await _claimed(session, job, token, resume, sealer, lease_seconds)
 
 
 async def _claimed(
-    session: AsyncSession, job: Job, token: str, resume: ResumeState | None, sealer: Sealer
+    session: AsyncSession,
+    job: Job,
+    token: str,
+    resume: ResumeState | None,
+    sealer: Sealer,
+    lease_seconds: float,
 ) -> Claimed:
     rewards = await _rewards(session, job)
     asked, keys = await judges.delivered(session, job.project_id, _asked_judges(job, rewards), sealer)
@@ -87,6 +92,7 @@ async def _claimed(
         job=job.id,
         attempt=job.attempt,
         job_token=token,
+        lease_seconds=lease_seconds,
         spec=job.resolved_spec,
         model_source=model.source,
         hub_token=await base_models.hub_token(session, model.source, sealer),

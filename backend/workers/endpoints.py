@@ -62,13 +62,17 @@ async def register(body: Register, session: Session) -> None:
 
 
 @door.post("/jobs/claim", responses=NO_CONTENT, response_model=Claimed, operation_id="claimJob")
-async def claim_job(body: Claim, session: Session, sealer: SealerDep) -> Claimed | Response:
-    return await claim(session, body, sealer) or Response(status_code=204)
+async def claim_job(
+    body: Claim, session: Session, sealer: SealerDep, settings: SettingsDep
+) -> Claimed | Response:
+    return await claim(session, body, sealer, settings.lease_seconds) or Response(status_code=204)
 
 
 @jobs_door.post("/jobs/{id}/heartbeat", operation_id="heartbeat")
-async def beat(id: str, body: Heartbeat, session: Session, token: JobToken) -> HeartbeatReply:
-    return await heartbeat.beat(session, id, token, body)
+async def beat(
+    id: str, body: Heartbeat, session: Session, token: JobToken, settings: SettingsDep
+) -> HeartbeatReply:
+    return await heartbeat.beat(session, id, token, body, settings.lease_seconds)
 
 
 @jobs_door.post("/jobs/{id}/records", operation_id="storeRecords")

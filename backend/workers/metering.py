@@ -20,7 +20,8 @@ GROWING: dict[str, UsageKind] = {"tokens/trained": "trained_tokens", "judge/cost
 
 
 async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
-    """Device time of a locked job since it was last counted, at most a lease: nobody knows what happened beyond."""
+    """Device time of a locked job since it was last counted, at most the usual lease: nobody knows what happened
+    beyond."""
     moment = now()
     passed = (moment - (attempt.counted_at or attempt.claimed_at)).total_seconds()
     attempt.counted_at = moment

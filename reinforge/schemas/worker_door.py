@@ -15,6 +15,8 @@ from reinforge.schemas.common import Request, Response
 
 LEASE_SECONDS = 30.0
 HEARTBEAT_SECONDS = 5.0
+HEARTBEATS_PER_LEASE = 6
+"""At least: a shorter lease is renewed more often."""
 CALL_POLL_SECONDS = 25.0
 
 CallKind = Literal["validate", "score", "render", "inspect_model", "sample"]

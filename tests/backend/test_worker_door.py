@@ -1,6 +1,7 @@
 """Claims, fencing, records, heartbeats: what keeps one job from being run twice or half."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -134,6 +135,14 @@ def test_an_expired_lease_queues_the_job_for_the_next_attempt(backend: Backend) 
         assert refused.headers["x-should-retry"] == "false"
     assert new.heartbeat().status_code == 200
     assert [line["message"] for line in backend.api.get(f"/jobs/{job}/logs").json()["data"]] == []
+
+
+def test_a_shorter_lease_is_told_to_the_worker(database_url: str, tmp_path: Path) -> None:
+    with Backend(database_url, tmp_path, lease_seconds=6) as backend, backend.lane():
+        trainer = backend.claim(backend.create_job())
+        assert trainer.claimed["lease_seconds"] == trainer.heartbeat().json()["lease_seconds"] == 6
+        (left,) = backend.sql("SELECT extract(epoch FROM lease_until - now())::float FROM job")[0]
+        assert 4 < left <= 6
 
 
 def test_a_late_heartbeat_keeps_a_lease_that_nobody_has_taken(backend: Backend) -> None:

@@ -191,6 +191,15 @@ def test_a_lease_that_runs_out_ends_the_trainer(bench: Bench) -> None:
     assert not is_running(pid)
 
 
+def test_a_short_lease_is_renewed_often_enough(bench: Bench) -> None:
+    bench.supervisor = dataclasses.replace(bench.supervisor, heartbeat_seconds=60)
+    thread = bench.run_aside("sleep", lease_seconds=3)
+    wait_for(lambda: len(bench.server.state.heartbeats) >= 3)
+    bench.stop.set()
+    thread.join(20)
+    assert bench.outcome is Outcome.STOPPED
+
+
 def test_three_refused_heartbeats_end_the_trainer(bench: Bench) -> None:
     bench.server.state.refuse_heartbeats = True
     assert bench.run("metrics:1 sleep") is Outcome.LEASE_LOST
