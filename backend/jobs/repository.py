@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import newest_first
 from backend.jobs.lifecycle import job_not_found
-from backend.models import Checkpoint, CheckpointPermission, Event, FindingRow, Job, JobReward, LogLineRow
+from backend.models import Checkpoint, CheckpointPermission, FindingRow, Job, JobReward, LogLineRow
 from reinforge.errors import NotFound
 from reinforge.states import FINAL, JobStatus
 
@@ -66,12 +66,6 @@ async def find_alive(session: AsyncSession, project_id: str, key: str, value: st
 async def any_job(session: AsyncSession, project_id: str) -> bool:
     query = select(Job.id).where(Job.project_id == project_id, Job.purpose == "train").limit(1)
     return await session.scalar(query) is not None
-
-
-async def events(session: AsyncSession, job_id: str, *, after: int, limit: int) -> Sequence[Event]:
-    """In order of `seq`."""
-    query = select(Event).where(Event.job_id == job_id, Event.seq > after).order_by(Event.seq).limit(limit)
-    return (await session.scalars(query)).all()
 
 
 async def log_lines(session: AsyncSession, job_id: str, *, after: int, limit: int) -> Sequence[LogLineRow]:

@@ -14,8 +14,9 @@ import orjson
 
 from backend.database import Database
 from backend.events import Hub
-from backend.jobs import repository
-from backend.models import Event, Job
+from backend.jobs import event_rows
+from backend.jobs.event_rows import OneEvent
+from backend.models import Job
 from reinforge.errors import InvalidInput
 from reinforge.states import FINAL
 
@@ -39,7 +40,7 @@ def cursor(job_id: str, last_event_id: str | None, after: int) -> int:
     return int(match["seq"])
 
 
-def event_view(event: Event) -> dict[str, Any]:
+def event_view(event: OneEvent) -> dict[str, Any]:
     """The shape of `schemas.jobs.JobEvent`."""
     return {"seq": event.seq, "job": event.job_id, "type": event.type, "data": event.data}
 
@@ -59,7 +60,7 @@ async def frames(database: Database, hub: Hub, job_id: str, after: int) -> Async
             async with database.transaction() as session:
                 # The job first: events that come after this read are found by the next round.
                 job = await session.get_one(Job, job_id)
-                found = await repository.events(session, job_id, after=position, limit=MAX_EVENTS_PER_FRAME)
+                found = await event_rows.after(session, job_id, position, MAX_EVENTS_PER_FRAME)
                 events = [event_view(event) for event in found]
             if events:
                 position = events[-1]["seq"]

@@ -12,7 +12,7 @@ from backend.conditional import unchanged
 from backend.database import DatabaseDep, Session
 from backend.downloads import attachment, stream_object
 from backend.events import HubDep
-from backend.jobs import completions, metrics, repository, search, stream
+from backend.jobs import completions, event_rows, metrics, repository, search, stream
 from backend.jobs.object_cache import ObjectCacheDep
 from backend.jobs.view import checkpoint_view
 from backend.models import BaseModel
@@ -222,7 +222,7 @@ async def list_events(
 ) -> Page[JobEvent]:
     """In order; `after` is the `seq` of the last event already seen."""
     await repository.find(session, who.project_id, id)
-    found = await repository.events(session, id, after=after, limit=limit + 1)
+    found = await event_rows.after(session, id, after, limit + 1)
     data = [JobEvent.model_validate(stream.event_view(event)) for event in found[:limit]]
     more = len(found) > limit
     return Page(data=data, has_more=more, next_cursor=str(data[-1].seq) if more else None)

@@ -141,15 +141,21 @@ class JobCommand(Created, Base):
 
 
 class Event(Base):
-    """One live event; `seq` has gaps only where a resume has deleted later steps."""
+    """One live event, or several that share a row (`backend.jobs.event_rows`).
+
+    `seq` has gaps only where a resume has deleted later steps. A trigger deletes a job's events with it: a foreign key
+    would be looked up for each of them.
+    """
 
     __tablename__ = "event"
     __table_args__ = (Index("ix_event_step", "job_id", "step", postgresql_where=text("step IS NOT NULL")),)
 
-    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True)
+    """Number of the last one."""
+    count: Mapped[int] = mapped_column(default=1)
     type: Mapped[str]
     data: Mapped[dict[str, Any]]
     step: Mapped[int | None]
-    """Set on events that a resume from an earlier step undoes."""
+    """Set on events that a resume from an earlier step undoes; that of the last one."""
     ts: Mapped[datetime] = mapped_column(default=now)

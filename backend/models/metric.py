@@ -20,14 +20,15 @@ class MetricSeries(Base):
 
 
 class MetricPoint(Base):
-    """NULL: not defined at this step. NaN and infinities are refused, here as a last resort."""
+    """NULL: not defined at this step. NaN and infinities are refused, here as a last resort.
+
+    A trigger deletes a series' points with it: a foreign key would be looked up for each of them.
+    """
 
     __tablename__ = "metric_point"
     __table_args__ = (CheckConstraint("value > '-Infinity' AND value < 'Infinity'", name="finite"),)
 
-    series_id: Mapped[int] = mapped_column(
-        ForeignKey("metric_series.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    series_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     step: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     ts: Mapped[float]
     """Unix seconds on the worker."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.models import Event, Job
+from backend.jobs.event_rows import OneEvent
+from backend.models import Job
 from backend.openai import job_metrics, job_rows
 from backend.openai.wire import seconds
 from reinforge.schemas.openai_jobs import JobEventView
@@ -48,7 +49,7 @@ async def page(
     session: AsyncSession, job: Job, *, limit: int, before: int | None
 ) -> tuple[list[JobEventView], bool]:
     """Events with numbers below `before`, and whether there are more."""
-    found: Sequence[Event] = []
+    found: Sequence[OneEvent] = []
     if before is None or before > 1:
         found = await job_rows.events(session, job.id, before=before, limit=limit + 1)
     views = await _views(session, job, found)
@@ -57,9 +58,9 @@ async def page(
     return views[:limit], len(views) > limit
 
 
-async def _views(session: AsyncSession, job: Job, events: Sequence[Event]) -> list[JobEventView]:
+async def _views(session: AsyncSession, job: Job, events: Sequence[OneEvent]) -> list[JobEventView]:
     metrics = [event for event in events if event.type == "metrics"]
-    known: dict[str, Event | None] = {}
+    known: dict[str, OneEvent | None] = {}
     if metrics:
         for kind in ("train", "held_out"):
             known[kind] = await job_rows.metrics_before(session, job.id, metrics[-1].seq, kind)
@@ -73,7 +74,7 @@ async def _views(session: AsyncSession, job: Job, events: Sequence[Event]) -> li
     return views[::-1]
 
 
-def _metrics(job: Job, event: Event, known: dict[str, Event | None]) -> JobEventView:
+def _metrics(job: Job, event: OneEvent, known: dict[str, OneEvent | None]) -> JobEventView:
     train, held_out = known.get("train"), known.get("held_out")
     data = job_metrics.payload(
         event.data["step"],
@@ -86,7 +87,7 @@ def _metrics(job: Job, event: Event, known: dict[str, Event | None]) -> JobEvent
     return _view(job, event, "info", job_metrics.message(data), data)
 
 
-def _message(job: Job, event: Event) -> JobEventView:
+def _message(job: Job, event: OneEvent) -> JobEventView:
     data = event.data
     match event.type:
         case "status":
@@ -115,7 +116,7 @@ def _message(job: Job, event: Event) -> JobEventView:
             )
 
 
-def _view(job: Job, event: Event, level: str, message: str, data: dict[str, Any]) -> JobEventView:
+def _view(job: Job, event: OneEvent, level: str, message: str, data: dict[str, Any]) -> JobEventView:
     return JobEventView(
         id=event_id(job.id, event.seq),
         created_at=seconds(event.ts),

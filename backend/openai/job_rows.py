@@ -6,6 +6,8 @@ from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import by_creation, cut
+from backend.jobs import event_rows
+from backend.jobs.event_rows import OneEvent
 from backend.models import Adapter, Checkpoint, Event, Job, MetricPoint, MetricSeries, Project
 
 TOLD = ("status", "metrics", "checkpoint", "finding", "rewind", "change")
@@ -47,21 +49,15 @@ def _worth_telling() -> ColumnElement[bool]:
     return or_(Event.type.in_(TOLD), line)
 
 
-async def events(session: AsyncSession, job_id: str, *, before: int | None, limit: int) -> Sequence[Event]:
+async def events(session: AsyncSession, job_id: str, *, before: int | None, limit: int) -> Sequence[OneEvent]:
     """Newest first, up to `limit`, numbers below `before`."""
-    query = select(Event).where(Event.job_id == job_id, _worth_telling())
-    if before is not None:
-        query = query.where(Event.seq < before)
-    return (await session.scalars(query.order_by(Event.seq.desc()).limit(limit))).all()
+    return await event_rows.before(session, job_id, before, limit, _worth_telling())
 
 
-async def metrics_before(session: AsyncSession, job_id: str, seq: int, kind: str) -> Event | None:
+async def metrics_before(session: AsyncSession, job_id: str, seq: int, kind: str) -> OneEvent | None:
     """The newest metrics of a kind (`train`, `held_out`) with a number below `seq`."""
-    query = select(Event).where(Event.job_id == job_id, Event.seq < seq, Event.type == "metrics")
-    found: Event | None = await session.scalar(
-        query.where(Event.data["kind"].as_string() == kind).order_by(Event.seq.desc()).limit(1)
-    )
-    return found
+    wanted = (Event.type == "metrics", Event.data["kind"].as_string() == kind)
+    return next(iter(await event_rows.before(session, job_id, seq, 1, *wanted)), None)
 
 
 async def values_at(

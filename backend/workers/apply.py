@@ -11,6 +11,7 @@ from backend.bulk import insert_many
 from backend.ids import new_id
 from backend.jobs import commands
 from backend.jobs.changes import mark_applied
+from backend.jobs.event_rows import MetricRun
 from backend.jobs.lifecycle import append_event, change_status, wake_watchers
 from backend.jobs.ranking import rank_checkpoints
 from backend.jobs.view import RECENT_STEPS, checkpoint_view
@@ -52,7 +53,7 @@ from reinforge.states import JobStatus
 KEPT_RESUME_STATES = 2
 _ROW = tuple(RowStatus.model_fields)
 """Columns of a completion that a record tells row by row."""
-_EVENT = ("seq", "type", "data", "step")
+_EVENT = ("seq", "type", "data", "step", "count")
 
 
 class Applier:
@@ -67,7 +68,7 @@ class Applier:
         self._emit = functools.partial(append_event, session, job)
         self._points = Points(session, job.id)
         self._meter = Meter(session, job, attempt, self._points)
-        self._events: list[dict[str, Any]] = []
+        self._events: list[dict[str, Any] | MetricRun] = []
 
     async def apply(self, record: Record) -> None:
         match record:
@@ -104,13 +105,14 @@ class Applier:
             if not self._events:
                 return
             common = {"job_id": self.job.id, "ts": now()}
-            await insert_many(self.session, Event, _EVENT, self._events, same=common)
+            rows = [each.row() if isinstance(each, MetricRun) else each for each in self._events]
+            await insert_many(self.session, Event, _EVENT, rows, same=common)
             await wake_watchers(self.session, self.job)
 
     def _tell(self, type: str, data: dict[str, Any], step: int) -> None:
         """An event that `finish` stores. It is numbered now, so it keeps its place among the others."""
         self.job.seq += 1
-        self._events.append({"seq": self.job.seq, "type": type, "data": data, "step": step})
+        self._events.append({"seq": self.job.seq, "type": type, "data": data, "step": step, "count": 1})
 
     def _phase(self, record: Phase) -> None:
         job = self.job
@@ -136,8 +138,12 @@ class Applier:
 
     def _measured(self, kind: str, record: StepMetrics | Evaluated) -> None:
         self._points.add(kind, record.step, record.ts, record.values)
-        data = {"step": record.step, "kind": kind, "values": record.values, "ts": record.ts}
-        self._tell("metrics", data, record.step)
+        self.job.seq = seq = self.job.seq + 1
+        run = self._events[-1] if self._events else None
+        if not isinstance(run, MetricRun) or not run.takes(kind, seq, record.step, record.values):
+            run = MetricRun(kind, seq, {key: [] for key in record.values})
+            self._events.append(run)
+        run.add(record.step, record.ts, record.values)
 
     async def _rollouts(self, record: Rollouts) -> None:
         where = {"job_id": self.job.id, "split": record.split, "step": record.step}

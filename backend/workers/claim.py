@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import digest
 from backend.base_models import service as base_models
-from backend.jobs import budgets
+from backend.jobs import budgets, event_rows
 from backend.jobs.changes import scheduled
 from backend.jobs.fork import BEFORE_ATTEMPTS
 from backend.jobs.lifecycle import append_event, change_status, lease_end
@@ -23,7 +23,6 @@ from backend.models import (
     BaseModel,
     Checkpoint,
     Dataset,
-    Event,
     FindingRow,
     Job,
     JobReward,
@@ -169,7 +168,7 @@ async def _rewind(session: AsyncSession, job: Job, step: int) -> None:
     )
     for table in (StepRollouts, Checkpoint, FindingRow, ResumeState):
         await session.execute(delete(table).where(table.job_id == job.id, table.step > step))
-    await session.execute(delete(Event).where(Event.job_id == job.id, Event.step > step))
+    await event_rows.forget_after(session, job.id, step)
     job.step = step
     newest = (
         select(MetricPoint.value)

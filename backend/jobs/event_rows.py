@@ -1,0 +1,148 @@
+"""Events as rows. What a worker tells of many steps at once, after a while without a backend, shares rows.
+
+A row stands for `count` events, numbered without gaps up to its `seq`. With more than one they are metrics of one kind
+with the same keys at ascending steps, and `data` has a list in place of each value: `{"kind", "step", "ts", "values":
+{key: [...]}}`. Whoever reads through this module sees one event per step either way.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Self
+
+from sqlalchemy import ColumnElement, asc, delete, desc, func, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.models import Event
+
+MOST_SHARED = 1000
+"""Events in one row."""
+
+
+class OneEvent(NamedTuple):
+    job_id: str
+    seq: int
+    type: str
+    data: dict[str, Any]
+    ts: datetime
+
+
+@dataclass(slots=True)
+class MetricRun:
+    """Metrics events with neighbouring numbers that can share a row."""
+
+    kind: str
+    first: int
+    """Number of the first one."""
+    values: dict[str, list[float | None]]
+    steps: list[int] = field(default_factory=list)
+    ts: list[float] = field(default_factory=list)
+
+    @classmethod
+    def of_row(cls, row: Event) -> Self:
+        data = row.data
+        return cls(data["kind"], row.seq - row.count + 1, data["values"], data["step"], data["ts"])
+
+    def takes(self, kind: str, seq: int, step: int, values: dict[str, float | None]) -> bool:
+        return (
+            seq == self.first + len(self.steps)
+            and len(self.steps) < MOST_SHARED
+            and kind == self.kind
+            and step > self.steps[-1]
+            and values.keys() == self.values.keys()
+        )
+
+    def add(self, step: int, ts: float, values: dict[str, float | None]) -> None:
+        self.steps.append(step)
+        self.ts.append(ts)
+        for key, value in values.items():
+            self.values[key].append(value)
+
+    def cut(self, step: int) -> None:
+        """Leave out what comes after the step."""
+        kept = bisect_right(self.steps, step)
+        del self.steps[kept:], self.ts[kept:]
+        for column in self.values.values():
+            del column[kept:]
+
+    def each(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Number and data of each event."""
+        for place, (step, ts) in enumerate(zip(self.steps, self.ts, strict=True)):
+            values = {key: column[place] for key, column in self.values.items()}
+            yield self.first + place, {"step": step, "kind": self.kind, "values": values, "ts": ts}
+
+    def row(self) -> dict[str, Any]:
+        """The columns of its row, but for the job and the time."""
+        count = len(self.steps)
+        data: dict[str, Any] = {"kind": self.kind, "step": self.steps, "ts": self.ts, "values": self.values}
+        if count == 1:
+            [(_, data)] = self.each()
+        seq = self.first + count - 1
+        return {"seq": seq, "type": "metrics", "data": data, "step": self.steps[-1], "count": count}
+
+
+def events_of(row: Event) -> list[OneEvent]:
+    """In order of their numbers."""
+    if row.count == 1:
+        return [OneEvent(row.job_id, row.seq, row.type, row.data, row.ts)]
+    run = MetricRun.of_row(row)
+    return [OneEvent(row.job_id, seq, row.type, data, row.ts) for seq, data in run.each()]
+
+
+async def after(session: AsyncSession, job_id: str, seq: int, limit: int) -> list[OneEvent]:
+    """The first `limit` events with larger numbers, in order."""
+    shared = func.least(Event.count, Event.seq - seq)
+    where = (Event.job_id == job_id, Event.seq > seq)
+    rows = await _rows(session, shared, limit, where, newest_first=False)
+    return [event for row in rows for event in events_of(row) if event.seq > seq][:limit]
+
+
+async def before(
+    session: AsyncSession, job_id: str, seq: int | None, limit: int, *wanted: ColumnElement[bool]
+) -> list[OneEvent]:
+    """The last `limit` events with smaller numbers, the largest first. wanted: conditions on rows."""
+    shared: ColumnElement[int] = Event.count.expression
+    where = [Event.job_id == job_id, *wanted]
+    if seq is not None:
+        # The first condition says no more than the second, but it can use the index.
+        where += [Event.seq < seq + MOST_SHARED, Event.seq - Event.count + 1 < seq]
+        shared = func.least(Event.count, seq - (Event.seq - Event.count + 1))
+    rows = await _rows(session, shared, limit, where, newest_first=True)
+    found = [event for row in rows for event in reversed(events_of(row)) if seq is None or event.seq < seq]
+    return found[:limit]
+
+
+async def _rows(
+    session: AsyncSession,
+    shared: ColumnElement[int],
+    limit: int,
+    where: Iterable[ColumnElement[bool]],
+    *,
+    newest_first: bool,
+) -> Sequence[Event]:
+    """As many rows as it takes for `limit` events. shared: how many of a row's events count."""
+    order = desc if newest_first else asc
+    rows = select(Event.job_id, Event.seq, shared.label("shared")).where(*where)
+    few = rows.order_by(order(Event.seq)).limit(limit).subquery()
+    earlier = func.sum(few.c.shared).over(order_by=order(few.c.seq)) - few.c.shared
+    reached = select(few.c.job_id, few.c.seq, earlier.label("earlier")).subquery()
+    query = (
+        select(Event)
+        .join(reached, (Event.job_id == reached.c.job_id) & (Event.seq == reached.c.seq))
+        .where(reached.c.earlier < limit)
+        .order_by(order(Event.seq))
+    )
+    return (await session.scalars(query)).all()
+
+
+async def forget_after(session: AsyncSession, job_id: str, step: int) -> None:
+    """Delete what a resume from `step` undoes."""
+    later = (Event.job_id == job_id, Event.step > step)
+    for row in (await session.scalars(select(Event).where(*later, Event.count > 1))).all():
+        run = MetricRun.of_row(row)
+        run.cut(step)
+        if run.steps:
+            mine = (Event.job_id == job_id, Event.seq == row.seq)
+            await session.execute(update(Event).where(*mine).values(run.row()))
+    await session.execute(delete(Event).where(*later))
