@@ -49,7 +49,8 @@ class Started(BaseRecord):
     """Last completed step: 0, or where the resume state stood."""
     steps: int
     facts: dict[str, Any] = Field(default_factory=dict)
-    """Parameters, trainable parameters, device, engine, jail, versions, memory once loaded (GiB)."""
+    """Parameters, trainable parameters, device, engine, jail, versions, memory once loaded (GiB), most tokens of a
+    micro-batch, whether gradient checkpointing is on. Told again when one turns out otherwise."""
 
 
 class StepMetrics(BaseRecord):

@@ -145,13 +145,10 @@ class Job:
             self.journal = Journal(
                 reporter, text.pieces, model=spec.model, revisions=lambda: scorer.revisions
             )
-            facts = host.facts | {
-                "engine": spec.rollout.engine,
-                "jail": jail,
-                "versions": versions() | engine_versions,
-            }
+            facts = host.facts | policy.passes.facts
+            facts |= {"engine": spec.rollout.engine, "jail": jail, "versions": versions() | engine_versions}
             facts["memory_gib"] = peak_memory_gib()
-            reporter.report(Started, step=self.position.step, steps=spec.limits.steps, facts=facts)
+            self._started(facts)
             self._introduce(facts, prompts)
             engine = self._engine(base, host, prompts)
             training = train(
@@ -230,6 +227,20 @@ class Job:
         )
         prompts.check()
         return prompts
+
+    def _started(self, facts: dict[str, Any]) -> None:
+        """Say so, and again when the first update finds that less memory is at hand than was hoped."""
+        policy, reporter, steps = self.policy, self.reporter, self.spec.limits.steps
+        assert policy is not None
+
+        def changed(message: str, found: dict[str, Any]) -> None:
+            assert self.journal is not None
+            self.journal.log("info", message, self.position.step)
+            facts.update(found)
+            reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
+
+        policy.passes.tell = changed
+        reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
 
     def _introduce(self, facts: dict[str, Any], prompts: Prompts) -> None:
         """The first lines of the log: what runs where, on what."""

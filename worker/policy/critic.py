@@ -6,7 +6,8 @@ import torch
 from peft import PeftModel
 from torch import Tensor
 
-from worker.policy.base import Batch, PolicyState, Sequences, SumCount, ValueFunction
+from worker.policy.activations import GradientPasses
+from worker.policy.base import Batch, LossValue, PolicyState, Sequences, SumCount, ValueFunction
 from worker.policy.lora import Activate, adapter_parameters, tensors_of
 from worker.policy.packing import MicroBatch, micro_batches
 from worker.policy.scoring import can_share_prompts, foresee
@@ -17,13 +18,13 @@ class LoraCritic:
     """`Critic` of this process. The head, float32, starts at 0: a fresh critic says 0 of every state."""
 
     def __init__(
-        self, name: str, peft: PeftModel, *, activate: Activate, micro_batch_tokens: int, base_bytes: int = 0
+        self, name: str, peft: PeftModel, *, activate: Activate, passes: GradientPasses, base_bytes: int = 0
     ) -> None:
         """`base_bytes`: of a base model that is there for this critic alone."""
         self.name = name
         self._model = peft.get_base_model()
         self._activate = activate
-        self._micro_batch_tokens = micro_batch_tokens
+        self.passes = passes
         self._prompt_once = can_share_prompts(self._model)
         width = self._model.config.get_text_config().hidden_size
         self._head = torch.nn.Linear(width, 1, device=self._model.device, dtype=torch.float32)
@@ -49,10 +50,10 @@ class LoraCritic:
         metrics: dict[str, SumCount] = {}
         chosen = batch.needs_gradient.nonzero()[:, 0].tolist()
         with self._activate(self.name):
+            self.passes.prepare(batch.sequences, chosen, lambda row: self._try(batch, row, loss))
             for part in self._plan(batch.sequences, chosen):
-                values = self._foresee(batch.sequences, part)
-                value = loss(values, tensors_of(batch, part.rows, values.device))
-                torch.autograd.backward(value.total / batch.denominator)
+                with self.passes.running():
+                    value = self._backward(batch, part, loss)
                 for key, (total, count) in value.metrics.items():
                     before = metrics.get(key, (0.0, 0.0))
                     metrics[key] = (before[0] + total, before[1] + count)
@@ -78,8 +79,21 @@ class LoraCritic:
         """Raises KeyError or RuntimeError where the state is of another critic."""
         self._trained.load(state.adapter, state.optimizer)
 
+    def _backward(self, batch: Batch, part: MicroBatch, loss: ValueFunction) -> LossValue:
+        values = self._foresee(batch.sequences, part)
+        value = loss(values, tensors_of(batch, part.rows, values.device))
+        torch.autograd.backward(value.total / batch.denominator)
+        return value
+
+    def _try(self, batch: Batch, row: int, loss: ValueFunction) -> None:
+        """A row alone, forward and backward; the gradient is forgotten."""
+        try:
+            self._backward(batch, MicroBatch([row]), loss)
+        finally:
+            self._trained.optimizer.zero_grad(set_to_none=True)
+
     def _foresee(self, sequences: Sequences, part: MicroBatch) -> Tensor:
         return foresee(self._model, sequences.take(part.rows), self._head, prompt_once=part.prompt_once)
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
-        return micro_batches(sequences, rows, self._micro_batch_tokens, prompt_once=self._prompt_once)
+        return micro_batches(sequences, rows, self.passes.tokens, prompt_once=self._prompt_once)

@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from reinforge.errors import JobFailure
+from worker.policy.activations import GradientPasses, mode
 from worker.policy.critic import LoraCritic
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy, base_bytes
@@ -18,8 +19,8 @@ from worker.policy.memory import is_out_of_memory
 from worker.policy.merged import Active, merged
 
 MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}
-"""Tokens of one forward and backward pass, padding included. On the CPU more does not run faster: the
-activations leave its caches."""
+"""Tokens of one forward and backward pass, padding included, where memory allows them. On the CPU more does not run
+faster: the activations leave its caches."""
 
 
 class LocalHost:
@@ -34,7 +35,7 @@ class LocalHost:
     ) -> LoraPolicy:
         """A fresh adapter: A random by `seed`, B zero, so that it starts as the base.
 
-        Raises JobFailure `invalid_adapter`.
+        Raises JobFailure `invalid_adapter`, `invalid_setting`.
         """
         peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)
         return LoraPolicy(
@@ -42,7 +43,7 @@ class LocalHost:
             peft,
             activate=self.activate,
             split=self._head(),
-            micro_batch_tokens=MICRO_BATCH_TOKENS[self.base.model.device.type],
+            passes=self._passes(),
         )
 
     def create_critic(
@@ -55,9 +56,13 @@ class LocalHost:
             name,
             peft,
             activate=self.activate,
-            micro_batch_tokens=MICRO_BATCH_TOKENS[self.base.model.device.type],
+            passes=self._passes(),
             base_bytes=base_bytes(self.base.model) if alone else 0,
         )
+
+    def _passes(self) -> GradientPasses:
+        device = self.base.model.device
+        return GradientPasses(self.base.model, device, MICRO_BATCH_TOKENS[device.type], mode())
 
     def _add(self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int) -> PeftModel:
         config = LoraConfig(

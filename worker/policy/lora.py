@@ -10,6 +10,7 @@ from peft import PeftModel, get_peft_model_state_dict
 from safetensors.torch import save
 from torch import Tensor
 
+from worker.policy.activations import GradientPasses
 from worker.policy.base import (
     Batch,
     ForwardBackward,
@@ -39,14 +40,14 @@ class LoraPolicy:
         *,
         activate: Activate,
         split: Callable[[Tensor], Tensor] | None,
-        micro_batch_tokens: int,
+        passes: GradientPasses,
     ) -> None:
         self.name = name
+        self.passes = passes
         self._peft = peft
         self._model = peft.get_base_model()
         self._activate = activate
         self._split = split
-        self._micro_batch_tokens = micro_batch_tokens
         self._prompt_once = split is not None and can_share_prompts(self._model)
         self._trained = Trained(adapter_parameters(peft, name))
         self._parameters = self._trained.parameters
@@ -99,11 +100,11 @@ class LoraPolicy:
         gradients: dict[str, float] = {}
         with self._activate(self.name):
             for needs_gradient in (True, False):
-                chosen = [
-                    i for i, needs in enumerate(batch.needs_gradient.tolist()) if needs == needs_gradient
-                ]
+                chosen = (batch.needs_gradient == needs_gradient).nonzero()[:, 0].tolist()
+                if needs_gradient:
+                    self.passes.prepare(batch.sequences, chosen, lambda row: self._try(batch, row, loss))
                 for part in self._plan(batch.sequences, chosen):
-                    with torch.set_grad_enabled(needs_gradient):
+                    with torch.set_grad_enabled(needs_gradient), self.passes.running():
                         value = self._micro_batch(batch, part, loss, scores)
                         if needs_gradient:
                             torch.autograd.backward(value.total / batch.denominator)
@@ -153,7 +154,7 @@ class LoraPolicy:
         (folder / "adapter_config.json").write_text(text + "\n", encoding="utf-8")
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
-        return micro_batches(sequences, rows, self._micro_batch_tokens, prompt_once=self._prompt_once)
+        return micro_batches(sequences, rows, self.passes.tokens, prompt_once=self._prompt_once)
 
     def _score_all(self, sequences: Sequences, rows: Sequence[int]) -> TokenScores:
         scores = empty_scores(len(sequences), sequences.longest)
@@ -161,6 +162,15 @@ class LoraPolicy:
             found = score(self._model, sequences.take(part.rows), self._split, prompt_once=part.prompt_once)
             _store(scores, part.rows, found)
         return scores
+
+    def _try(self, batch: Batch, row: int, loss: LossFunction) -> None:
+        """A row alone, forward and backward; the gradient is forgotten."""
+        unread = empty_scores(len(batch.sequences), batch.sequences.longest)
+        try:
+            value = self._micro_batch(batch, MicroBatch([row]), loss, unread)
+            torch.autograd.backward(value.total / batch.denominator)
+        finally:
+            self._optimizer.zero_grad(set_to_none=True)
 
     def _micro_batch(
         self, batch: Batch, part: MicroBatch, loss: LossFunction, scores: TokenScores

@@ -111,6 +111,20 @@ def test_the_fast_path_is_the_naive_one_in_float64(folder: Path, monkeypatch: py
         assert distance(gradient, expected_gradients[key]) < 1e-9, key
 
 
+def test_gradient_checkpointing_gives_the_same_gradients(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logprobs, "LOGITS_PER_SLICE", 3 * 260)
+    _, policy = make(folder, torch.float64)
+    assert policy._prompt_once == any(part.prompt_once for part in policy._plan(SHARED, range(len(SHARED))))
+    _, expected = fast(policy)
+    policy.passes.checkpointing = True
+    _, gradients = fast(policy)
+    assert gradients.keys() == expected.keys()
+    for key, gradient in gradients.items():
+        assert distance(gradient, expected[key]) < 1e-12, key
+
+
 def test_in_float32_it_errs_at_most_twice_as_much_as_the_naive_one(folder: Path) -> None:
     _, exact = make(folder, torch.float64)
     _, expected = naive(exact)

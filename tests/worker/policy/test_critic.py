@@ -110,7 +110,7 @@ def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:
     teach(critic, 3)
     found = []
     for tokens in (2048, 4):
-        critic._micro_batch_tokens = tokens
+        critic.passes.tokens = tokens
         told = critic.forward_backward(batch(), squared)
         assert told["seen"] == (9.0, 1.0 if tokens > 4 else 3.0)
         found.append(
@@ -120,6 +120,18 @@ def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:
     assert found[0].keys() == found[1].keys() == critic._trained.parameters.keys()
     for key, gradient in found[0].items():
         torch.testing.assert_close(found[1][key], gradient, atol=1e-6, rtol=1e-4)
+
+
+def test_gradient_checkpointing_gives_the_same_gradients(folder: Path) -> None:
+    _, _, critic = make(folder)
+    teach(critic, 3)
+    found = []
+    for critic.passes.checkpointing in (False, True):
+        critic.forward_backward(batch(), squared)
+        found.append({key: p.grad for key, p in critic._trained.parameters.items()})
+        critic._trained.optimizer.zero_grad(set_to_none=True)
+    for key, gradient in found[0].items():
+        torch.testing.assert_close(found[1][key], gradient, atol=1e-7, rtol=1e-5)
 
 
 def test_rows_without_gradient_are_left_out(folder: Path) -> None:

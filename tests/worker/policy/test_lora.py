@@ -74,7 +74,7 @@ def test_a_fresh_adapter_is_the_base(folder: Path) -> None:
 def test_the_head_runs_on_completion_tokens_only_when_that_is_exact(folder: Path) -> None:
     host, policy = make(folder)
     assert policy._split is not None
-    whole = LoraPolicy("policy", policy._peft, activate=host.activate, split=None, micro_batch_tokens=2048)
+    whole = LoraPolicy("policy", policy._peft, activate=host.activate, split=None, passes=policy.passes)
     torch.testing.assert_close(whole.log_probs(SEQUENCES).logprobs, policy.log_probs(SEQUENCES).logprobs)
 
 
@@ -92,7 +92,7 @@ def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:
     whole = policy.forward_backward(batch_of(), weighted_logprob)
     expected = gradients(policy)
     policy._optimizer.zero_grad(set_to_none=True)
-    policy._micro_batch_tokens = 4
+    policy.passes.tokens = 4
     parts = policy.forward_backward(batch_of(), weighted_logprob)
     assert whole.metrics["seen"] == (9.0, 1.0)
     assert parts.metrics["seen"] == (9.0, 3.0)
@@ -107,7 +107,7 @@ def test_the_losss_own_gradients_are_summed_and_divided_like_its_value(folder: P
         return LossValue(value.total, value.metrics, {"exponent": float(tensors["scale"].sum())})
 
     _, policy = make(folder)
-    policy._micro_batch_tokens = 4
+    policy.passes.tokens = 4
     assert policy.forward_backward(batch_of(), loss).gradients == {"exponent": pytest.approx(-0.5 / 4)}
 
 

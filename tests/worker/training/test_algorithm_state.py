@@ -112,7 +112,7 @@ def test_micro_batches_do_not_change_a_step(tmp_path: Path, qwen: Path) -> None:
     ends = []
     for number, tokens in enumerate((2048, 64)):
         job = SmallJob(tmp_path / str(number), qwen, small_spec(**EVERYTHING, limits__steps=1))
-        job.policy._micro_batch_tokens = tokens
+        job.policy.passes.tokens = tokens
         job.train()
         ends.append((job.policy.state().adapter, values_of(job)[0]))
     (whole, told), (parts, told_parts) = ends

@@ -16,6 +16,7 @@ from reinforge.records import RewardCode, RunManifest
 from tests.support.small_jobs import small_spec, write_rows
 from tests.support.tiny_models import write_tiny_model
 from worker.main import Job
+from worker.policy import activations
 from worker.reporter import LocalReporter
 from worker.training.ends import End, end_of
 
@@ -102,6 +103,19 @@ def test_a_job_succeeds_and_says_what_ran_where(attempt: Attempt) -> None:
     (ended,) = attempt.records("ended")
     assert (ended["outcome"], ended["step"]) == ("succeeded", 2)
     assert {"loading", "generating", "updating", "saving"} <= {p["phase"] for p in attempt.records("phase")}
+
+
+def test_a_job_that_turns_gradient_checkpointing_on_says_so(
+    attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activations, "memory_at_hand", lambda device: 10_000)
+    assert attempt.run(limits__steps=2).outcome == "succeeded"
+    before, after = (record["facts"] for record in attempt.records("started"))
+    assert (before["gradient_checkpointing"], before["micro_batch_tokens"]) == (False, 2048)
+    assert after["gradient_checkpointing"] and after["micro_batch_tokens"] < 64
+    assert after["memory_gib"] == before["memory_gib"]
+    (line,) = [log["message"] for log in attempt.records("log") if "checkpointing" in log["message"]]
+    assert line.startswith("Memory for activations: 4.7e-06 GiB are at hand")
 
 
 @pytest.mark.parametrize("preset", ["grpo_process", "pow3r", "vpo"])
