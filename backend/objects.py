@@ -105,6 +105,16 @@ class Objects:
         finally:
             await anyio.to_thread.run_sync(file.close)
 
+    async def require_whole(self, row: StoredObject) -> None:
+        """Raises NotFound (`object_not_found`, `blob_damaged`) when the store no longer has what the row tells of."""
+        size = await anyio.to_thread.run_sync(self.store.size, object_key(row.sha256))
+        if size != row.bytes:
+            raise NotFound(
+                f"The object {row.sha256} has {size} bytes in the store instead of {row.bytes}.",
+                code="blob_damaged",
+                hint="Its disk may have lost data; bring the object back from a backup of the store.",
+            )
+
     async def fetch(self, sha256: str, path: Path) -> None:
         """Write the object to a file that appears complete or not at all. Raises ObjectNotFound."""
         await anyio.to_thread.run_sync(self.store.get_file, object_key(sha256), path)

@@ -8,11 +8,14 @@ from pathlib import Path
 from reinforge.errors import JobFailure
 from reinforge.grading.multi import checkpoints
 from reinforge.grading.source import parse_grader
-from reinforge.records import RewardCode, RunManifest
+from reinforge.records import Blob, RewardCode, RunManifest
 from reinforge.schemas.worker_door import Claimed, ClaimedReward
 from worker.blob_cache import BlobCache
+from worker.door import BackendAway, DoorRefused
 from worker.models.sources import ModelStore
 
+_LOST = frozenset({"blob_damaged", "blob_not_found", "object_not_found"})
+"""Answers to the download of an object that is there by its name only."""
 KEPT_JOBS = 20
 """Run folders of the newest jobs stay, for people who look for a log; older ones are removed."""
 
@@ -56,8 +59,8 @@ def prepare(
 ) -> RunManifest:
     """Fetch what the job names and write `run.json`.
 
-    Raises JobFailure (`sandbox_unavailable`, `model_changed`, …), InvalidInput from the model store, BackendAway,
-    OSError.
+    Raises JobFailure (`sandbox_unavailable`, `model_changed`, `resume_state_invalid`, …), InvalidInput from the model
+    store, BackendAway, OSError.
     """
     if sandbox is None:
         raise JobFailure(
@@ -83,7 +86,7 @@ def prepare(
     resume = None
     if claimed.resume is not None:
         resume = folder.path / "resume"
-        blobs.place(claimed.resume.sha256, resume, claimed.job_token)
+        _place_resume_state(blobs, claimed.resume, resume, claimed.job_token)
     manifest = RunManifest(
         job=claimed.job,
         attempt=claimed.attempt,
@@ -103,6 +106,20 @@ def prepare(
     )
     folder.manifest.write_text(manifest.model_dump_json(indent=2))
     return manifest
+
+
+def _place_resume_state(blobs: BlobCache, state: Blob, path: Path, token: str) -> None:
+    """Raises JobFailure `resume_state_invalid` when the store has lost it, BackendAway, DoorRefused, OSError."""
+    try:
+        blobs.place(state.sha256, path, token)
+    except (BackendAway, DoorRefused) as error:
+        if error.code not in _LOST:
+            raise
+        raise JobFailure(
+            f"The resume state cannot be read: {error.message}",
+            code="resume_state_invalid",
+            hint="Bring it back from a backup of the object store, or start the job again from its last checkpoint.",
+        ) from error
 
 
 def _write_reward(folder: RunFolder, reward: ClaimedReward) -> RewardCode:

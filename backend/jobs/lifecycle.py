@@ -173,12 +173,7 @@ def _why_not_resumed(status: JobStatus) -> str:
 async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
     """The lease of a locked job has run out: queue it again, end what was being stopped, give up in the end."""
     await _end_attempt_from_here(session, job, "lost")
-    job.lost_attempts += 1
-    if job.status == JobStatus.CANCELLING:
-        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
-    elif job.status == JobStatus.PAUSING:
-        await change_status(session, job, JobStatus.PAUSED, reason=job.reason, error=job.error)
-    elif job.lost_attempts >= MAX_LOST_ATTEMPTS:
+    if not await try_again(session, job, wake_ups, reason="lease_lost"):
         error = {
             "code": "worker_lost",
             "message": f"The worker was lost {job.lost_attempts} times without a checkpoint in between.",
@@ -186,8 +181,21 @@ async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> No
             "traceback": await _log_tail(session, job.id),
         }
         await change_status(session, job, JobStatus.FAILED, reason="worker_lost", error=error)
+
+
+async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str) -> bool:
+    """Queue a locked job whose attempt broke off, for the next to go on from its resume state; end what was being
+    stopped. False, and nothing has changed, when attempts broke off too often without a resume state in between."""
+    job.lost_attempts += 1
+    if job.status == JobStatus.CANCELLING:
+        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+    elif job.status == JobStatus.PAUSING:
+        await change_status(session, job, JobStatus.PAUSED, reason=job.reason, error=job.error)
+    elif job.lost_attempts < MAX_LOST_ATTEMPTS:
+        await enqueue(session, job, wake_ups, reason=reason)
     else:
-        await enqueue(session, job, wake_ups, reason="lease_lost")
+        return False
+    return True
 
 
 async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> None:

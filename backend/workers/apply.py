@@ -28,6 +28,7 @@ from backend.models import (
     now,
 )
 from backend.objects import require_stored
+from backend.queue import WakeUps
 from backend.workers.claim import HELD_OUT_REWARD
 from backend.workers.ending import end_attempt
 from backend.workers.metering import Meter
@@ -63,8 +64,8 @@ class Applier:
     gathered and stored together by `finish`.
     """
 
-    def __init__(self, session: AsyncSession, job: Job, attempt: Attempt) -> None:
-        self.session, self.job, self.attempt = session, job, attempt
+    def __init__(self, session: AsyncSession, job: Job, attempt: Attempt, wake_ups: WakeUps) -> None:
+        self.session, self.job, self.attempt, self._wake_ups = session, job, attempt, wake_ups
         self._emit = functools.partial(append_event, session, job)
         self._points = Points(session, job.id)
         self._meter = Meter(session, job, attempt, self._points)
@@ -95,7 +96,7 @@ class Applier:
             case CommandApplied():
                 await commands.mark_applied(self.session, self.job, record.command, record.step)
             case Ended():
-                await end_attempt(self.session, self.job, self.attempt, record)
+                await end_attempt(self.session, self.job, self.attempt, record, self._wake_ups)
 
     async def finish(self) -> None:
         """Store what was gathered; call it once, after the last record."""

@@ -2,18 +2,25 @@
 
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.ids import new_id
-from backend.jobs.lifecycle import change_status
-from backend.models import Adapter, Attempt, Checkpoint, Job, now
+from backend.jobs.fork import BEFORE_ATTEMPTS
+from backend.jobs.lifecycle import append_event, change_status, try_again
+from backend.models import Adapter, Attempt, Checkpoint, Job, LogLineRow, ResumeState, now
+from backend.queue import WakeUps
 from backend.workers.metering import count_time
 from reinforge.records import Ended
 from reinforge.states import JobStatus
 
+BROKEN_OFF = frozenset({"killed", "trainer_crashed"})
+"""Ends of a trainer that died without a word: the next attempt goes on from the resume state, and may succeed."""
 
-async def end_attempt(session: AsyncSession, job: Job, attempt: Attempt, record: Ended) -> None:
+
+async def end_attempt(
+    session: AsyncSession, job: Job, attempt: Attempt, record: Ended, wake_ups: WakeUps
+) -> None:
     """Apply an `ended` record to a locked job.
 
     A job that was being cancelled is cancelled, whatever its trainer managed to do in the meantime.
@@ -22,6 +29,8 @@ async def end_attempt(session: AsyncSession, job: Job, attempt: Attempt, record:
     attempt.ended_at, attempt.outcome, attempt.reason = now(), record.outcome, record.reason
     if job.status == JobStatus.CANCELLING:
         await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+        return
+    if await _goes_on(session, job, attempt, record, wake_ups):
         return
     match record.outcome:
         case "succeeded":
@@ -37,6 +46,41 @@ async def end_attempt(session: AsyncSession, job: Job, attempt: Attempt, record:
             await change_status(session, job, JobStatus.PAUSED, reason=record.reason, error=why)
         case "cancelled":
             await change_status(session, job, JobStatus.CANCELLED, reason=record.reason or "trainer_stopped")
+
+
+async def _goes_on(
+    session: AsyncSession, job: Job, attempt: Attempt, record: Ended, wake_ups: WakeUps
+) -> bool:
+    """Whether another attempt is to do what this one could not; the log keeps why."""
+    if record.outcome != "failed" or record.reason is None:
+        return False
+    if record.reason == "resume_state_invalid":
+        if not await _without_its_start(session, job, attempt):
+            return False
+    elif record.reason not in BROKEN_OFF:
+        return False
+    if not await try_again(session, job, wake_ups, reason=record.reason):
+        return False
+    lines = [
+        record.message or "The trainer gave no reason.",
+        *([record.traceback] if record.traceback else []),
+    ]
+    fields = {"ts": record.ts, "level": "warning", "message": "\n".join(lines), "step": record.step}
+    fields["attempt"] = attempt.number
+    seq = await append_event(session, job, "log", {"seq": job.seq + 1, **fields})
+    session.add(LogLineRow(job_id=job.id, seq=seq, **fields))
+    return True
+
+
+async def _without_its_start(session: AsyncSession, job: Job, attempt: Attempt) -> bool:
+    """Drop the resume state that the attempt could not read, for the next to go on from the one before, or from the
+    beginning; False when it had none of this job's own."""
+    dropped = delete(ResumeState).where(
+        ResumeState.job_id == job.id,
+        ResumeState.step == attempt.resume_step,
+        ResumeState.attempt != BEFORE_ATTEMPTS,
+    )
+    return await session.scalar(dropped.returning(ResumeState.step)) is not None
 
 
 def _error(record: Ended) -> dict[str, Any]:

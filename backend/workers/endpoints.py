@@ -76,8 +76,10 @@ async def beat(
 
 
 @jobs_door.post("/jobs/{id}/records", operation_id="storeRecords")
-async def store_records(id: str, body: RecordBatch, session: Session, token: JobToken) -> RecordReply:
-    return await records.store(session, id, token, body)
+async def store_records(
+    id: str, body: RecordBatch, request: Request, session: Session, token: JobToken
+) -> RecordReply:
+    return await records.store(session, id, token, body, request.app.state.wake_ups)
 
 
 @jobs_door.put("/blobs/{sha256}", status_code=201, response_class=Response, operation_id="putBlob")
@@ -108,6 +110,7 @@ async def get_blob(
     """With a job token only what the job has to do with."""
     await holder.require_readable(session, sha256)
     row = await find_stored(session, sha256)
+    await objects.require_whole(row)
     headers = {"content-length": str(row.bytes), "etag": f'"{sha256}"'}
     return StreamingResponse(objects.stream(sha256), headers=headers, media_type="application/octet-stream")
 

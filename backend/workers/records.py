@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.models import Attempt
+from backend.queue import WakeUps
 from backend.workers.apply import Applier
 from backend.workers.fence import lock_attempt, require_lease
 from reinforge.errors import InvalidInput
@@ -12,7 +13,9 @@ from reinforge.records import Record
 from reinforge.schemas.worker_door import RecordBatch, RecordReply
 
 
-async def store(session: AsyncSession, job_id: str, token: str | None, body: RecordBatch) -> RecordReply:
+async def store(
+    session: AsyncSession, job_id: str, token: str | None, body: RecordBatch, wake_ups: WakeUps
+) -> RecordReply:
     """Apply the records that are not stored yet; the rest of the batch was, and is acknowledged again.
 
     Raises LeaseLost, or InvalidInput (`sequence_gap`, `blob_missing`), and then nothing of the batch is stored.
@@ -22,7 +25,7 @@ async def store(session: AsyncSession, job_id: str, token: str | None, body: Rec
     if fresh:
         require_lease(job, attempt)
         _check_sequence(attempt, fresh)
-        applier = Applier(session, job, attempt)
+        applier = Applier(session, job, attempt, wake_ups)
         for record in fresh:
             require_lease(job, attempt)
             await applier.apply(record)
