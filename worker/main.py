@@ -54,6 +54,8 @@ from worker.training.position import Position, unpack_resume_state
 
 POLICY, CRITIC = "policy", "critic"
 WIDTH_PER_THREAD = 256
+SANDBOX_PATIENCE_SECONDS = 30.0
+"""How long a job waits for a sandbox that does not answer, as one that is started again, before it pauses."""
 
 
 def main() -> None:
@@ -100,7 +102,9 @@ class Job:
             end = End(outcome.outcome, outcome.reason)
         except Exception as error:  # noqa: BLE001 - the boundary where an error becomes a named end
             end = end_of(error)
-            if end.outcome == "paused" and self.journal is not None and self.policy is not None:
+            # Raised between two parts of a step, with no room for the rest of it: the last whole state counts.
+            whole = end.reason != "disk_full"
+            if end.outcome == "paused" and whole and self.journal is not None and self.policy is not None:
                 if self.scorer is not None:
                     self.position.rewards = self.scorer.state()
                 self.journal.resume_state(self.position, self.policy, self.critic)
@@ -136,7 +140,7 @@ class Job:
         reporter.rewind(self.position.step)
         prompts = self._prompts(base)
         text = Text(base.tokenizer)
-        with sandbox_client(manifest.sandbox_socket) as client:
+        with sandbox_client(manifest.sandbox_socket, patience=SANDBOX_PATIENCE_SECONDS) as client:
             jail = proved_jail(client) if needs_sandbox(manifest) else None
             if jail is not None:
                 client.hold_to(jail)

@@ -19,7 +19,9 @@ MEMORY_HINT = (
     "Lower rollout.completions_per_prompt, rollout.prompts_per_step or rollout.max_completion_tokens, "
     "or use a machine with more memory."
 )
-DISK_HINT = "Free some space on the worker's disk, then start the job again."
+DISK_HINT = "Free some space on the worker's disk, then resume the job."
+RETRYABLE = frozenset({"disk_full"})
+"""Findings that people can do something about; the job then goes on where it was."""
 
 
 @dataclass(frozen=True)

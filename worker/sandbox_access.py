@@ -17,14 +17,16 @@ from worker.sandbox.client import SandboxClient
 from worker.sandbox.remote import Address, checked_token
 
 
-def sandbox_client(address: str | os.PathLike[str]) -> SandboxClient:
+def sandbox_client(address: str | os.PathLike[str], *, patience: float = 0.0) -> SandboxClient:
     """A client of the sandbox at `address`, with this process's token where that is another machine.
+
+    patience: see SandboxClient.
 
     Raises InvalidInput `sandbox_misconfigured` for an address or a token that cannot be one.
     """
     try:
         remote = Address.parse(os.fspath(address)).path is None
-        return SandboxClient(address, checked_token(_token()) if remote else None)
+        return SandboxClient(address, checked_token(_token()) if remote else None, patience=patience)
     except (ValueError, OSError) as error:
         raise InvalidInput(
             f"The sandbox {os.fspath(address)} cannot be used: {error}",

@@ -188,7 +188,9 @@ class _Attempt:
         else:
             kernel_killed = postmortem.memory_kills() > kills_before
             finding = postmortem.explain(status, tail, kernel_killed=kernel_killed)
-        self._end(JobFailure(finding.message, code=finding.reason, hint=finding.hint), tail=tail)
+        retryable = finding.reason in postmortem.RETRYABLE
+        failure = JobFailure(finding.message, code=finding.reason, hint=finding.hint, retryable=retryable)
+        self._end(failure, tail=tail)
 
     def _watch(self, trainer: TrainerProcess) -> int | None:
         """The trainer's exit status; None when we ended it because the lease or this worker goes."""
@@ -290,7 +292,8 @@ def _not_prepared(error: Exception) -> JobFailure:
     if isinstance(error, ReinforgeError):
         return JobFailure(error.message, code=error.code, hint=error.hint)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return JobFailure(f"The worker's disk is full: {error}", code="disk_full", hint=postmortem.DISK_HINT)
+        message = f"The worker's disk is full: {error}"
+        return JobFailure(message, code="disk_full", hint=postmortem.DISK_HINT, retryable=True)
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         message = f"The worker ran out of memory: {error}"
         return JobFailure(message, code="out_of_memory", hint=postmortem.MEMORY_HINT)

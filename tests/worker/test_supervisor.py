@@ -303,7 +303,8 @@ def test_a_trainer_that_crashes_is_explained_with_its_last_lines(
     )
     assert bench.run(script) is Outcome.DELIVERED
     end = bench.end()
-    assert (end["outcome"], end["reason"], end["step"], end["sequence"]) == ("failed", reason, 2, 3)
+    outcome = "paused" if reason == "disk_full" else "failed"
+    assert (end["outcome"], end["reason"], end["step"], end["sequence"]) == (outcome, reason, 2, 3)
     assert in_message in end["message"]
     assert end["hint"]
     assert "the last words" in end["traceback"]
@@ -360,7 +361,8 @@ def test_a_worker_that_cannot_even_begin_says_why(
 
     monkeypatch.setattr(where, fail)
     assert bench.run("sleep") is Outcome.DELIVERED
-    assert (bench.end()["outcome"], bench.end()["reason"]) == ("failed", reason)
+    outcome = "paused" if reason == "disk_full" else "failed"
+    assert (bench.end()["outcome"], bench.end()["reason"]) == (outcome, reason)
     assert bench.end()["hint"]
     pid = bench.folder / "pid"
     assert not pid.exists() or not is_running(int(pid.read_text()))
@@ -370,3 +372,9 @@ def test_a_damaged_download_is_fetched_again(bench: Bench) -> None:
     bench.server.state.damage_blobs = 2
     assert bench.run("end") is Outcome.DELIVERED
     assert bench.end()["outcome"] == "succeeded"
+
+
+def test_a_resume_state_that_the_store_has_lost_is_a_named_end(bench: Bench) -> None:
+    lost = {"sha256": "ab" * 32, "bytes": 10}
+    assert bench.run("end", resume=lost, resume_step=4) is Outcome.DELIVERED
+    assert (bench.end()["outcome"], bench.end()["reason"]) == ("failed", "resume_state_invalid")

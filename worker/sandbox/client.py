@@ -2,9 +2,11 @@
 
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -33,6 +35,7 @@ _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
 _RUNS_PER_CALL = 16
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
 _PACES_KEPT = 256
+_RETRY_SECONDS = 0.25
 
 _Answer = TypeVar("_Answer")
 
@@ -47,7 +50,11 @@ class SandboxClient:
     many connections each has. Use as a context manager or call :meth:`close`.
     """
 
-    def __init__(self, address: str | os.PathLike[str], token: str | None = None) -> None:
+    def __init__(
+        self, address: str | os.PathLike[str], token: str | None = None, *, patience: float = 0.0
+    ) -> None:
+        """patience: seconds for which a daemon that does not answer is asked again, as one that starts anew."""
+        self._patience = patience
         self._address = Address.parse(os.fspath(address))
         self._token = token
         self._jail: str | None = None
@@ -112,7 +119,8 @@ class SandboxClient:
         outcome, results = ProgramsOutcome("ok"), dict[int, list[ProgramResult]]()
         for _ in (1, 2):
             wanted = [k for k in range(len(parts)) if k not in results]
-            outcomes = self._ask([(head, wire.pack_runs(parts[k])) for k in wanted], wire.unpack_programs)
+            requests = [(head, wire.pack_runs(parts[k])) for k in wanted]
+            outcomes = self._ask(partial(iter, requests), wire.unpack_programs)
             if isinstance(outcomes, str):
                 return ProgramsOutcome("sandbox_unavailable", message=outcomes)
             results.update((k, o.results) for k, o in zip(wanted, outcomes, strict=True) if o.status == "ok")
@@ -126,7 +134,7 @@ class SandboxClient:
         """Load a module without scoring and list the functions that can score."""
         request = {"op": "validate", "source": source, "entry": entry}
         for _ in (1, 2):
-            answer = self._ask([(request, b"")], wire.unpack_validation)
+            answer = self._ask(lambda: [(request, b"")], wire.unpack_validation)
             if isinstance(answer, str):
                 return Validation("sandbox_unavailable", message=answer)
             (validation,) = answer
@@ -136,7 +144,7 @@ class SandboxClient:
 
     def status(self) -> SandboxStatus:
         """Whether code rewards can run, in which jail, or why not; also when no daemon answers."""
-        answer = self._ask([({"op": "status"}, b"")], wire.unpack_status)
+        answer = self._ask(lambda: [({"op": "status"}, b"")], wire.unpack_status)
         return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else answer[0]
 
     def hold_to(self, jail: str) -> None:
@@ -168,7 +176,10 @@ class SandboxClient:
         wanted = list(range(len(batches)))
         outcome = CallOutcome("ok")
         for attempt in (1, 2):
-            requests = (_request(options, [rows[i] for i in batches[k]]) for k in wanted)
+
+            def requests(asked: list[int] = wanted) -> Iterator[wire.Packed]:
+                return (_request(options, [rows[i] for i in batches[k]]) for k in asked)
+
             outcomes = self._ask(requests, wire.unpack_outcome)
             if isinstance(outcomes, str):
                 return CallOutcome("sandbox_unavailable", message=outcomes)
@@ -186,9 +197,19 @@ class SandboxClient:
         return replace(outcome, status="ok", message=None, rows=[])
 
     def _ask(
+        self,
+        requests: Callable[[], Iterable[wire.Packed]],
+        unpack: Callable[[dict[str, Any], bytes], _Answer],
+    ) -> list[_Answer] | str:
+        """The answers in order, unpacked, or why there is none: all is asked again for as long as patience lasts."""
+        give_up = time.monotonic() + self._patience
+        while isinstance(answers := self._ask_once(requests(), unpack), str) and time.monotonic() < give_up:
+            time.sleep(_RETRY_SECONDS)
+        return answers
+
+    def _ask_once(
         self, requests: Iterable[wire.Packed], unpack: Callable[[dict[str, Any], bytes], _Answer]
     ) -> list[_Answer] | str:
-        """The answers in order, unpacked, or why there is none."""
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         try:

@@ -37,8 +37,8 @@ def end_of(error: BaseException) -> End:
             "failed", "out_of_memory", f"The trainer ran out of memory: {_first_line(error)}", hint, trace
         )
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        hint = "Free space in the data folder of this worker, then start the job again."
-        return End("failed", "disk_full", f"The disk is full: {error}", hint, trace)
+        hint = "Free space in the data folder of this worker, then resume the job."
+        return End("paused", "disk_full", f"The disk is full: {error}", hint, trace)
     message = f"The trainer failed: {type(error).__name__}: {_first_line(error)}"
     return End("failed", "trainer_failed", message, "The traceback is in the job's log.", trace)
 

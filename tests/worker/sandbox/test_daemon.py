@@ -105,6 +105,36 @@ def test_a_daemon_starts_where_a_killed_one_left_its_socket(tmp_path: Path) -> N
         process.terminate()
 
 
+def test_a_patient_client_asks_the_daemon_again_that_was_killed_and_started_anew(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    command = [sys.executable, "-m", "worker.sandbox", "--socket", str(path), "--pool", "1"]
+    outcomes: list[CallOutcome] = []
+
+    def start() -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.DEVNULL)
+        eventually(lambda: session_opens(path))
+        return process
+
+    with SandboxClient(path, patience=60.0) as client:
+        first = start()
+        rows = [RewardRow("p", "c", 2.0)]
+        ask_it = threading.Thread(target=lambda: outcomes.append(client.score(SLEEP, rows, timeouts=PATIENT)))
+        ask_it.start()
+        eventually(lambda: any(running_children(children(pid)) for pid in [first.pid]))
+        first.kill()
+        first.wait()
+        second = start()
+        ask_it.join(60)
+        second.terminate()
+        second.wait(20)
+    assert [(outcome.status, [row.value for row in outcome.rows]) for outcome in outcomes] == [("ok", [0.5])]
+
+
+def session_opens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
+
+
 def test_a_path_that_is_too_long_is_refused() -> None:
     command = [sys.executable, "-m", "worker.sandbox", "--socket", "/tmp/" + "x" * 120]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)

@@ -156,7 +156,10 @@ def test_a_reward_that_does_not_load_pauses(attempt: Attempt) -> None:
     assert "no_such_module" in (end.message or "")
 
 
-def test_without_a_sandbox_the_job_pauses_before_it_trains(attempt: Attempt) -> None:
+def test_without_a_sandbox_the_job_pauses_before_it_trains(
+    attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.main.SANDBOX_PATIENCE_SECONDS", 0.5)
     attempt.socket = attempt.folder / "nobody.sock"
     end = attempt.run()
     assert (end.outcome, end.reason) == ("paused", "sandbox_unavailable")
@@ -269,7 +272,7 @@ def test_a_resume_state_that_cannot_be_read_is_a_named_end(attempt: Attempt, tmp
             "out_of_memory",
         ),
         (MemoryError(), "failed", "out_of_memory"),
-        (OSError(errno.ENOSPC, "No space left on device"), "failed", "disk_full"),
+        (OSError(errno.ENOSPC, "No space left on device"), "paused", "disk_full"),
         (JobFailure("gone", code="sandbox_unavailable", retryable=True), "paused", "sandbox_unavailable"),
         (RuntimeError("something else"), "failed", "trainer_failed"),
     ],
@@ -286,4 +289,6 @@ def test_a_full_disk_still_lets_the_last_word_out(attempt: Attempt, monkeypatch:
 
     monkeypatch.setattr(LocalReporter, "blob", full)
     assert attempt.run().reason == "disk_full"
-    assert attempt.records("ended")[0]["reason"] == "disk_full"
+    ended = attempt.records("ended")[0]
+    assert (ended["outcome"], ended["reason"]) == ("paused", "disk_full")
+    assert attempt.records("resume_state_saved") == []
