@@ -8,6 +8,7 @@ import typer
 
 from reinforge import __version__
 from reinforge.cli import (
+    backup,
     chat,
     data,
     deploy,
@@ -39,6 +40,8 @@ app.command()(serve.up)
 app.command()(serve.demo)
 app.command()(serve.doctor)
 app.command()(serve.train)
+app.command()(backup.backup)
+app.command()(backup.restore)
 app.command("import")(imports.import_project)
 app.command()(preflight.preflight)
 app.command()(chat.chat)

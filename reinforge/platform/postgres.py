@@ -86,6 +86,13 @@ class EmbeddedPostgres:
         host = quote(str(self._sockets), safe="/")
         return f"postgresql://{ROLE}:{self._cluster.password}@/{database}?host={host}&port={_PORT}"
 
+    def url_of_running(self) -> str:
+        """What `url` says to the process that owns this home's server. Raises Unavailable when there was never one."""
+        self._cluster = recorded_cluster(self.home)
+        if self._cluster is not None:
+            self._sockets = _sockets_of(self._cluster)
+        return self.url()
+
     def prepare(self) -> str:
         """Make the files of a first start without starting; returns what `url` will say.
 
@@ -96,9 +103,7 @@ class EmbeddedPostgres:
         try:
             programs = reachable_programs()
             self._cluster = open_cluster(self.home, programs, durable=self._durable)
-            self._sockets = socket_folder(
-                self._cluster.folder, f"{_SOCKET}.lock", SERVER_UID if as_root() else None
-            )
+            self._sockets = _sockets_of(self._cluster)
         except BaseException:
             self._lock.release()
             raise
@@ -155,8 +160,7 @@ class EmbeddedPostgres:
         cluster = recorded_cluster(self.home)
         self.stop()
         if cluster is not None:
-            sockets = socket_folder(cluster.folder, f"{_SOCKET}.lock", SERVER_UID if as_root() else None)
-            for folder in (sockets, cluster.folder, self.home / "postgres"):
+            for folder in (_sockets_of(cluster), cluster.folder, self.home / "postgres"):
                 shutil.rmtree(folder, ignore_errors=True)
         self._cluster = self._sockets = None
 
@@ -227,6 +231,10 @@ class EmbeddedPostgres:
                 code="postgres_start_failed",
                 hint=f"Read {self.log_file}, or set DATABASE_URL to a PostgreSQL server of your own.",
             )
+
+
+def _sockets_of(cluster: Cluster) -> Path:
+    return socket_folder(cluster.folder, f"{_SOCKET}.lock", SERVER_UID if as_root() else None)
 
 
 def _says_ready(pid_file: Path) -> bool:

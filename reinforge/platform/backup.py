@@ -1,0 +1,289 @@
+"""A copy of everything that a platform knows, in a folder, and a platform made from one.
+
+    manifest.json          written last: what belongs together
+    database-….dump        pg_dump's custom format, one snapshot
+    objects-….jsonl        the objects that this snapshot knows: key, SHA-256, bytes
+    objects/…              immutable, so a folder that is used again takes only what is new
+    secret-key             opens the secrets in the database (unless REINFORGE_SECRET_KEY has it): keep it safe
+
+The platform may run meanwhile. A job that runs has a lease in the copy that has ended when it is used: it goes on from
+its newest resume state there.
+"""
+
+import contextlib
+import hashlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from reinforge import __version__
+from reinforge.errors import InvalidInput, StateConflict, Unavailable
+from reinforge.platform.cluster import find_programs, recorded_cluster
+from reinforge.platform.places import FolderLock, make_private, write_private
+from reinforge.platform.postgres import EmbeddedPostgres
+from reinforge.storage import ObjectNotFound, ObjectStore, open_store
+
+FORMAT = 1
+_SECRET = "secret-key"
+_MANIFEST = "manifest.json"
+
+Progress = Callable[[int, int], None]
+"""Told objects done and in all."""
+
+
+class Manifest(BaseModel):
+    format: int
+    version: str
+    """Of the platform."""
+    revision: str
+    """Of the database's schema."""
+    made_at: datetime
+    database: str
+    database_sha256: str
+    objects: str
+    count: int
+    bytes: int
+    """Of all objects."""
+    secret_key: bool
+
+
+class Stored(BaseModel):
+    key: str
+    sha256: str
+    bytes: int
+
+
+def backup(home: Path, folder: Path, progress: Progress = lambda done, total: None) -> Manifest:
+    """Copy the platform of `home` to `folder`, which may hold an earlier copy of it.
+
+    Raises InvalidInput (`nothing_to_back_up`), Unavailable (`backup_failed`, `object_missing`). An earlier copy stays
+    good until the new one is whole.
+    """
+    if not os.environ.get("DATABASE_URL") and recorded_cluster(home) is None:
+        raise InvalidInput(f"There is no platform in {home}.", code="nothing_to_back_up", param="--home")
+    make_private(folder)
+    stamp = datetime.now(UTC)
+    name = f"{stamp:%Y%m%dT%H%M%S%f}"
+    dump, listed = folder / f"database-{name}.dump", folder / f"objects-{name}.jsonl"
+    try:
+        with _database(home) as url:
+            revision, objects = _snapshot(url, dump)
+        write_private(listed, "".join(f"{each.model_dump_json()}\n" for each in objects))
+        _fetch(_store(home), objects, make_private(folder / "objects"), progress)
+    except BaseException:
+        dump.unlink(missing_ok=True)
+        listed.unlink(missing_ok=True)
+        raise
+    with contextlib.suppress(FileNotFoundError):
+        write_private(folder / _SECRET, (home / _SECRET).read_text())
+    manifest = Manifest(
+        format=FORMAT,
+        version=__version__,
+        revision=revision,
+        made_at=stamp,
+        database=dump.name,
+        database_sha256=_hash(dump),
+        objects=listed.name,
+        count=len(objects),
+        bytes=sum(each.bytes for each in objects),
+        secret_key=(folder / _SECRET).exists(),
+    )
+    write_private(folder / _MANIFEST, manifest.model_dump_json(indent=2) + "\n")
+    for old in (*folder.glob("database-*.dump"), *folder.glob("objects-*.jsonl")):
+        if old not in (dump, listed):
+            old.unlink()
+    return manifest
+
+
+def restore(folder: Path, home: Path, progress: Progress = lambda done, total: None) -> Manifest:
+    """Make a platform in `home` from a copy; start it with `reinforge up` then.
+
+    Objects come first and are checked against their hashes; the database comes all at once. So a restore that was cut
+    off is simply started again. Raises InvalidInput (`not_a_backup`, `backup_damaged`), StateConflict
+    (`home_not_empty`, `already_running`, `secret_key_differs`), Unavailable (`restore_failed`).
+    """
+    manifest = _read(folder)
+    dump = folder / manifest.database
+    if not dump.is_file() or _hash(dump) != manifest.database_sha256:
+        raise _damaged(dump.name)
+    lines = (folder / manifest.objects).read_text(encoding="utf-8").splitlines()
+    objects = [Stored.model_validate_json(line) for line in lines]
+    lock = FolderLock(make_private(home) / "lock", "the home")
+    lock.acquire()
+    try:
+        with _database(home) as url:
+            _require_empty(url)
+            _keep_secret(folder, home, manifest)
+            _give(folder / "objects", objects, _store(home), progress)
+            _run("pg_restore", url, "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction",
+                 "--dbname", _name(url), str(dump), code="restore_failed")  # fmt: skip
+    finally:
+        lock.release()
+    return manifest
+
+
+def _read(folder: Path) -> Manifest:
+    try:
+        manifest = Manifest.model_validate_json((folder / _MANIFEST).read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValidationError) as error:
+        raise InvalidInput(
+            f"{folder} holds no whole backup: {_MANIFEST} is missing or cannot be read.",
+            code="not_a_backup",
+            hint="Give the folder that `reinforge backup` has filled.",
+        ) from error
+    if manifest.format != FORMAT:
+        raise InvalidInput(
+            f"The backup has format {manifest.format}; this version reads {FORMAT}.",
+            code="not_a_backup",
+            hint=f"It was made by version {manifest.version}: restore it with that one.",
+        )
+    return manifest
+
+
+@contextlib.contextmanager
+def _database(home: Path) -> Iterator[str]:
+    """The URL of the platform's database: a server of one's own, the running one of the home, or started for this."""
+    if given := os.environ.get("DATABASE_URL"):
+        yield given.replace("postgresql+psycopg://", "postgresql://", 1)
+        return
+    server = EmbeddedPostgres(home)
+    try:
+        server.start()
+    except StateConflict as error:
+        if error.code != "already_running":
+            raise
+        yield server.url_of_running()
+        return
+    try:
+        yield server.url()
+    finally:
+        server.stop()
+
+
+def _store(home: Path) -> ObjectStore:
+    return open_store(os.environ.get("STORAGE_URL") or (home / "objects").resolve().as_uri())
+
+
+def _snapshot(url: str, dump: Path) -> tuple[str, list[Stored]]:
+    """Dump the database; its schema's revision and the objects that the dump knows."""
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        known = connection.execute("SELECT pg_export_snapshot(), version_num FROM alembic_version").fetchone()
+        assert known is not None, "a migrated database has a revision"
+        snapshot, revision = known
+        rows = connection.execute("SELECT key, sha256, bytes FROM stored_object WHERE state = 'stored'")
+        objects = [Stored(key=key, sha256=sha256, bytes=size) for key, sha256, size in rows]
+        _run(
+            "pg_dump",
+            url,
+            "--format=custom",
+            f"--snapshot={snapshot}",
+            "--file",
+            str(dump),
+            code="backup_failed",
+        )
+    dump.chmod(0o600)
+    return revision, sorted(objects, key=lambda each: each.key)
+
+
+def _fetch(store: ObjectStore, objects: list[Stored], folder: Path, progress: Progress) -> None:
+    """Copy what the folder lacks."""
+    for done, each in enumerate(objects, 1):
+        target = folder / each.key
+        if not target.is_file() or target.stat().st_size != each.bytes:
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                store.get_file(each.key, target)
+            except ObjectNotFound as error:
+                raise Unavailable(
+                    f"The object {each.key} is not there: it was deleted meanwhile, or the store has lost it.",
+                    code="object_missing",
+                    hint="Run the backup again. If it says the same of the same object, the store is damaged.",
+                ) from error
+        progress(done, len(objects))
+    wanted = {each.key for each in objects}
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        if str(path.relative_to(folder)) not in wanted:
+            path.unlink()
+
+
+def _give(folder: Path, objects: list[Stored], store: ObjectStore, progress: Progress) -> None:
+    for done, each in enumerate(objects, 1):
+        source = folder / each.key
+        if not source.is_file() or _hash(source) != each.sha256:
+            raise _damaged(f"objects/{each.key}")
+        store.put_file(each.key, source)
+        progress(done, len(objects))
+
+
+def _require_empty(url: str) -> None:
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
+    if found is None or found[0] is not None:
+        raise StateConflict(
+            "The database has a platform in it already; a restore never overwrites one.",
+            code="home_not_empty",
+            hint="Restore into a new folder (--home), or into an empty database (DATABASE_URL).",
+        )
+
+
+def _keep_secret(folder: Path, home: Path, manifest: Manifest) -> None:
+    if not manifest.secret_key or os.environ.get("REINFORGE_SECRET_KEY"):
+        return
+    secret = (folder / _SECRET).read_text()
+    there = home / _SECRET
+    if there.exists() and there.read_text() != secret:
+        raise StateConflict(
+            f"{there} is another key than the backup's: the secrets in the database could not be read.",
+            code="secret_key_differs",
+            hint="Restore into a new folder (--home).",
+        )
+    write_private(there, secret)
+
+
+def _run(program: str, url: str, *arguments: str, code: str) -> None:
+    """A program of PostgreSQL's; the password travels in its environment. Raises Unavailable `code`."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    given = conninfo_to_dict(url)
+    names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD", "dbname": "PGDATABASE",
+             "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT"}  # fmt: skip
+    environment = {names[name]: str(value) for name, value in given.items() if name in names}
+    done = subprocess.run(
+        [find_programs() / "bin" / program, *arguments],
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise Unavailable(f"{program} failed: {done.stdout.strip()[-2000:]}", code=code)
+
+
+def _name(url: str) -> str:
+    from psycopg.conninfo import conninfo_to_dict
+
+    return str(conninfo_to_dict(url).get("dbname") or "")
+
+
+def _damaged(name: str) -> InvalidInput:
+    return InvalidInput(
+        f"The backup is damaged: {name} is missing or not what it was.",
+        code="backup_damaged",
+        hint="Use another copy of it. Nothing of the database was restored.",
+    )
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,123 @@
+"""Backup and restore of a home with a real database: nothing is lost, nothing is overwritten, damage is found."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from backend.migrate import upgrade
+from reinforge.errors import InvalidInput, StateConflict, Unavailable
+from reinforge.platform.backup import backup, restore
+from reinforge.platform.postgres import EmbeddedPostgres
+from reinforge.storage import LocalStore, content_key
+
+FAST = {"fsync": "off", "full_page_writes": "off"}
+
+
+@pytest.fixture(autouse=True)
+def no_server_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DATABASE_URL", "STORAGE_URL", "REINFORGE_SECRET_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A platform's home with one object; its server runs."""
+    home = tmp_path / "home"
+    with EmbeddedPostgres(home, settings=FAST) as server:
+        upgrade(server.url())
+        (home / "secret-key").write_text("a-secret\n")
+        add(home, b"the first object")
+        yield home
+    EmbeddedPostgres(home).destroy()
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "other"
+    EmbeddedPostgres(tmp_path / "other").destroy()
+
+
+def add(home: Path, content: bytes) -> str:
+    sha256 = hashlib.sha256(content).hexdigest()
+    key = content_key("dataset", sha256)
+    LocalStore(home / "objects").put(key, content)
+    with psycopg.connect(EmbeddedPostgres(home).url_of_running()) as connection:
+        connection.execute(
+            "INSERT INTO stored_object (sha256, key, bytes, kind, state, touched_at, created_at)"
+            " VALUES (%s, %s, %s, 'dataset', 'stored', now(), now())",
+            (sha256, key, len(content)),
+        )
+    return key
+
+
+def test_a_restored_home_has_what_the_first_one_had(home: Path, other: Path, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    made = backup(home, tmp_path / "copy", lambda done, total: told.append((done, total)))
+    assert (made.count, made.bytes, told) == (1, 16, [(1, 1)])
+    assert restore(tmp_path / "copy", other) == made
+    assert (other / "secret-key").read_text() == "a-secret\n"
+    with EmbeddedPostgres(other, settings=FAST) as server, psycopg.connect(server.url()) as connection:
+        [(key, state)] = connection.execute("SELECT key, state FROM stored_object").fetchall()
+        [(revision,)] = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+    assert LocalStore(other / "objects").get(key) == b"the first object"
+    assert (state, revision) == ("stored", made.revision)
+
+
+def test_a_folder_that_is_used_again_takes_what_is_new(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    first = backup(home, folder)
+    [kept] = [path for path in (folder / "objects").rglob("*") if path.is_file()]
+    before = kept.stat()
+    key = add(home, b"the second")
+    second = backup(home, folder)
+    assert (second.count, second.bytes) == (2, 26)
+    assert (kept.stat().st_ino, kept.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert (folder / "objects" / key).read_bytes() == b"the second"
+    assert not (folder / first.database).exists() and (folder / second.database).exists()
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir())
+
+
+def test_a_lost_object_fails_the_backup_and_leaves_the_earlier_one(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    made = backup(home, folder)
+    LocalStore(home / "objects").delete(add(home, b"lost"))
+    with pytest.raises(Unavailable) as raised:
+        backup(home, folder)
+    assert raised.value.code == "object_missing"
+    assert [path.name for path in folder.glob("database-*")] == [made.database]
+    assert (folder / made.objects).exists()
+
+
+def test_damage_is_found_before_the_database_is_touched(home: Path, other: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    backup(home, folder)
+    [path] = [path for path in (folder / "objects").rglob("*") if path.is_file()]
+    path.write_bytes(b"the FIRST object")
+    with pytest.raises(InvalidInput) as raised:
+        restore(folder, other)
+    assert raised.value.code == "backup_damaged"
+    path.write_bytes(b"the first object")
+    assert restore(folder, other).count == 1, "what a failed restore has left is no obstacle"
+
+
+def test_a_home_with_a_platform_is_never_overwritten(home: Path, other: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    backup(home, folder)
+    restore(folder, other)
+    with pytest.raises(StateConflict) as raised:
+        restore(folder, other)
+    assert raised.value.code == "home_not_empty"
+
+
+def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
+    for folder in (tmp_path / "nothing", tmp_path):
+        with pytest.raises(InvalidInput) as raised:
+            restore(folder, tmp_path / "home")
+        assert raised.value.code == "not_a_backup"
+    with pytest.raises(InvalidInput) as raised:
+        backup(tmp_path / "empty", tmp_path / "copy")
+    assert raised.value.code == "nothing_to_back_up"
+    assert not (tmp_path / "copy").exists()
