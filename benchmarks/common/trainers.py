@@ -1,0 +1,129 @@
+"""Both trainers as processes of their own on one job file: when each step ended, and the memory that it took."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from common.measure import ROOT
+from reinforge.offline import model_folder
+
+PEER = ROOT / "benchmarks" / "peers" / "trl_grpo.py"
+TRIAL_SECONDS = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    seconds: list[float]
+    """Of each step after the first."""
+    samples_per_s: float
+    memory_mib: float
+    """The most held, above what was held once the model was loaded."""
+    rewards: list[float]
+
+
+def reinforge(job: dict[str, Any], threads: int | None) -> Run:
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = Path(folder) / "job.json", Path(folder) / "run"
+        file.write_text(json.dumps(job), encoding="utf-8")
+        command = ["-m", "reinforge.cli.main", "train", str(file), "--out", str(out), "--quiet"]
+        held = _watched(command, str(out), **({"OMP_NUM_THREADS": str(threads)} if threads else {}))
+        lines = (out / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    steps = [record for record in records if record["kind"] == "step_metrics"]
+    loaded_at = next(r["ts"] for r in records if r["kind"] == "phase" and r["phase"] == "generating")
+    ends = [step["ts"] for step in steps]
+    rewards = [step["values"]["reward/mean"] for step in steps]
+    memory = max(mib for _, mib in held) - [mib for at, mib in held if at <= loaded_at][-1]
+    return _run(job, ends, memory, rewards)
+
+
+def trl(job: dict[str, Any], device: str, choice: tuple[int, int], seconds: float | None = None) -> Run:
+    """Raises subprocess.TimeoutExpired after `seconds`."""
+    threads, micro_batches = choice
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = Path(folder) / "settings.json", Path(folder) / "out.json"
+        asked = job | {"micro_batches": micro_batches, "device": device, "loss_type": "dapo"}
+        file.write_text(json.dumps(asked), encoding="utf-8")
+        command = [
+            str(PEER),
+            "--model", str(model_folder(job["model"])), "--settings", str(file), "--out", str(out),
+            "--dataset", job["data"]["dataset"], "--reward", job["rewards"][0]["path"],
+        ]  # fmt: skip
+        _finish(_start(command, OMP_NUM_THREADS=str(threads)), seconds)
+        found = json.loads(out.read_text(encoding="utf-8"))
+    return _run(job, found["ends"], found["peak_mib"] - found["loaded_mib"], found["rewards"])
+
+
+def fastest(job: dict[str, Any], device: str, choices: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The threads and micro-batches of `choices` that TRL runs fastest with."""
+    short, rates = job | {"limits": {"steps": 3, "checkpoint_every": 4}}, dict[tuple[int, int], float]()
+    for choice in choices:
+        try:
+            rates[choice] = trl(short, device, choice, TRIAL_SECONDS).samples_per_s
+        except subprocess.TimeoutExpired:
+            continue
+    return max(rates, key=lambda choice: rates[choice])
+
+
+def _run(job: dict[str, Any], ends: Sequence[float], memory: float, rewards: list[float]) -> Run:
+    rollout = job["rollout"]
+    samples = (len(ends) - 1) * rollout["prompts_per_step"] * rollout["completions_per_prompt"]
+    seconds = [after - before for before, after in pairwise(ends)]
+    return Run(seconds, samples / (ends[-1] - ends[0]), memory, rewards)
+
+
+def _start(arguments: Sequence[str], **variables: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        env=os.environ | {"HF_HUB_OFFLINE": "1"} | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def _finish(process: "subprocess.Popen[str]", seconds: float | None = None) -> None:
+    """Wait; what it said is shown only when it failed."""
+    try:
+        said, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    if process.returncode:
+        sys.exit(f"{process.args} ended with {process.returncode}:\n{said[-4000:]}")
+
+
+def _watched(arguments: Sequence[str], marked: str, **variables: str) -> list[tuple[float, float]]:
+    """(time, MiB) of the trainer process whose command line has `marked`, every 20 ms while it runs."""
+    process, held, trainer = _start(arguments, **variables), list[tuple[float, float]](), None
+    while process.poll() is None:
+        trainer = trainer or _trainer(marked)
+        if trainer is not None:
+            try:
+                pages = int((trainer / "statm").read_text().split()[1])
+                held.append((time.time(), pages * os.sysconf("SC_PAGE_SIZE") / 2**20))
+            except (OSError, IndexError):
+                trainer = None
+        time.sleep(0.02)
+    _finish(process)
+    return held
+
+
+def _trainer(marked: str) -> Path | None:
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"worker.main" in words and marked.encode() in words:
+            return folder
+    return None
