@@ -47,10 +47,19 @@ def reinforge(job: dict[str, Any], threads: int | None) -> Run:
 
 def trl(job: dict[str, Any], device: str, choice: tuple[int, int], seconds: float | None = None) -> Run:
     """Raises subprocess.TimeoutExpired after `seconds`."""
+    found = trl_said(job | {"loss_type": "dapo"}, device, choice, seconds)
+    return _run(job, found["ends"], found["peak_mib"] - found["loaded_mib"], found["rewards"])
+
+
+def trl_said(
+    job: dict[str, Any], device: str, choice: tuple[int, int], seconds: float | None = None
+) -> dict[str, Any]:
+    """What `peers/trl_grpo.py` writes, which also says what a job may ask for. Raises subprocess.TimeoutExpired after
+    `seconds`."""
     threads, micro_batches = choice
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder) / "settings.json", Path(folder) / "out.json"
-        asked = job | {"micro_batches": micro_batches, "device": device, "loss_type": "dapo"}
+        asked = job | {"micro_batches": micro_batches, "device": device}
         file.write_text(json.dumps(asked), encoding="utf-8")
         command = [
             str(PEER),
@@ -58,8 +67,8 @@ def trl(job: dict[str, Any], device: str, choice: tuple[int, int], seconds: floa
             "--dataset", job["data"]["dataset"], "--reward", job["rewards"][0]["path"],
         ]  # fmt: skip
         _finish(_start(command, OMP_NUM_THREADS=str(threads)), seconds)
-        found = json.loads(out.read_text(encoding="utf-8"))
-    return _run(job, found["ends"], found["peak_mib"] - found["loaded_mib"], found["rewards"])
+        found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    return found
 
 
 def fastest(job: dict[str, Any], device: str, choices: Sequence[tuple[int, int]]) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """The peer of `step.py`: TRL's GRPOTrainer on the same model, rows, reward and settings, at its best on a CPU.
 
-Run by `step.py` and `trainer_vs_trl.py` in a process of its own; writes `{"ends", "rewards", "lengths",
-"sample_seconds", "loaded_mib", "peak_mib"}`: one number per step, and the memory held once loaded and at most.
+Run by benchmarks in a process of its own; writes `{"began", "ends", "rewards", "lengths", "sample_seconds",
+"loaded_mib", "peak_mib", "evaluations"}`: one number per step, the memory held once loaded and at most, and one
+`{"step", "accuracy", "began", "ended"}` per evaluation, where the settings ask for those (`held_out`).
 Differences from TRL's defaults, each because it is faster or the same mathematics as the other side: no gradient
 checkpointing, float32, no logging, no saving, no dropout, a constant learning rate without weight decay.
 """
@@ -35,15 +36,66 @@ class Timed(GRPOTrainer):
 
 class Ends(TrainerCallback):
     def __init__(self) -> None:
+        self.began = 0.0
         self.at: list[float] = []
         self.loaded_mib = 0.0
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
+        self.began = time.monotonic()
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         self.loaded_mib = pages * resource.getpagesize() / 2**20
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
         self.at.append(time.monotonic())
+
+
+class HeldOut(TrainerCallback):
+    """Held-out rows between steps, sampled as training samples; ends the run at the second accuracy in a row that is
+    high enough."""
+
+    def __init__(self, asked: dict[str, Any], path: Path, tokens: int) -> None:
+        """`asked`: `path` of the rows, `every` so many steps, `samples` of each row, `stop_at`."""
+        self._asked, self._grade, self._tokens = asked, runpy.run_path(str(path))["grade"], tokens
+        self._rows = [
+            json.loads(line) for line in Path(asked["path"]).read_text(encoding="utf-8").splitlines()
+        ]
+        self.found: list[dict[str, Any]] = []
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **trainer: Any) -> None:
+        self._evaluate(0, trainer["model"], trainer["processing_class"])
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **trainer: Any) -> None:
+        step = state.global_step
+        if step % self._asked["every"] and step < state.max_steps:
+            return
+        self._evaluate(step, trainer["model"], trainer["processing_class"])
+        last = [each["accuracy"] for each in self.found[-2:]]
+        if len(last) == 2 and min(last) >= self._asked["stop_at"]:
+            control.should_training_stop = True
+
+    def _evaluate(self, step: int, model: Any, tokenizer: Any) -> None:
+        began, training = time.monotonic(), model.training
+        rows = [row for row in self._rows for _ in range(self._asked["samples"])]
+        texts = [
+            tokenizer.apply_chat_template(row["messages"], tokenize=False, add_generation_prompt=True)
+            for row in rows
+        ]
+        inputs = tokenizer(
+            texts, return_tensors="pt", padding=True, padding_side="left", add_special_tokens=False
+        )
+        model.eval()
+        with torch.no_grad():
+            ids = model.generate(
+                **inputs.to(model.device), do_sample=True, temperature=1.0, top_k=0, top_p=1.0,
+                max_new_tokens=self._tokens, pad_token_id=tokenizer.pad_token_id,
+            )  # fmt: skip
+        model.train(training)
+        said = tokenizer.batch_decode(ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        scores = [
+            self._grade({"output_text": text}, row)["score"] for text, row in zip(said, rows, strict=True)
+        ]
+        found = {"step": step, "accuracy": sum(scores) / len(scores)}
+        self.found.append(found | {"began": began, "ended": time.monotonic()})
 
 
 class Reward:
@@ -96,7 +148,7 @@ def config(job: dict[str, Any], folder: Path) -> GRPOConfig:
         save_strategy="no",
         report_to="none",
         disable_tqdm=True,
-        seed=0,
+        seed=job.get("seed", 0),
     )
 
 
@@ -108,7 +160,9 @@ def main() -> None:
     job = json.loads(given.settings.read_text(encoding="utf-8"))
     rows = [json.loads(line) for line in given.dataset.read_text(encoding="utf-8").splitlines()]
     rank = job["adapter"]["rank"]
-    ends, reward = Ends(), Reward(given.reward)
+    ends, reward, held_out = Ends(), Reward(given.reward), None
+    if asked := job.get("held_out"):
+        held_out = HeldOut(asked, given.reward, job["rollout"]["max_completion_tokens"])
     trainer = Timed(
         model=AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32),
         processing_class=AutoTokenizer.from_pretrained(given.model),
@@ -119,12 +173,13 @@ def main() -> None:
         peft_config=LoraConfig(
             r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM"
         ),
-        callbacks=[ends],
+        callbacks=[ends, held_out] if held_out else [ends],
         args=config(job, given.out.parent / "trl"),
     )
     trainer.sample_seconds = []
     trainer.train()
-    found: dict[str, Any] = {"ends": ends.at, "rewards": reward.means, "lengths": reward.lengths}
+    found: dict[str, Any] = {"began": ends.began, "evaluations": held_out.found if held_out else []}
+    found |= {"ends": ends.at, "rewards": reward.means, "lengths": reward.lengths}
     found |= {"loaded_mib": ends.loaded_mib}
     found |= {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
     given.out.write_text(json.dumps(found | {"sample_seconds": trainer.sample_seconds}), encoding="utf-8")
