@@ -1,0 +1,199 @@
+"""Time and memory of a GRPO step against the model's size, G, and the length of prompts and completions.
+
+    benchmarks/scaling.py [--only size,group,prompt,completion] [--rounds 1] [--pictures FOLDER] [--json OUT] [--quick]
+
+One thing is varied at a time around one point: a random Qwen3 of 8 million parameters, 4 prompts of 128 tokens × 8
+completions of 64 tokens, random rewards, float32; no completion ends by itself. `reinforge train` beside TRL's
+GRPOTrainer, in turns, each run a process of its own of four steps, of which the first does not count; both as in
+`trainer_vs_trl.py`, TRL with the threads and micro-batches that are fastest at that point. Memory is the most that the
+process held, above what it held once the model was loaded. Two pictures, of time and of memory, go beside the results,
+or into the folder that --pictures names.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from common.measure import RESULTS, ROOT, alternate, machine, median, parser, table, write
+from common.panels import Panel, drawn
+from common.random_model import make, prompts
+from common.trainers import Run, fastest, reinforge, trl
+
+REWARD = ROOT / "benchmarks" / "common" / "random_reward.py"
+STEPS = 4
+PROMPTS_PER_STEP = 4
+CHOICES = ((1, 1), (2, 1), (2, 4))
+"""Threads and micro-batches that TRL may run with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    hidden: int = 256
+    layers: int = 8
+    group: int = 8
+    prompt: int = 128
+    completion: int = 64
+
+
+BASE = Point()
+AXES: dict[str, tuple[str, list[Point]]] = {
+    "size": (
+        "million parameters",
+        [replace(BASE, hidden=h, layers=n) for h, n in ((128, 4), (256, 8), (512, 12), (768, 16))],
+    ),
+    "group": ("completions per prompt", [replace(BASE, group=group) for group in (2, 4, 8, 16, 32)]),
+    "prompt": ("prompt tokens", [replace(BASE, prompt=tokens) for tokens in (32, 128, 512, 1024)]),
+    "completion": ("completion tokens", [replace(BASE, completion=tokens) for tokens in (16, 64, 256, 512)]),
+}
+"""Of each thing that is varied: how it is called, and the points."""
+MEASURES = {
+    "time": ("Seconds per step", "seconds"),
+    "memory": ("Memory of a step (MiB)", "memory_mib"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    point: Point
+    parameters: int
+    ours: list[Run]
+    peer: list[Run]
+
+    def value(self, axis: str) -> float:
+        """Where the point stands on the axis; millions of parameters on that of sizes."""
+        return round(self.parameters / 1e6, 1) if axis == "size" else float(getattr(self.point, axis))
+
+    def told(self) -> dict[str, Any]:
+        """The medians of both sides, and every run."""
+        ours, peer = ([_of(run) for run in side] for side in (self.ours, self.peer))
+        found: dict[str, Any] = {"point": asdict(self.point), "parameters": self.parameters}
+        for key in ("seconds", "memory_mib"):
+            found[f"ours_{key}"], found[f"peer_{key}"] = (
+                median([run[key] for run in side]) for side in (ours, peer)
+            )
+        runs = {"reinforge": [asdict(run) for run in self.ours], "trl": [asdict(run) for run in self.peer]}
+        return found | {"runs": runs}
+
+
+def _of(run: Run) -> dict[str, float]:
+    return {"seconds": median(run.seconds), "memory_mib": run.memory_mib}
+
+
+def job(point: Point, folder: Path, steps: int) -> tuple[dict[str, Any], int]:
+    """The job file of a point, and its model's parameters; model and rows are made in `folder`."""
+    model, rows = folder / "model", folder / "rows.jsonl"
+    parameters = make(model, hidden=point.hidden, layers=point.layers)
+    lines = [
+        json.dumps({"messages": [{"role": "user", "content": text}], "answer": "0"})
+        for text in prompts(4 * PROMPTS_PER_STEP, point.prompt)
+    ]
+    rows.write_text("\n".join(lines), encoding="utf-8")
+    made = {
+        "model": str(model),
+        "data": {"dataset": str(rows)},
+        "rewards": [{"type": "python", "name": "reward", "path": str(REWARD)}],
+        "algorithm": {"preset": "grpo", "loss": {"aggregation": {"type": "token_mean"}}},
+        "rollout": {
+            "prompts_per_step": PROMPTS_PER_STEP,
+            "completions_per_prompt": point.group,
+            "max_completion_tokens": point.completion,
+        },
+        "adapter": {"rank": 16},
+        "optimizer": {"learning_rate": 1e-4},
+        "limits": {"steps": steps, "checkpoint_every": steps + 1},
+        "evaluation": {"rows": 0},
+    }
+    return made, parameters
+
+
+def measure(point: Point, rounds: int, steps: int, choice: tuple[int, int]) -> Measured:
+    with tempfile.TemporaryDirectory() as folder:
+        asked, parameters = job(point, Path(folder), steps)
+        pairs = alternate(rounds, lambda: reinforge(asked, None), lambda: trl(asked, "cpu", choice))
+    return Measured(point, parameters, [ours for ours, _ in pairs], [peer for _, peer in pairs])
+
+
+def best_choice() -> tuple[int, int]:
+    with tempfile.TemporaryDirectory() as folder:
+        return fastest(job(BASE, Path(folder), STEPS)[0], "cpu", CHOICES)
+
+
+def points(axes: Iterable[str], *, quick: bool) -> list[Point]:
+    """Those of the axes, each once."""
+    every = [AXES[axis][1] for axis in axes]
+    return list(dict.fromkeys(point for each in every for point in (each[:2] if quick else each)))
+
+
+def pictures(found: Sequence[Measured], axes: Sequence[str]) -> dict[str, str]:
+    """Name → SVG. Only axes of which more than one point was measured are drawn."""
+    by_point = {each.point: each for each in found}
+    drawings = {}
+    for name, (title, key) in MEASURES.items():
+        panels = []
+        for axis in axes:
+            label, asked = AXES[axis]
+            there = [by_point[point] for point in asked if point in by_point]
+            if len(there) > 1:
+                sides = {"Reinforge": f"ours_{key}", "TRL": f"peer_{key}"}
+                lines = {
+                    side: [(each.value(axis), max(1e-3, each.told()[of])) for each in there]
+                    for side, of in sides.items()
+                }
+                panels.append(Panel(label, lines))
+        if panels:
+            drawings[f"scaling-{name}"] = drawn(f"{title}, both axes logarithmic", panels)
+    return drawings
+
+
+def show(found: Sequence[Measured]) -> None:
+    head = (
+        "model, G, prompt, completion",
+        "reinforge, s",
+        "TRL, s",
+        "TRL ÷ reinforge",
+        "reinforge, MiB",
+        "TRL, MiB",
+    )
+    rows = []
+    for each in found:
+        told, point = each.told(), each.point
+        name = f"{each.parameters / 1e6:.0f} M, {point.group}, {point.prompt}, {point.completion}"
+        ratio = told["peer_seconds"] / told["ours_seconds"]
+        memory = told["ours_memory_mib"], told["peer_memory_mib"]
+        rows.append((name, told["ours_seconds"], told["peer_seconds"], ratio, *memory))
+    table(head, rows)
+
+
+def main() -> None:
+    options = parser(__doc__ or "")
+    options.add_argument("--only", default=",".join(AXES), help="axes, with commas")
+    options.add_argument("--rounds", type=int, default=1, help="runs of each side at each point")
+    options.add_argument("--pictures", type=Path, default=RESULTS, metavar="FOLDER")
+    options.add_argument("--json", type=Path, metavar="OUT", help="also write the result there")
+    given = options.parse_args()
+    axes = given.only.split(",")
+    if unknown := set(axes) - set(AXES):
+        options.error(f"no such axis: {', '.join(sorted(unknown))}")
+    name = "scaling-quick" if given.quick else "scaling"
+    about = machine("reinforge", "trl", "torch", "transformers", "peft")
+    choice = CHOICES[0] if given.quick else best_choice()
+    found = [
+        measure(point, given.rounds, 2 if given.quick else STEPS, choice)
+        for point in points(axes, quick=given.quick)
+    ]
+    show(found)
+    result = {"machine": about, "peer_threads": choice[0], "peer_micro_batches": choice[1]}
+    result["points"] = [each.told() for each in found]
+    write(name, result, depth=3)
+    if given.json is not None:
+        given.json.write_text(json.dumps(result), encoding="utf-8")
+    for file, text in pictures(found, axes).items():
+        given.pictures.mkdir(exist_ok=True)
+        (given.pictures / f"{file}.svg").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
