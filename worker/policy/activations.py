@@ -20,8 +20,8 @@ Mode = Literal["auto", "on", "off"]
 SETTING = "REINFORGE_GRADIENT_CHECKPOINTING"
 """Environment variable of the worker: `on` and `off` decide, `auto` (as without it) measures."""
 SHARE = {"cpu": 0.5, "cuda": 0.75}
-"""Of the memory at hand. Of a model of 42 million parameters, completions that share a prompt kept 1.3 times as much per
-token as one row by itself, and on the CPU, where kept tensors alone are counted, the process grew by 1.8 times."""
+"""Of the memory at hand. Of a model of 42 million parameters, completions that share a prompt kept 1.3 times as much
+per token as one row by itself, and on the CPU, where kept tensors alone are counted, the process grew by 1.8 times."""
 _GIB = 2**30
 
 
