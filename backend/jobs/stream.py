@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from backend import sse
 from backend.database import Database
 from backend.events import Hub
 from backend.jobs import event_rows
@@ -48,7 +49,7 @@ def event_view(event: OneEvent) -> dict[str, Any]:
 def frame(job_id: str, events: list[dict[str, Any]]) -> bytes:
     seq = events[-1]["seq"]
     data = orjson.dumps({"seq": seq, "events": events})
-    return b"id: %s:%d\nevent: batch\ndata: %s\n\n" % (job_id.encode(), seq, data)
+    return b"id: %s:%d\nevent: batch\n%s" % (job_id.encode(), seq, sse.frame(data))
 
 
 async def frames(database: Database, hub: Hub, job_id: str, after: int) -> AsyncIterator[bytes]:

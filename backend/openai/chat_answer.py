@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from backend import sse
 from backend.ids import new_id
 from backend.openai import chat_tools
 from backend.openai.chat_run import ChatRun, Event
@@ -102,7 +103,7 @@ class Chunks:
                 yield self._frame([], self._run.usage.model_dump())
             yield DONE
         except ReinforgeError as error:
-            yield b"data: %s\n\n" % orjson.dumps(error.envelope())
+            yield sse.frame(orjson.dumps(error.envelope()))
 
     def _of(self, event: Event) -> list[bytes]:
         if event["type"] == "delta":
@@ -140,7 +141,7 @@ class Chunks:
 
     def _frame(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> bytes:
         counted = {"usage": usage} if self._include_usage else {}
-        return b"data: %s\n\n" % orjson.dumps(self._same | {"choices": choices} | counted)
+        return sse.frame(orjson.dumps(self._same | {"choices": choices} | counted))
 
 
 def _choice(run: ChatRun, index: int, end: Event, logprobs: list[Any]) -> Choice:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend import sse
 from backend.base_models import service as base_models
 from backend.call_stream import CallStream, open_stream
 from backend.calls import Calls
@@ -69,7 +70,7 @@ async def frames(stream: CallStream) -> AsyncGenerator[bytes, None]:
 
 
 def _frame(event: SampleEvent) -> bytes:
-    return b"data: %s\n\n" % event.model_dump_json(exclude_none=True).encode()
+    return sse.frame(event.model_dump_json(exclude_none=True).encode())
 
 
 def _messages(messages: list[dict[str, Any]], index: int) -> list[dict[str, Any]]:

@@ -94,10 +94,10 @@ class Api:
                 if answer.status_code != 200:
                     raise _fault(answer.status_code, await answer.aread())
                 ended = False
-                async for line in answer.aiter_lines():
-                    if line == "data: [DONE]":
+                async for line in _lines(answer):
+                    if line == b"data: [DONE]":
                         ended = True
-                    elif line.startswith("data: "):
+                    elif line.startswith(b"data: "):
                         for piece in _pieces(json.loads(line[6:])):
                             yield piece
                 if not ended:
@@ -155,6 +155,15 @@ def completion(model: str, request: GenerateRequest) -> dict[str, Any]:
         "include_stop_str_in_output": True,
         "skip_special_tokens": False,
     }
+
+
+async def _lines(answer: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """Ended by LF alone: what a model writes may hold whatever else ends a line in Unicode."""
+    rest = b""
+    async for part in answer.aiter_bytes():
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            yield line.rstrip(b"\r")
 
 
 def _pieces(chunk: dict[str, Any]) -> list[Piece]:

@@ -1,0 +1,15 @@
+"""Server-sent events: JSON as the data of a frame.
+
+The standard ends a line at CR and LF only, and JSON has none; some readers end them wherever Unicode may (U+0085,
+U+2028, U+2029), which models do write. Those are escaped, which says the same.
+"""
+
+import re
+
+_UNICODE_ENDS = re.compile(b"\xc2\x85|\xe2\x80[\xa8\xa9]")
+_ESCAPED = {b"\xc2\x85": b"\\u0085", b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
+
+
+def frame(content: bytes) -> bytes:
+    """content: JSON in one line, UTF-8."""
+    return b"data: %s\n\n" % _UNICODE_ENDS.sub(lambda found: _ESCAPED[found[0]], content)
