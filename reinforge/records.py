@@ -39,6 +39,8 @@ class Phase(BaseRecord):
     """The step under way, 1-based; 0 before the first."""
     done: int | None = None
     total: int | None = None
+    rows: list[int] = Field(default_factory=list)
+    """Rows of the dataset that are waited for, the first few."""
 
 
 class Started(BaseRecord):

@@ -7,6 +7,7 @@ and the reporter. It exits with 0 after an `ended` record, whatever the outcome.
 import argparse
 import asyncio
 import dataclasses
+import faulthandler
 import importlib.metadata
 import os
 import signal
@@ -66,6 +67,8 @@ def main() -> None:
     # Progress bars and deprecations of the libraries are no news to whoever reads the trainer's log.
     disable_progress_bar()
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
+    # A supervisor that hears nothing asks for every thread's place, also of one that hangs inside a library.
+    faulthandler.register(signal.SIGUSR1)
     folder: Path = arguments.run
     manifest = RunManifest.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
     with (

@@ -31,6 +31,7 @@ from worker.rewards.secrets import Secrets
 from worker.run_folder import RunFolder, make_run_folder, prepare
 from worker.sender import STORAGE_PATIENCE_SECONDS, Sender
 from worker.slots import Slot
+from worker.stall import StallWatch
 from worker.trainer_process import TRAINER, TrainerProcess
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ STOP_DELIVER_SECONDS = 5.0
 EXIT_GRACE_SECONDS = 30.0
 """From the trainer's `ended` record to SIGKILL."""
 TICK_SECONDS = 0.1
+STALL_SECONDS = 1800.0
 
 
 class Outcome(StrEnum):
@@ -69,6 +71,8 @@ class Supervisor:
     command: Sequence[str] = TRAINER
     heartbeat_seconds: float = HEARTBEAT_SECONDS
     storage_patience_seconds: float = STORAGE_PATIENCE_SECONDS
+    stall_seconds: float = STALL_SECONDS
+    """A trainer that says nothing for so long is ended."""
 
     def run(self, claimed: Claimed) -> Outcome:
         """From the claim to the job's end. Call it in a thread that outlives the job."""
@@ -104,8 +108,10 @@ class _Attempt:
     """A cancel came before there was a trainer to tell."""
     sender: Sender = field(init=False)
     heart: Heart = field(init=False)
+    stall: StallWatch = field(init=False)
 
     def __post_init__(self) -> None:
+        self.stall = StallWatch(self.parent.stall_seconds)
         self.sender = Sender(
             self.parent.door,
             self.claimed,
@@ -164,6 +170,7 @@ class _Attempt:
 
     def _train(self) -> None:
         kills_before = postmortem.memory_kills()
+        self.stall = StallWatch(self.parent.stall_seconds)
         try:
             self.trainer = trainer = TrainerProcess(
                 self.folder.path,
@@ -201,11 +208,21 @@ class _Attempt:
                 return None
             if trainer.fault is not None:
                 trainer.end(grace=0)
+            if (failure := self.stall.overdue()) is not None and not self.ended:
+                self._end_stalled(trainer, failure)
+                return None
             if self.ended:
                 ended_at = ended_at or time.monotonic()
                 if time.monotonic() - ended_at > EXIT_GRACE_SECONDS:
                     trainer.end(grace=0)
         return status
+
+    def _end_stalled(self, trainer: TrainerProcess, failure: JobFailure) -> None:
+        log.error("%s: %s", self.claimed.job, failure.message)
+        trainer.say_where()
+        trainer.end(grace=0)
+        if not self.ended:
+            self._end(failure, tail=postmortem.log_tail(self.folder.log))
 
     def _deliver(self) -> Outcome:
         """Wait until the backend has everything."""
@@ -236,6 +253,7 @@ class _Attempt:
         return self.lease.lost is not None or self.parent.stop.is_set() or self.sender.failure is not None
 
     def _keep(self, record: Record) -> None:
+        self.stall.heard(record)
         self.last_sequence = record.sequence
         self.last_step = max(self.last_step, getattr(record, "step", None) or 0)
         self.outbox.put(record)

@@ -49,6 +49,7 @@ class TrainerWorker:
             sandbox=settings.sandbox,
             stop=threading.Event(),
             command=trainer_command,
+            stall_seconds=settings.stall_seconds,
         )
         presence = Presence(
             door, slot.worker_id, "trainer", settings.hostname, lambda: jail_status(settings.sandbox)

@@ -24,6 +24,7 @@ _SECRETS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY", "DATABASE_UR
 _KEPT_SECRETS = {"SANDBOX_TOKEN", "SANDBOX_TOKEN_FILE"}
 """The trainer scores by itself; they open nothing but a sandbox."""
 _MAX_LINE_BYTES = 256 << 20
+SAY_SECONDS = 1.0
 
 
 class TrainerProcess:
@@ -102,6 +103,12 @@ class TrainerProcess:
             except (OSError, ValueError):
                 return False
         return True
+
+    def say_where(self) -> None:
+        """Have it write what its threads are doing to its log, if it can."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._process.pid, signal.SIGUSR1)
+        self.wait(SAY_SECONDS)
 
     def end(self, grace: float) -> None:
         """EOF on its standard input; SIGKILL to its whole group after `grace` seconds."""

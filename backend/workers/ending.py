@@ -14,8 +14,9 @@ from backend.workers.metering import count_time
 from reinforge.records import Ended
 from reinforge.states import JobStatus
 
-BROKEN_OFF = frozenset({"killed", "trainer_crashed"})
-"""Ends of a trainer that died without a word: the next attempt goes on from the resume state, and may succeed."""
+BROKEN_OFF = frozenset({"killed", "trainer_crashed", "stalled"})
+"""Ends of a trainer that died, or was ended, without a word: the next attempt goes on from the resume state, and may
+succeed."""
 
 
 async def end_attempt(

@@ -6,10 +6,11 @@ Its script is the job specification's `metadata.script`: words separated by spac
     end         an `ended` record           exit:N    end with that status
     kill:N      a signal to itself          print:X   a line on the log
     ignore      do not notice EOF           garbage   a line that is no record
-    child       start a child that stays
+    child       start a child that stays    where       tell what its threads do when it is asked
 """
 
 import argparse
+import faulthandler
 import hashlib
 import json
 import os
@@ -73,6 +74,8 @@ class Toy:
                 self.record(kind="log", level="info", message=json.dumps(self.commands))
             case "sleep":
                 time.sleep(600)
+            case "where":
+                faulthandler.register(signal.SIGUSR1)
             case "ignore":
                 self.watches_eof = False
             case "end":

@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +309,16 @@ def test_a_trainer_that_crashes_is_explained_with_its_last_lines(
     assert in_message in end["message"]
     assert end["hint"]
     assert "the last words" in end["traceback"]
+
+
+def test_a_silent_trainer_is_asked_where_it_is_and_ended(bench: Bench) -> None:
+    bench.supervisor = replace(bench.supervisor, stall_seconds=1.0)
+    assert bench.run("where metrics:2 sleep") is Outcome.DELIVERED
+    end = bench.end()
+    assert (end["outcome"], end["reason"], end["step"], end["sequence"]) == ("failed", "stalled", 2, 3)
+    assert "between steps, behind step 2" in end["message"]
+    assert "REINFORGE_STALL_SECONDS" in end["hint"]
+    assert "in play" in end["traceback"], "what its threads were doing"
 
 
 def test_a_trainer_killed_by_the_kernel_ran_out_of_memory(

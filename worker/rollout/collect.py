@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 
 from worker.environment.base import Environment, Prompt, Segment
 from worker.rewards.base import Group, Scorable, Score, Scorer
@@ -93,8 +93,10 @@ class Collected:
 
 
 Decode = Callable[[Sequence[int]], str]
-Tell = Callable[[str, int, int], None]
-"""Called with "generating" or "scoring", how many groups are done, and of how many."""
+SHOWN_ROWS = 5
+
+Tell = Callable[[str, int, int, list[int]], None]
+"""Called with "generating" or "scoring", how many groups are done, of how many, and the first rows still open."""
 
 
 class Collector:
@@ -109,25 +111,27 @@ class Collector:
     async def collect(self, prompts: Sequence[Prompt], round: Round, tell: Tell) -> Collected:
         """One scored group per prompt. Raises Interrupted, and what the engine and the scorer raise."""
         groups: list[list[Rollout]] = [[] for _ in prompts]
+        unsampled, unscored = (dict.fromkeys(range(len(prompts))) for _ in range(2))
         started = time.monotonic()
         generated = started
 
+        def told(phase: str, number: int, waiting: dict[int, None]) -> None:
+            del waiting[number]
+            rows = [prompts[each].row_index for each in islice(waiting, SHOWN_ROWS)]
+            tell(phase, len(prompts) - len(waiting), len(prompts), rows)
+
         async def sampled() -> AsyncGenerator[Group, None]:
             nonlocal generated
-            done = 0
             async for answer in self._engine.generate(self._requests(prompts, round)):
                 number = answer.request.tag
                 groups[number] = self._rollouts(prompts[number], round.first_prompt + number, answer)
-                done += 1
-                tell("generating", done, len(prompts))
+                told("generating", number, unsampled)
                 yield Group(number, [_scorable(rollout) for rollout in groups[number]])
             generated = time.monotonic()
 
-        scored = 0
         async for number, scores in self._scorer.score(sampled()):
             groups[number] = [replace(r, score=s) for r, s in zip(groups[number], scores, strict=True)]
-            scored += 1
-            tell("scoring", scored, len(prompts))
+            told("scoring", number, unscored)
         return Collected(groups, generated - started, time.monotonic() - generated)
 
     async def repair(
@@ -139,7 +143,7 @@ class Collector:
         ends: dict[int, Sample] = {}
         async for answer in self._engine.generate([request for request in requests if request is not None]):
             ends[answer.request.tag] = answer.samples[0]
-            tell("generating", len(ends), len(repairs))
+            tell("generating", len(ends), len(repairs), [])
         generated = time.monotonic()
         stop_ids = round.sampling.stop_ids
         replaced = {

@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -54,29 +54,36 @@ class Journal:
         self._phase: PhaseName | None = None
         self._told_at = 0.0
 
-    def phase(self, phase: PhaseName, step: int, done: int | None = None, total: int | None = None) -> None:
+    def phase(
+        self,
+        phase: PhaseName,
+        step: int,
+        done: int | None = None,
+        total: int | None = None,
+        rows: Sequence[int] = (),
+    ) -> None:
         now = self._clock()
         if phase != self._phase or now - self._told_at >= PHASE_SECONDS:
             self._phase, self._told_at = phase, now
-            self._reporter.report(Phase, phase=phase, step=step, done=done, total=total)
+            self._reporter.report(Phase, phase=phase, step=step, done=done, total=total, rows=list(rows))
 
     def sampling(self, step: int) -> Tell:
         """Progress of one step's sampling and scoring."""
 
-        def tell(phase: str, done: int, total: int) -> None:
+        def tell(phase: str, done: int, total: int, rows: list[int]) -> None:
             # Groups are scored while others are sampled: scoring is the phase only once sampling is over.
             if phase == "generating" and done < total:
-                self.phase("generating", step, done, total)
+                self.phase("generating", step, done, total, rows)
             elif self._phase != "generating" or done == total:
-                self.phase("scoring", step, done, total)
+                self.phase("scoring", step, done, total, rows)
 
         self.phase("generating", step, 0, None)
         return tell
 
     def evaluating(self, step: int) -> Tell:
-        def tell(phase: str, done: int, total: int) -> None:
-            if phase == "generating":
-                self.phase("evaluating", step, done, total)
+        def tell(phase: str, done: int, total: int, rows: list[int]) -> None:
+            if phase == "generating" or done < total:
+                self.phase("evaluating", step, done, total, rows)
 
         self.phase("evaluating", step, 0, None)
         return tell

@@ -8939,6 +8939,8 @@ export interface components {
             done?: number | null;
             /** Total */
             total?: number | null;
+            /** Rows */
+            rows?: number[];
         };
         /**
          * Pow3r
@@ -27270,6 +27272,7 @@ export interface operations {
                      *         "samples_per_row": 4,
                      *         "seed": 0,
                      *         "split": "all",
+                     *         "split_by": "row",
                      *         "stop": [],
                      *         "temperature": 1,
                      *         "timeout_seconds": 2,
@@ -27339,6 +27342,7 @@ export interface operations {
                      *         "samples_per_row": 4,
                      *         "seed": 0,
                      *         "split": "all",
+                     *         "split_by": "row",
                      *         "stop": [],
                      *         "temperature": 1,
                      *         "timeout_seconds": 2,
@@ -27465,6 +27469,7 @@ export interface operations {
                      *         "samples_per_row": 4,
                      *         "seed": 0,
                      *         "split": "all",
+                     *         "split_by": "row",
                      *         "stop": [],
                      *         "temperature": 1,
                      *         "timeout_seconds": 2,
