@@ -47,6 +47,7 @@ def test_a_plain_request(backend: Backend, worker: Player) -> None:
         "stop": [],
         "top_logprobs": None,
         "tools": None,
+        "json_schema": None,
         "deployment": None,
     }
 

@@ -155,13 +155,15 @@ def _command(folder: Path, user: int | None, with_libraries: bool) -> tuple[list
 
 
 def ask(path: Path, *requests: dict[str, object]) -> dict[str, Any]:
-    """Send requests as they are, without the client's rules; returns the first answer."""
+    """Send requests as they are, without the client's rules; returns the first answer, `rows` being its body."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(path))
         for request in requests:
             connection.sendall(frame(request))
         stream = connection.makefile("rb")
-        return wire.decode(stream.read(wire.sizes(stream.read(8))[0]))
+        head, body = wire.sizes(stream.read(8))
+        answer = wire.decode(stream.read(head))
+        return answer | {"rows": marshal.loads(stream.read(body))} if body else answer
 
 
 def frame(request: Mapping[str, object]) -> bytes:

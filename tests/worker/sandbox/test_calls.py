@@ -151,7 +151,7 @@ def test_a_row_that_is_always_late_stays_a_deadline(client: SandboxClient) -> No
 def test_too_many_casualties_end_a_call_and_the_rest_is_skipped(daemon: RunningDaemon) -> None:
     source = "import os\ndef grade(sample, item): os._exit(1)\n"
     rows = [asdict(RewardRow("p", "c"))] * 20
-    answer = ask(daemon.socket, {"op": "score", "source": source, "rows": rows})["result"]
+    answer = ask(daemon.socket, {"op": "score", "source": source, "rows": rows})
     assert [row[0] for row in answer["rows"]] == ["exited"] * 8 + ["skipped"] * 12
 
 
@@ -212,9 +212,9 @@ def grade(sample, item):
         while frame:
             for value in list(frame.f_locals.values()):
                 body = getattr(value, "body", None)
-                at = bytes(body).find(b'"honest"') if isinstance(body, memoryview) else -1
+                at = bytes(body).rfind(b"honest") if isinstance(body, memoryview) and not edited else -1
                 if at >= 0:
-                    body[at : at + 8] = b'"forged"'
+                    body[at : at + 6] = b"forged"
                     edited += 1
             frame = frame.f_back
         os._exit(edited)

@@ -27,7 +27,7 @@ describe("arrange", () => {
   });
 
   it("finds rooms by what people call them elsewhere", () => {
-    expect(ids("home", ROOMS)).toEqual(["go-start"]);
+    expect(ids("home", ROOMS)[0]).toBe("go-start");
   });
 });
 
