@@ -28,8 +28,9 @@ from backend import scopes
 from backend.database import Database, DatabaseDep
 from backend.models import ApiKey, BrowserSession, Member, Project, User, now
 from backend.settings import Settings
-from reinforge.errors import NotAllowed, NotAuthenticated, NotFound
+from reinforge.errors import NotAllowed, NotAuthenticated, NotFound, StateConflict
 from reinforge.schemas.keys import Role
+from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER
 
 COOKIE = "reinforge_session"
 PROJECT_HEADER = "x-reinforge-project"
@@ -265,12 +266,23 @@ SettingsDep = Annotated[Settings, Depends(get_settings)]
 
 
 async def worker_door(request: Request, settings: SettingsDep) -> None:
-    """Only workers with the shared secret pass. Raises NotAuthenticated."""
+    """Only workers with the shared secret pass, and of a version that speaks as this backend does.
+
+    Raises NotAuthenticated, StateConflict `worker_version`.
+    """
     if not is_worker_token(bearer(request), settings):
         raise NotAuthenticated(
             "The worker token is missing or wrong.",
             code="invalid_worker_token",
             hint="Set REINFORGE_WORKER_TOKEN to the same value for the backend and its workers.",
+        )
+    spoken = request.headers.get(PROTOCOL_HEADER, "0")
+    if spoken != str(PROTOCOL):
+        older = not spoken.isdecimal() or int(spoken) < PROTOCOL
+        raise StateConflict(
+            f"The worker speaks version {spoken} of the worker door, the backend version {PROTOCOL}.",
+            code="worker_version",
+            hint=f"Update the {'worker' if older else 'backend'}: both are of one release.",
         )
 
 

@@ -16,6 +16,8 @@ from pydantic import BaseModel, ValidationError
 from reinforge.errors import LeaseLost, ReinforgeError, Unavailable
 from reinforge.records import Record
 from reinforge.schemas.worker_door import (
+    PROTOCOL,
+    PROTOCOL_HEADER,
     CallAnswer,
     CallChunk,
     CallKind,
@@ -142,7 +144,7 @@ class Door:
             part.unlink(missing_ok=True)
 
     def _headers(self, token: str | None = None) -> dict[str, str]:
-        return {"authorization": f"Bearer {token or self._token}"}
+        return {"authorization": f"Bearer {token or self._token}", PROTOCOL_HEADER: str(PROTOCOL)}
 
     def _post(
         self, path: str, body: BaseModel, *, token: str | None = None, **options: Any

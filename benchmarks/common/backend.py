@@ -31,6 +31,7 @@ from common.cpu import Account
 from common.measure import ROOT
 from reinforge.platform.cluster import recorded_cluster
 from reinforge.platform.postgres import EmbeddedPostgres
+from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER
 
 KEY, WORKER_TOKEN = "rf-benchmark-key", "benchmark-worker-token"
 MODEL = "bench-model"
@@ -81,7 +82,7 @@ class Backend:
         self._stack.close()
 
     def client(self, token: str, path: str = "") -> httpx.Client:
-        headers = {"authorization": f"Bearer {token}"}
+        headers = {"authorization": f"Bearer {token}", PROTOCOL_HEADER: str(PROTOCOL)}
         return httpx.Client(base_url=self.url + path, headers=headers, timeout=60)
 
     def account(self) -> Account:

@@ -13,6 +13,11 @@ from reinforge.records import Blob, Command, ForkStart, Record, ScheduledChange
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.common import Request, Response
 
+PROTOCOL = 1
+"""What workers and the backend say to each other: raised when one side would not understand the other of before."""
+PROTOCOL_HEADER = "reinforge-protocol"
+"""Sent by workers with every request."""
+
 LEASE_SECONDS = 30.0
 HEARTBEAT_SECONDS = 5.0
 HEARTBEATS_PER_LEASE = 6

@@ -23,6 +23,7 @@ from backend.main import create_app
 from backend.objects import Objects
 from backend.queue import WakeUps
 from backend.settings import Settings
+from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER
 from reinforge.storage import open_store
 
 OWNER_KEY = "rf-test-owner-key"
@@ -67,6 +68,8 @@ class Backend:
 
     def client(self, token: str | None, path: str = "") -> httpx.Client:
         headers = {"authorization": f"Bearer {token}"} if token else {}
+        if path.startswith("/worker"):
+            headers[PROTOCOL_HEADER] = str(PROTOCOL)
         return httpx.Client(base_url=self.url + path, headers=headers, timeout=30)
 
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
