@@ -44,14 +44,15 @@ class MetricRun:
         data = row.data
         return cls(data["kind"], row.seq - row.count + 1, data["values"], data["step"], data["ts"])
 
-    def takes(self, kind: str, seq: int, step: int, values: dict[str, float | None]) -> bool:
-        return (
-            seq == self.first + len(self.steps)
-            and len(self.steps) < MOST_SHARED
-            and kind == self.kind
-            and step > self.steps[-1]
-            and values.keys() == self.values.keys()
-        )
+    @property
+    def last(self) -> int:
+        """Number of the last one."""
+        return self.first + len(self.steps) - 1
+
+    def takes(self, step: int, values: dict[str, float | None]) -> bool:
+        """Whether another event of its kind, with the next number, can share its row."""
+        few = len(self.steps) < MOST_SHARED
+        return few and step > self.steps[-1] and values.keys() == self.values.keys()
 
     def add(self, step: int, ts: float, values: dict[str, float | None]) -> None:
         self.steps.append(step)
@@ -78,8 +79,7 @@ class MetricRun:
         data: dict[str, Any] = {"kind": self.kind, "step": self.steps, "ts": self.ts, "values": self.values}
         if count == 1:
             [(_, data)] = self.each()
-        seq = self.first + count - 1
-        return {"seq": seq, "type": "metrics", "data": data, "step": self.steps[-1], "count": count}
+        return {"seq": self.last, "type": "metrics", "data": data, "step": self.steps[-1], "count": count}
 
 
 def events_of(row: Event) -> list[OneEvent]:

@@ -70,15 +70,19 @@ class Applier:
         self._points = Points(session, job.id)
         self._meter = Meter(session, job, attempt, self._points)
         self._events: list[dict[str, Any] | MetricRun] = []
+        self._run: MetricRun | None = None
+        """Steps in a row, whose last one the job's own columns do not show yet."""
 
     async def apply(self, record: Record) -> None:
+        if isinstance(record, StepMetrics):
+            await self._step_metrics(record)
+            return
+        self._settle()
         match record:
             case Phase():
                 self._phase(record)
             case Started():
                 await self._started(record)
-            case StepMetrics():
-                await self._step_metrics(record)
             case Rollouts():
                 await self._rollouts(record)
             case Evaluated():
@@ -100,6 +104,7 @@ class Applier:
 
     async def finish(self) -> None:
         """Store what was gathered; call it once, after the last record."""
+        self._settle()
         with self.session.no_autoflush:  # the job's row is written once, at the end
             await self._points.store()
             await self._meter.store()
@@ -130,21 +135,22 @@ class Applier:
             await change_status(self.session, job, JobStatus.RUNNING)
 
     async def _step_metrics(self, record: StepMetrics) -> None:
-        job = self.job
-        job.step = record.step
         if (seconds := record.values.get("time/step")) is not None:
-            job.recent_step_seconds = [*job.recent_step_seconds, seconds][-RECENT_STEPS:]
+            recent = [*self.job.recent_step_seconds, seconds]
+            self.job.recent_step_seconds = recent[-RECENT_STEPS:]
         await self._meter.count_step(record)
-        self._measured("train", record)
-
-    def _measured(self, kind: str, record: StepMetrics | Evaluated) -> None:
-        self._points.add(kind, record.step, record.ts, record.values)
-        self.job.seq = seq = self.job.seq + 1
-        run = self._events[-1] if self._events else None
-        if not isinstance(run, MetricRun) or not run.takes(kind, seq, record.step, record.values):
-            run = MetricRun(kind, seq, {key: [] for key in record.values})
+        self._points.add("train", record.step, record.ts, record.values)
+        run = self._run
+        if run is None or not run.takes(record.step, record.values):
+            self._settle()
+            run = self._run = MetricRun("train", self.job.seq + 1, {key: [] for key in record.values})
             self._events.append(run)
         run.add(record.step, record.ts, record.values)
+
+    def _settle(self) -> None:
+        if self._run is not None:
+            self.job.seq, self.job.step = self._run.last, self._run.steps[-1]
+            self._run = None
 
     async def _rollouts(self, record: Rollouts) -> None:
         where = {"job_id": self.job.id, "split": record.split, "step": record.step}
@@ -170,7 +176,9 @@ class Applier:
     async def _evaluated(self, record: Evaluated) -> None:
         job = self.job
         reward = record.values.get(HELD_OUT_REWARD)
-        self._measured("held_out", record)
+        self._points.add("held_out", record.step, record.ts, record.values)
+        data = {"step": record.step, "kind": "held_out", "values": record.values, "ts": record.ts}
+        self._tell("metrics", data, record.step)
         if record.step == (job.forked_step or 0):
             job.held_out_reward_before = reward
         job.held_out_reward = reward

@@ -9,7 +9,7 @@ from backend.queue import WakeUps
 from backend.workers.apply import Applier
 from backend.workers.fence import lock_attempt, require_lease
 from reinforge.errors import InvalidInput
-from reinforge.records import Record
+from reinforge.records import Record, StepMetrics
 from reinforge.schemas.worker_door import RecordBatch, RecordReply
 
 
@@ -26,8 +26,9 @@ async def store(
         require_lease(job, attempt)
         _check_sequence(attempt, fresh)
         applier = Applier(session, job, attempt, wake_ups)
-        for record in fresh:
-            require_lease(job, attempt)
+        for record, behind in zip(fresh, [None, *fresh], strict=False):
+            if not isinstance(behind, StepMetrics):  # what a step reports cannot end the lease
+                require_lease(job, attempt)
             await applier.apply(record)
         await applier.finish()
         attempt.last_sequence = fresh[-1].sequence
