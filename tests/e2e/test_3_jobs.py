@@ -10,8 +10,10 @@ import pytest
 
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConflict
+from reinforge.platform.backup import backup, restore
+from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.up import Platform
-from tests.e2e.conftest import DEMO_JOB, pids_of
+from tests.e2e.conftest import DEMO_JOB, KEY, pids_of
 from tests.support.processes import eventually
 
 ARITHMETIC = DEMO_JOB.parent
@@ -51,6 +53,35 @@ def test_a_killed_worker_costs_one_attempt(client: Reinforge, platform: Platform
     assert reward.steps == list(range(1, 25))
     rewinds = [e for e in client.jobs.stream(job.id) if e.type == "rewind"]
     assert len(rewinds) == 1 and rewinds[0].data["to_step"] >= 4
+
+
+def test_a_backup_taken_under_way_finishes_the_job_elsewhere_with_the_same_weights(
+    client: Reinforge, platform: Platform, spec: Any, tmp_path: Path
+) -> None:
+    job = client.jobs.create(spec(steps=10))
+    eventually(lambda: client.jobs.get(job.id).progress.step >= 3, within=120, what="step 3")
+    backup(platform.home, tmp_path / "copy")
+    assert client.jobs.wait(job.id, timeout=240).status == "succeeded"
+    made = restore(tmp_path / "copy", tmp_path / "home")
+    assert made.count > 3
+    try:
+        with Platform(tmp_path / "home", port=0) as other, Reinforge(other.url, KEY) as there:
+            assert there.jobs.get(job.id).progress.step < 10
+            again = there.jobs.wait(job.id, timeout=240)
+            assert again.status == "succeeded", again.error
+            weights = [
+                _weights(each, job.id, tmp_path / name) for name, each in (("a", client), ("b", there))
+            ]
+    finally:
+        EmbeddedPostgres(tmp_path / "home").destroy()
+    assert weights[0] == weights[1]
+
+
+def _weights(client: Reinforge, job: str, folder: Path) -> bytes:
+    [adapter] = [each for each in client.adapters.list() if each.job == job]
+    client.adapters.extract(adapter.id, folder)
+    [file] = folder.rglob("adapter_model.safetensors")
+    return file.read_bytes()
 
 
 def test_rows_that_raise_leave_their_group_and_the_job_goes_on(client: Reinforge, spec: Any) -> None:
