@@ -1,14 +1,18 @@
 """The database is what the migrations make, and they can be taken back."""
 
+from pathlib import Path
+
 import psycopg
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect
 
 from backend.database import sqlalchemy_url
 from backend.migrate import alembic_config, upgrade
 from backend.models import Base
+from tests.backend.server import Backend
 
 
 def test_migrations_and_models_agree(database_url: str) -> None:
@@ -41,3 +45,46 @@ def test_the_database_itself_refuses_nan(database_url: str) -> None:
                 "SELECT %s::float8 > '-Infinity' AND %s::float8 < 'Infinity'", (value, value)
             ).fetchone()
             assert row == (False,)
+
+
+KEPT = (
+    "project",
+    "dataset",
+    "job",
+    "attempt",
+    "metric_point",
+    "step_rollouts",
+    "completion",
+    "checkpoint",
+    "adapter",
+)
+
+
+def test_down_and_up_again_with_data(database_url: str, tmp_path: Path) -> None:
+    """Every migration is taken back and made again, one after the other, below a finished job."""
+    with Backend(database_url, tmp_path / "home") as backend, backend.lane():
+        trainer = backend.claim(backend.create_job())
+        trainer.start()
+        row = {"prompt_no": 0, "sample_no": 0, "prompt_hash": "ab", "row_index": 0, "reward": 1.0, "advantage": None,
+               "length": 3, "finish_reason": "stop", "text": "two words"}  # fmt: skip
+        table = trainer.blob(b"a table", "rollouts")
+        trainer.send({"kind": "rollouts", "step": 1, "split": "train", "blob": table, "rows": [row]})
+        trainer.step(1)
+        trainer.evaluate(1, 0.5)
+        trainer.checkpoint(1, reward=0.5, final=True)
+        trainer.end("succeeded")
+        job = trainer.claimed["job"]
+        counts = {table: backend.sql(f"SELECT count(*) FROM {table}") for table in (*KEPT, "event")}
+        assert all(count != [(0,)] for count in counts.values())
+        before = backend.job(job)
+    config = alembic_config(database_url)
+    revisions = [each.revision for each in ScriptDirectory.from_config(config).walk_revisions()]
+    for older in revisions[1:]:
+        command.downgrade(config, older)
+    for newer in reversed(revisions[:-1]):
+        command.upgrade(config, newer)
+    with Backend(database_url, tmp_path / "home") as backend:
+        assert {table: backend.sql(f"SELECT count(*) FROM {table}") for table in (*KEPT, "event")} == counts
+        after = backend.job(job)
+        assert (after["status"], after["progress"]["step"]) == (before["status"], 1)
+        assert backend.api.get(f"/jobs/{job}/metrics").json()["series"]
