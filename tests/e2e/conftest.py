@@ -1,7 +1,7 @@
 """The whole platform, as people run it (`make e2e`).
 
-Two rows of tests run side by side, each one after another on a demo and a platform of its own: the platform itself
-(files 1 to 8) and the page in a browser (from 9 on).
+Two rows of tests run side by side (`tests.support.rows`), each one after another on a demo and a platform of its own:
+the platform itself, and the page in a browser.
 """
 
 import json
@@ -30,9 +30,6 @@ DEMO_JOB = ROOT / "examples" / "arithmetic" / "job.yaml"
 KEY = "rf-e2e-owner-key-0123456789abcdef"
 
 
-LAST_OF_THE_PLATFORM = 8
-
-
 def number_of(item: pytest.Item) -> int:
     """Of the item's file: `test_10_rewards.py` is 10."""
     return int(item.path.stem.split("_")[1])
@@ -43,8 +40,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for place in own:
         items[place].add_marker(pytest.mark.e2e)
         items[place].add_marker(pytest.mark.timeout(900))
-        row = "platform" if number_of(items[place]) <= LAST_OF_THE_PLATFORM else "page"
-        items[place].add_marker(pytest.mark.xdist_group(row))
     # By their numbers: the demo comes first, in a home where nothing runs yet; test_10 comes after test_9.
     ordered = sorted((items[place] for place in own), key=number_of)
     for place, item in zip(own, ordered, strict=True):
