@@ -23,7 +23,7 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up vllm check test test-vllm build e2e bench screens clean
+.PHONY: help setup demo up vllm check test test-vllm chaos test-chaos build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,13 +88,25 @@ check: setup ## formatting, lint, types, import contracts, sizes, the page's typ
 	@cd frontend && npm run --silent check
 
 test: setup frontend/dist/index.html ## all tests: units, rooms, attacks on the sandbox, the main job in a browser
-	@$(VENV) -m pytest -n 2 --dist worksteal -m "not e2e and not vllm"
+	@$(VENV) -m pytest -n 2 --dist worksteal -m "not e2e and not vllm and not chaos"
 	@$(MAKE) --no-print-directory e2e
 	@[ -e .venv-vllm/.complete ] || [ -n "$(REINFORGE_VLLM_PYTHON)" ] \
 		|| echo "left out: tests against a real vLLM, which is not installed here (make vllm, then make test-vllm)"
 
 test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or more to start each time
 	@$(VENV) -m pytest -n 0 -m vllm
+
+# N faults on real jobs, one each; OUTAGES more whose object store goes away for 30 s. About 25 s per fault and lane.
+N ?= 20
+OUT ?= chaos.json
+SEED ?= 1
+LANES ?= 1
+OUTAGES ?= 0
+chaos: setup ## kill processes under real jobs and look for anything lost: N=20 OUT=chaos.json SEED=1 LANES=1 OUTAGES=0
+	@$(VENV) -m tests.chaos.run --count $(N) --out $(OUT) --seed $(SEED) --lanes $(LANES) --outages $(OUTAGES)
+
+test-chaos: setup ## the bounded part of the same, for CI
+	@$(VENV) -m pytest -n 0 -m chaos
 
 e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
 	@$(VENV) -m pytest -n 2 --dist loadgroup -m e2e

@@ -1,0 +1,246 @@
+"""One fault on one job: arm it, watch the job to its end, and do what people would do."""
+
+import contextlib
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.faults import Fault
+from tests.chaos.running import FINAL, LEASE_SECONDS, Bench, wait_until
+
+JOB_WITHIN = 240.0
+"""Seconds, after which a job counts as stuck."""
+OUTAGE_SECONDS = 30.0
+FULL_SECONDS = 5.0
+_POLL = 0.15
+_MOST_RESUMES = 6
+_HELD = ("disk_full", "storage_full", "store_gone", "torn_state")
+"""Faults for which the trainer is held at its point until the harm is done."""
+
+
+@dataclass
+class Watched:
+    """What has been seen of a job while it ran."""
+
+    job: str = ""
+    status: str = ""
+    reason: str | None = None
+    fired_at: float | None = None
+    at_step: int = 0
+    phase: str | None = None
+    recovered_s: float | None = None
+    resumes: int = 0
+    seconds: float = 0.0
+    second_fired: bool | None = None
+    pauses: list[str] = field(default_factory=list)
+
+
+class Inflicted:
+    """Run one job and hurt it once, or twice. `outage` cuts the object store off and mends it."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        fault: Fault | None,
+        outage: tuple[Callable[[], None], Callable[[], None]] | None = None,
+        *,
+        record: bool = False,
+    ) -> None:
+        """record: the points that are passed are written down, too."""
+        self.bench, self.fault, self.outage, self._record = bench, fault, outage, record
+        self.seen = Watched()
+        self._begin = 0.0
+        self._last: dict[str, Any] = {}
+
+    def run(self) -> Watched:
+        arm(self.bench, self.fault, record=self._record)
+        self._begin = time.time()
+        with contextlib.ExitStack() as stack:
+            self.seen.job = self._create()
+            while not self._is_over():
+                self._hurt(stack)
+                self.bench.revive()
+                self._look()
+                time.sleep(_POLL)
+            self.seen.seconds = time.time() - self._begin
+            self._hurt(stack)  # it may have struck since the last look
+            disarm(self.bench)
+        return self.seen
+
+    def _create(self) -> str:
+        if self.fault is None or self.fault.name != "no_messages":
+            return self.bench.create()
+        # The worker reads a message within a tenth of a second; it has to look away for that long.
+        self.bench.strike(("worker",), signal.SIGSTOP)
+        job = self.bench.create()
+        for message in (self.bench.home / "broker" / "queue").iterdir():
+            message.unlink()
+        self.bench.strike(("worker",), signal.SIGCONT)
+        self._fired(time.time())
+        return job
+
+    def _is_over(self) -> bool:
+        if time.time() - self._begin > JOB_WITHIN:
+            self.seen.status = "stuck"
+        return self.seen.status in (*FINAL, "stuck")
+
+    def _look(self) -> None:
+        view = self.bench.look(self.seen.job)
+        if view is None:
+            return
+        seen, self._last = self.seen, view
+        seen.status, seen.reason = view["status"], view["reason"]
+        # A step beyond the one it happened in, by whichever attempt, or the end.
+        beyond = view["progress"]["step"] > seen.at_step or seen.status in FINAL
+        if seen.fired_at is not None and seen.recovered_s is None and beyond:
+            seen.recovered_s = time.time() - seen.fired_at
+        if seen.status == "paused" and seen.resumes < _MOST_RESUMES:
+            seen.resumes += 1
+            seen.pauses.append(str(seen.reason))
+            self.bench.request("POST", f"/jobs/{seen.job}/resume")
+
+    def _hurt(self, stack: contextlib.ExitStack) -> None:
+        fault = self.fault
+        if fault is None:
+            return
+        if self.seen.fired_at is None:
+            if fault.after_seconds is not None and time.time() - self._begin >= fault.after_seconds:
+                self.bench.strike(fault.victims, signal.SIGKILL)
+                self._fired(time.time())
+            elif (at := fired(self.bench, 1)) is not None:
+                self._fired(at)
+                stack.enter_context(self._follow_up(fault))
+        elif fault.second is not None and not self.seen.second_fired:
+            at = fired(self.bench, 2)
+            self.seen.second_fired = at is not None
+            if at is not None:
+                self._fired(at)
+
+    def _fired(self, at: float) -> None:
+        seen = self.seen
+        seen.fired_at, seen.recovered_s = at, None
+        progress = self._last.get("progress") or {"step": 0, "phase": None}
+        seen.at_step, seen.phase = progress["step"], progress["phase"]
+
+    def _follow_up(self, fault: Fault) -> contextlib.AbstractContextManager[None]:
+        match fault.name:
+            case "hang":
+                return self._hang(fault)
+            case "stop":
+                return self._stop(fault)
+            case "disk_full":
+                return self._full("runs")
+            case "storage_full":
+                return self._full("objects")
+            case "torn_state":
+                return self._torn(fault.how)
+            case "store_gone":
+                return self._outage()
+            case _:
+                return contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def _hang(self, fault: Fault) -> Iterator[None]:
+        time.sleep(LEASE_SECONDS * 0.6)
+        self.bench.strike(fault.victims, signal.SIGCONT)
+        yield
+
+    @contextlib.contextmanager
+    def _stop(self, fault: Fault) -> Iterator[None]:
+        """Until another worker has made a step of the job's next attempt; then the first one wakes up."""
+
+        def taken_over() -> bool:
+            self._look()
+            return self._last.get("attempt", 1) > 1 and (
+                self.seen.status == "running" or self.seen.status in FINAL
+            )
+
+        with self.bench.another_worker():
+            wait_until(taken_over, within=60)
+            self.bench.strike(fault.victims, signal.SIGCONT)
+            yield
+
+    @contextlib.contextmanager
+    def _full(self, name: str) -> Iterator[None]:
+        ballast = self.bench.fill(name)
+        self.bench.strike(("trainer",), signal.SIGCONT)
+        time.sleep(FULL_SECONDS)
+        ballast.unlink()
+        yield
+
+    @contextlib.contextmanager
+    def _torn(self, how: str) -> Iterator[None]:
+        query = "SELECT sha256 FROM resume_state WHERE job_id = %s ORDER BY step DESC LIMIT 1"
+        wait_until(
+            lambda: len(self.bench.sql("SELECT 1 FROM resume_state WHERE job_id = %s", self.seen.job)) > 1, 20
+        )
+        (row,) = self.bench.sql(query, self.seen.job)
+        tear(self.bench.object_file(row[0]), how)
+        self.bench.strike(("trainer",), signal.SIGKILL)
+        yield
+
+    @contextlib.contextmanager
+    def _outage(self) -> Iterator[None]:
+        assert self.outage is not None
+        cut, mend = self.outage
+        cut()
+        mending = threading.Timer(OUTAGE_SECONDS, mend)
+        mending.start()
+        self.bench.strike(("trainer",), signal.SIGCONT)
+        try:
+            yield
+        finally:
+            mending.join()
+
+
+def tear(path: Path, how: str) -> None:
+    """Cut a file in two, take it away, or change a byte in its middle."""
+    content = path.read_bytes()
+    if how == "gone":
+        path.unlink()
+        return
+    middle = len(content) // 2
+    changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+    path.chmod(0o600)
+    path.write_bytes(changed if how == "changed" else content[:middle])
+
+
+def arm(bench: Bench, fault: Fault | None, *, record: bool = False) -> None:
+    """Write the plan; from now on processes count what they pass."""
+    disarm(bench)
+    planned: list[dict[str, Any]] = []
+    for number, each in enumerate((fault, fault.second if fault else None), 1):
+        if each is not None and each.point is not None:
+            stopped = each.name in ("hang", "stop", *_HELD)
+            planned.append(
+                {
+                    "id": str(number),
+                    "point": each.point,
+                    "victims": ["trainer"] if each.name in _HELD else list(each.victims),
+                    "signal": int(signal.SIGSTOP if stopped else signal.SIGKILL),
+                    "after": "1" if number == 2 else None,
+                }
+            )
+    fresh = bench.plans / ".plan"
+    fresh.write_text(json.dumps({"record": record, "faults": planned}))
+    fresh.chmod(0o644)
+    fresh.replace(bench.plans / "plan.json")
+
+
+def disarm(bench: Bench) -> None:
+    (bench.plans / "plan.json").unlink(missing_ok=True)
+    for marker in bench.plans.glob("fired-*"):
+        marker.unlink()
+
+
+def fired(bench: Bench, number: int) -> float | None:
+    """When a planned fault struck."""
+    try:
+        return float(json.loads((bench.plans / f"fired-{number}").read_text())["at"])
+    except (FileNotFoundError, ValueError):
+        return None

@@ -1,0 +1,21 @@
+"""The bounded part of the chaos suite (`make test-chaos`); `make chaos N=…` runs as many faults as are asked for."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos import report
+from tests.chaos.run import Suite
+
+FAULTS = 12
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(1200)
+def test_nothing_is_lost_whoever_is_killed(tmp_path: Path) -> None:
+    records = Suite(tmp_path / "chaos.json").run(FAULTS)
+    print(report.table(records))
+    failed = [report.line(number, each) for number, each in enumerate(records, 1) if not report.passed(each)]
+    assert not failed, "\n".join(failed)
+    assert len(records) == FAULTS
+    assert sum(each["fired"] for each in records) >= FAULTS * 2 // 3
