@@ -30,7 +30,7 @@ from backend.models import (
     now,
 )
 from reinforge.errors import InvalidInput, NotFound
-from reinforge.storage import ObjectStore, content_key
+from reinforge.storage import ObjectConflict, ObjectStore, content_key
 
 CHUNK = 1024 * 1024
 ORPHAN_AGE = timedelta(hours=24)
@@ -64,7 +64,12 @@ class Objects:
         """
         if await self.announce(sha256, bytes=bytes, kind=kind):
             return False
-        await anyio.to_thread.run_sync(self.store.put_file, object_key(sha256), path)
+        key = object_key(sha256)
+        try:
+            await anyio.to_thread.run_sync(self.store.put_file, key, path)
+        except ObjectConflict:  # nobody has confirmed what lies there, and it is not what its name says
+            await anyio.to_thread.run_sync(self.store.delete, key)
+            await anyio.to_thread.run_sync(self.store.put_file, key, path)
         await self.confirm(sha256)
         return True
 
@@ -170,6 +175,11 @@ async def require_stored(session: AsyncSession, sha256: str) -> StoredObject:
             hint="Upload it with PUT /worker/v1/blobs/{sha256} before the record that names it.",
         )
     return row
+
+
+async def mistrust(session: AsyncSession, sha256: str) -> None:
+    """Its content is not what its name says: with the next upload it is stored anew."""
+    await session.execute(update(StoredObject).where(StoredObject.sha256 == sha256).values(state="writing"))
 
 
 async def find_stored(session: AsyncSession, sha256: str) -> StoredObject:

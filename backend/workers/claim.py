@@ -42,6 +42,8 @@ from reinforge.schemas.worker_door import Claim, Claimed, ClaimedReward
 from reinforge.states import JobStatus
 
 HELD_OUT_REWARD = "held_out/reward_mean"
+NOTHING = -1
+"""The step before the evaluation of the base model, which counts as step 0."""
 
 
 async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_seconds: float) -> Claimed | None:
@@ -57,7 +59,7 @@ async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_second
     )
     step = resume.step if resume else 0
     if job.attempt > 0:
-        await _rewind(session, job, step)
+        await _rewind(session, job, resume.step if resume else NOTHING)
     token = secrets.token_urlsafe(32)
     job.attempt += 1
     job.lease_until = lease_end(lease_seconds)
@@ -161,7 +163,10 @@ def _grader(reward: ClaimedReward) -> Grader | None:
 
 
 async def _rewind(session: AsyncSession, job: Job, step: int) -> None:
-    """Remove what lies after `step` and tell the watchers; log lines and status events stay, as history."""
+    """Remove what lies after `step` and tell the watchers; log lines and status events stay, as history.
+
+    Without a resume state not even the evaluation before the first step stays: it is made again.
+    """
     series = select(MetricSeries.id).where(MetricSeries.job_id == job.id)
     await session.execute(
         delete(MetricPoint).where(MetricPoint.series_id.in_(series), MetricPoint.step > step)
@@ -169,7 +174,7 @@ async def _rewind(session: AsyncSession, job: Job, step: int) -> None:
     for table in (StepRollouts, Checkpoint, FindingRow, ResumeState):
         await session.execute(delete(table).where(table.job_id == job.id, table.step > step))
     await event_rows.forget_after(session, job.id, step)
-    job.step = step
+    job.step = max(step, 0)
     newest = (
         select(MetricPoint.value)
         .join(MetricSeries, MetricSeries.id == MetricPoint.series_id)
@@ -183,4 +188,4 @@ async def _rewind(session: AsyncSession, job: Job, step: int) -> None:
     )
     job.held_out_reward = await session.scalar(newest)
     await rank_checkpoints(session, job)
-    await append_event(session, job, "rewind", {"to_step": step})
+    await append_event(session, job, "rewind", {"to_step": job.step})

@@ -9,6 +9,7 @@ from backend.ids import new_id
 from backend.jobs.fork import BEFORE_ATTEMPTS
 from backend.jobs.lifecycle import append_event, change_status, try_again
 from backend.models import Adapter, Attempt, Checkpoint, Job, LogLineRow, ResumeState, now
+from backend.objects import mistrust
 from backend.queue import WakeUps
 from backend.workers.metering import count_time
 from reinforge.records import Ended
@@ -81,7 +82,11 @@ async def _without_its_start(session: AsyncSession, job: Job, attempt: Attempt) 
         ResumeState.step == attempt.resume_step,
         ResumeState.attempt != BEFORE_ATTEMPTS,
     )
-    return await session.scalar(dropped.returning(ResumeState.step)) is not None
+    sha256 = await session.scalar(dropped.returning(ResumeState.sha256))
+    if sha256 is None:
+        return False
+    await mistrust(session, sha256)  # the same steps may make the same bytes again
+    return True
 
 
 def _error(record: Ended) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reinforge.storage import ObjectNotFound, content_key
 from tests.chaos.running import STEPS, Bench
 
 SUCCEEDED = "succeeded"
@@ -33,6 +34,8 @@ class Remains:
     """Rows that were not written by the attempt that made the step for good."""
     unsent: int
     """Records of the last attempt that its worker has kept and the backend has not."""
+    damaged: int
+    """Objects that the job's rows name and whose content is another."""
     attempts: list[tuple[int, int, str | None]]
     """Number, step that it went on from, outcome."""
 
@@ -70,6 +73,7 @@ def remains(bench: Bench, job: str) -> Remains:
         events=_events(bench, job),
         strangers=_strangers(bench, job),
         unsent=_unsent(bench, job, view["attempt"]),
+        damaged=_damaged(bench, job),
         attempts=bench.sql(
             "SELECT number, resume_step, outcome FROM attempt WHERE job_id = %s ORDER BY number", job
         ),
@@ -100,7 +104,9 @@ def compare(expected: Remains, found: Remains, volatile: set[str]) -> Difference
     gone = expected.completions.keys() - found.completions.keys()
     unmade = expected.checkpoints.items() - found.checkpoints.items()
     silent = expected.events.keys() - found.events.keys()
-    difference.lost = len(gone) + len(unmade) + len(silent) + found.unsent + (found.status != SUCCEEDED)
+    difference.lost = (
+        len(gone) + len(unmade) + len(silent) + found.unsent + found.damaged + (found.status != SUCCEEDED)
+    )
     for what, these in (
         ("points missing", missing), ("points extra", extra), ("events twice", doubled), ("points differ", others),
         ("completions differ", wrong), ("completions extra", left_over), ("completions missing", gone),
@@ -110,6 +116,8 @@ def compare(expected: Remains, found: Remains, volatile: set[str]) -> Difference
             note(f"{len(these)} {what}: {sorted(these, key=str)[:3]}")
     if found.strangers:
         note(f"{found.strangers} rows of dead attempts")
+    if found.damaged:
+        note(f"{found.damaged} objects are damaged")
     if found.unsent:
         note(f"{found.unsent} records not sent")
     return difference
@@ -187,3 +195,16 @@ def _unsent(bench: Bench, job: str, attempt: int) -> int:
     rows = bench.sql("SELECT last_sequence FROM attempt WHERE job_id = %s AND number = %s", job, attempt)
     written = path.read_bytes().count(b"\n") if path.exists() else 0
     return max(0, written - (rows[0][0] if rows else 0))
+
+
+def _damaged(bench: Bench, job: str) -> int:
+    """A state that was torn may have been made again: then it has to be whole."""
+    damaged = 0
+    for table in ("resume_state", "checkpoint", "step_rollouts"):
+        for (sha256,) in bench.sql(f"SELECT sha256 FROM {table} WHERE job_id = %s", job):
+            try:
+                content = bench.store.get(content_key("blobs", sha256))
+            except ObjectNotFound:
+                content = b""
+            damaged += hashlib.sha256(content).hexdigest() != sha256
+    return damaged

@@ -18,6 +18,7 @@ WHOLE = Remains(
     events=Counter({("metrics", "train", 1): 1, ("metrics", "train", 2): 1}),
     strangers=0,
     unsent=0,
+    damaged=0,
     attempts=[(1, 0, "succeeded")],
 )
 VOLATILE = {"time/step"}
@@ -43,6 +44,7 @@ def test_a_job_without_a_difference_is_clean() -> None:
         ({"events": Counter({("metrics", "train", 1): 1})}, "lost"),
         ({"strangers": 3}, "dead_points"),
         ({"unsent": 1}, "lost"),
+        ({"damaged": 1}, "lost"),
         ({"status": "failed"}, "lost"),
     ],
 )

@@ -61,6 +61,42 @@ def test_a_resume_state_that_cannot_be_read_gives_way_to_the_one_before(backend:
     assert (backend.job(job)["status"], backend.job(job)["reason"]) == ("failed", "resume_state_invalid")
 
 
+def test_an_attempt_that_begins_anew_leaves_nothing_of_the_one_before(backend: Backend) -> None:
+    job = backend.create_job(limits={"steps": 9})
+    trainer = backend.claim(job)
+    for _ in range(2):
+        trainer.start(0, 9)
+        trainer.evaluate(0, 0.1)
+        trainer.step(1)
+        trainer.end("failed", reason="killed", message="It is gone.")
+        trainer = backend.claim(job)
+        assert backend.api.get(f"/jobs/{job}/metrics").json()["series"] == []
+    trainer.start(0, 9)
+    trainer.evaluate(0, 0.2)
+    events = backend.api.get(f"/jobs/{job}/events", params={"limit": 1000}).json()["data"]
+    measured = [event["data"] for event in events if event["type"] == "metrics"]
+    assert [(each["step"], each["values"]) for each in measured] == [(0, {"held_out/reward_mean": 0.2})]
+    assert [event["data"] for event in events if event["type"] == "rewind"] == [{"to_step": 0}] * 2
+
+
+def test_a_resume_state_that_could_not_be_read_is_stored_anew_when_it_is_made_again(backend: Backend) -> None:
+    job = backend.create_job(limits={"steps": 9})
+    trainer = backend.claim(job)
+    trainer.start(0, 9)
+    trainer.resume_state(2)
+    sha256 = backend.sql("SELECT sha256 FROM resume_state WHERE job_id = %s", job)[0][0]
+    (path,) = (backend.home / "objects").rglob(sha256)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:5])
+    trainer.end("failed", reason="killed", message="It is gone.")
+    backend.claim(job).end("failed", reason="resume_state_invalid", message="It is torn.")
+    trainer = backend.claim(job)
+    trainer.start(0, 9)
+    trainer.resume_state(2)
+    assert path.read_bytes() == whole
+    assert backend.door.get(f"/blobs/{sha256}").content == whole
+
+
 def test_an_object_that_the_store_has_lost_or_torn_is_refused_by_name(backend: Backend) -> None:
     sha256 = backend.add_object(b"a state that will be torn", "resume")
     (path,) = (backend.home / "objects").rglob(sha256)

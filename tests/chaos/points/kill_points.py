@@ -151,9 +151,12 @@ def wrap_pipe(points: Points, descriptor: int) -> None:
         kind = found[1].decode() if found else "rest"
         points.pass_by("pipe", kind, "before")
         if points.reach("pipe", kind, "half"):
-            real_write(fd, data[: len(data) // 2])
+            half = real_write(fd, data[: len(data) // 2])
             points.fire()
-        written = real_write(fd, data)
+            data = data[half:]  # others were hurt, and this process goes on
+        else:
+            half = 0
+        written = half + real_write(fd, data)
         points.pass_by("pipe", kind, "after")
         return written
 
