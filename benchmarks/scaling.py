@@ -7,12 +7,13 @@ completions of 64 tokens, random rewards, float32; no completion ends by itself.
 GRPOTrainer, in turns, each run a process of its own of four steps, of which the first does not count; both as in
 `trainer_vs_trl.py`, TRL with the threads and micro-batches that are fastest at that point. Memory is the most that the
 process held, above what it held once the model was loaded. Two pictures, of time and of memory, go beside the results,
-or into the folder that --pictures names.
+or into the folder that --pictures names. Interrupted, it continues: points that were measured stand one per line in
+`results/scaling`; without that folder it begins anew.
 """
 
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,26 @@ def job(point: Point, folder: Path, steps: int) -> tuple[dict[str, Any], int]:
     return made, parameters
 
 
+class Points:
+    """What was measured, kept in a file. `how`: what besides the point decides a measurement."""
+
+    def __init__(self, file: Path, *how: object) -> None:
+        self._file, self._how = file, how
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        self._have = {line["key"]: line["measured"] for line in map(json.loads, text.splitlines())}
+
+    def get(self, point: Point, measure: Callable[[Point], Measured]) -> Measured:
+        key = json.dumps([asdict(point), self._how], sort_keys=True)
+        if key not in self._have:
+            found = self._have[key] = asdict(measure(point))
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with self._file.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps({"key": key, "measured": found}) + "\n")
+        have = self._have[key]
+        runs = {side: [Run(**run) for run in have[side]] for side in ("ours", "peer")}
+        return Measured(point, have["parameters"], **runs)
+
+
 def measure(point: Point, rounds: int, steps: int, choice: tuple[int, int]) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         asked, parameters = job(point, Path(folder), steps)
@@ -116,9 +137,16 @@ def measure(point: Point, rounds: int, steps: int, choice: tuple[int, int]) -> M
     return Measured(point, parameters, [ours for ours, _ in pairs], [peer for _, peer in pairs])
 
 
-def best_choice() -> tuple[int, int]:
+def best_choice(file: Path) -> tuple[int, int]:
+    """What is fastest; kept in `file`."""
+    if file.exists():
+        threads, micro_batches = json.loads(file.read_text(encoding="utf-8"))
+        return threads, micro_batches
     with tempfile.TemporaryDirectory() as folder:
-        return fastest(job(BASE, Path(folder), STEPS)[0], "cpu", CHOICES)
+        found = fastest(job(BASE, Path(folder), STEPS)[0], "cpu", CHOICES)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(found), encoding="utf-8")
+    return found
 
 
 def points(axes: Iterable[str], *, quick: bool) -> list[Point]:
@@ -179,9 +207,11 @@ def main() -> None:
         options.error(f"no such axis: {', '.join(sorted(unknown))}")
     name = "scaling-quick" if given.quick else "scaling"
     about = machine("reinforge", "trl", "torch", "transformers", "peft")
-    choice = CHOICES[0] if given.quick else best_choice()
+    steps = 2 if given.quick else STEPS
+    choice = CHOICES[0] if given.quick else best_choice(RESULTS / name / "choice.json")
+    kept = Points(RESULTS / name / "points.jsonl", given.rounds, steps, choice)
     found = [
-        measure(point, given.rounds, 2 if given.quick else STEPS, choice)
+        kept.get(point, lambda point: measure(point, given.rounds, steps, choice))
         for point in points(axes, quick=given.quick)
     ]
     show(found)

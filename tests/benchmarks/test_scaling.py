@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import scaling
 from common.trainers import Run
-from scaling import AXES, BASE, Measured, Point, job, pictures, points
+from scaling import AXES, BASE, Measured, Point, Points, job, pictures, points
 from transformers import AutoTokenizer
 
 from reinforge.spec import JobSpec
@@ -55,6 +55,23 @@ def test_a_point_is_told_by_medians_with_every_run() -> None:
     assert (told["ours_memory_mib"], told["peer_memory_mib"]) == (102.0, 300.0)
     assert [run["seconds"] for run in told["runs"]["reinforge"]] == [[1, 1, 9], [3, 3, 9], [2, 2, 9]]
     assert len(told["runs"]["trl"]) == 3
+
+
+def test_a_point_is_measured_once(tmp_path: Path) -> None:
+    asked: list[Point] = []
+
+    def measure(point: Point) -> Measured:
+        asked.append(point)
+        return measured(point, 1.0, 2.0)
+
+    first = Points(tmp_path / "scaling" / "points.jsonl", 2, 4, (1, 1)).get(BASE, measure)
+    again = Points(tmp_path / "scaling" / "points.jsonl", 2, 4, (1, 1))
+    assert again.get(BASE, measure) == first == measured(BASE, 1.0, 2.0)
+    assert asked == [BASE]
+    other = AXES["group"][1][0]
+    again.get(other, measure)
+    Points(tmp_path / "scaling" / "points.jsonl", 1, 4, (1, 1)).get(BASE, measure)
+    assert asked == [BASE, other, BASE]
 
 
 def test_pictures_are_of_axes_with_more_than_one_point() -> None:
