@@ -19,6 +19,8 @@ OUTAGE_SECONDS = 30.0
 FULL_SECONDS = 5.0
 _POLL = 0.15
 _MOST_RESUMES = 6
+_UNDER_WAY_SECONDS = 1.0
+"""What is heard of this long after a fault was made before it."""
 _HELD = ("disk_full", "storage_full", "store_gone", "torn_state")
 """Faults for which the trainer is held at its point until the harm is done."""
 
@@ -95,14 +97,20 @@ class Inflicted:
             return
         seen, self._last = self.seen, view
         seen.status, seen.reason = view["status"], view["reason"]
-        # A step beyond the one it happened in, by whichever attempt, or the end.
-        beyond = view["progress"]["step"] > seen.at_step or seen.status in FINAL
-        if seen.fired_at is not None and seen.recovered_s is None and beyond:
-            seen.recovered_s = time.time() - seen.fired_at
+        if seen.fired_at is not None and seen.recovered_s is None:
+            self._look_for_recovery(view["progress"]["step"], time.time() - seen.fired_at)
         if seen.status == "paused" and seen.resumes < _MOST_RESUMES:
             seen.resumes += 1
             seen.pauses.append(str(seen.reason))
             self.bench.request("POST", f"/jobs/{seen.job}/resume")
+
+    def _look_for_recovery(self, step: int, since: float) -> None:
+        """Back is a job with a step beyond those that were made before, or at its end."""
+        seen = self.seen
+        if since < _UNDER_WAY_SECONDS and seen.status not in FINAL:
+            seen.at_step = max(seen.at_step, step)
+        elif step > seen.at_step or seen.status in FINAL:
+            seen.recovered_s = since
 
     def _hurt(self, stack: contextlib.ExitStack) -> None:
         fault = self.fault
@@ -181,7 +189,9 @@ class Inflicted:
         )
         (row,) = self.bench.sql(query, self.seen.job)
         tear(self.bench.object_file(row[0]), how)
+        self._look()
         self.bench.strike(("trainer",), signal.SIGKILL)
+        self._fired(time.time())
         yield
 
     @contextlib.contextmanager

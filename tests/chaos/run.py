@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -156,7 +157,8 @@ class Suite:
     def run(self, count: int, *, seed: int = 1, lanes: int = 1, only: str | None = None) -> list[Record]:
         with ExitStack() as stack:
             benches = [stack.enter_context(Bench()) for _ in range(lanes)]
-            references = [undisturbed(bench) for bench in benches]
+            with ThreadPoolExecutor(lanes) as side_by_side:
+                references = list(side_by_side.map(undisturbed, benches))
             first = references[0]
             assert len({each.expected.adapter_sha256 for each in references}) == 1
             catalogue = first.catalogue(benches[0], seed)

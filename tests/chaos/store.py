@@ -1,6 +1,7 @@
 """An object store over HTTP that can go away and come back with all it had."""
 
 import contextlib
+import logging
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ def object_store() -> Iterator[Store]:
     """A bucket on a server of this process, behind a relay that can be cut."""
     from moto.server import ThreadedMotoServer
 
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # a line per request
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:
