@@ -101,7 +101,8 @@ class Catalogue:
     def recovering(self) -> list[Fault]:
         """A second kill where only a job passes that goes on after a lost worker."""
         first = self.lost_at
-        new = [point for point in _distinct(self.later) if point not in self.points]
+        known = {_passage_of(point) for point in self.points}
+        new = [point for point in _distinct(self.later) if _passage_of(point) not in known]
         found = [
             Fault("kill", ("worker",), first, second=Fault("kill", (point["role"],), point)) for point in new
         ]
@@ -161,11 +162,15 @@ class Catalogue:
         return wanted if wanted in self.points else None
 
 
+def _passage_of(point: Point) -> tuple[str, ...]:
+    return point["role"], point["kind"], point["label"], point["when"]
+
+
 def _distinct(points: Iterable[Point]) -> Iterator[Point]:
     """Each kind of passage at most `MOST_OF_A_KIND` times: heartbeats and phases come by the dozen."""
     passages: dict[tuple[str, ...], list[Point]] = defaultdict(list)
     for point in points:
-        passages[point["role"], point["kind"], point["label"], point["when"]].append(point)
+        passages[_passage_of(point)].append(point)
     for each in passages.values():
         yield from each[: MOST_OF_A_KIND - 1]
         yield from each[MOST_OF_A_KIND - 1 :][-1:]
