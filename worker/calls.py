@@ -17,11 +17,11 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import CALL_POLL_SECONDS, CallAnswer, CallKind, CallMessage
+from reinforge.signals import Relay
 from worker.blob_cache import BlobCache
 from worker.call_graders import grade
 from worker.call_inspect import inspect
@@ -144,10 +144,7 @@ def serve(settings: WorkerSettings) -> None:
     blobs = BlobCache(settings.folder("cache", "blobs"), door.get_blob)
     sampler = Sampler(door, models, blobs, slot.folder, serving)
     worker = CallWorker(door, slot.worker_id, models, settings.sandbox, sampler)
-
-    def leave(_number: int, _frame: FrameType | None) -> None:
-        worker.stop.set()
-
+    leave = Relay(worker.stop.set).handle
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)
     threads = _kinds(settings)

@@ -3,7 +3,6 @@
 import json as jsonlib
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from reinforge.cli.watch import follow
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.platform.parent import watch_make
+from reinforge.signals import Flag
 
 Home = Annotated[Path, typer.Option(envvar="REINFORGE_HOME", help="Data folder.")]
 Host = Annotated[str, typer.Option(help="Address to listen on.")]
@@ -40,7 +40,7 @@ def stop_on_signals() -> Iterator[None]:
 
     So does `make` when it is told to end and does not pass it on.
     """
-    told = threading.Event()
+    told = Flag()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         told.set()
@@ -51,9 +51,9 @@ def stop_on_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        told.set()
         for number, handler in previous.items():
             signal.signal(number, handler)
+        told.set()
 
 
 def up(

@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from reinforge.signals import Flag
+
 _LOOK_SECONDS = 0.5
 _INTERRUPT = 1 << (signal.SIGINT - 1)
 
 
-def watch_make(interrupted: threading.Event, act: Callable[[], None]) -> None:
+def watch_make(interrupted: Flag, act: Callable[[], None]) -> None:
     """Call `act` once the `make` that started this process wants to end; nothing when another program started it.
 
     interrupted: set when this process has been told as well, which ends the watch.
@@ -28,7 +30,7 @@ def watch_make(interrupted: threading.Event, act: Callable[[], None]) -> None:
         threading.Thread(target=_watch, args=arguments, name="make", daemon=True).start()
 
 
-def _watch(parent: int, catches: bool, interrupted: threading.Event, act: Callable[[], None]) -> None:
+def _watch(parent: int, catches: bool, interrupted: Flag, act: Callable[[], None]) -> None:
     while not interrupted.wait(_LOOK_SECONDS):
         if os.getppid() == parent and (not catches or _catches_interrupts(parent)):
             continue

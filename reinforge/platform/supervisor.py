@@ -188,7 +188,7 @@ class Supervisor:
             self._groups.pop()
 
     def hurry(self) -> None:
-        """Give no more grace to any child, so that a `stop` under way returns soon. For signal handlers."""
+        """Give no more grace to any child, so that a `stop` under way in another thread returns soon."""
         self._stopping.set()
         for each in [each for group in self._groups for each in group]:
             each.child.hurry()

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -25,6 +25,7 @@ from reinforge.platform.environment import Environment
 from reinforge.platform.places import FolderLock, default_home, make_private, socket_folder
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.supervisor import Child, Event, Service, Supervisor, rotate
+from reinforge.signals import Relay
 
 _READY_WITHIN = 60.0
 _WORKERS_WITHIN = 30.0
@@ -237,19 +238,17 @@ def accepts(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _on_signals(act: Callable[[], None]) -> Iterator[None]:
-    """Let Ctrl-C and its like call `act` instead of raising; only the main thread can."""
+    """Let Ctrl-C and its like call `act`, in another thread, instead of raising; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        act()
-
-    previous = {
-        number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
+    relay = Relay(act)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.signal(number, relay.handle) for number in numbers}
     try:
         yield
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+        relay.close()
