@@ -96,8 +96,8 @@ def processes_of(home: Path) -> list[str]:
     return found
 
 
-def pids_of(platform: Platform, *words: str) -> list[int]:
-    """Processes of this platform whose arguments end with `words`."""
+def pids_of(platform: Platform, *words: str, last: bool = True) -> list[int]:
+    """Processes of this platform whose arguments end with `words`; not `last`: hold them all."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -107,7 +107,8 @@ def pids_of(platform: Platform, *words: str) -> list[int]:
             except OSError:
                 continue
             mine = b"REINFORGE_HOME=" + os.fsencode(platform.home) in environment
-            if mine and [a.decode() for a in arguments[-len(words) :]] == list(words):
+            texts = [argument.decode() for argument in arguments]
+            if mine and (texts[-len(words) :] == list(words) if last else set(words) <= set(texts)):
                 found.append(int(entry.name))
     return found
 

@@ -92,24 +92,22 @@ def test_log_probabilities_sum_to_the_adapters_own(
 def test_a_host_killed_in_the_middle_is_told_and_the_next_request_works(
     http: httpx.Client, client: Reinforge, platform: Platform, deployed: str
 ) -> None:
-    errors = []
+    errors: list[str] = []
+    killed: list[int] = []
     for chunk in chunks(http, **LONG):
         if "error" in chunk:
             errors.append(chunk["error"]["code"])
-        elif not errors and chunk["choices"][0]["delta"].get("content"):
-            for pid in serving(platform):
+        elif not killed and chunk["choices"][0]["delta"].get("content"):
+            killed = pids_of(platform, "worker.serving", last=False)
+            for pid in killed:
                 os.kill(pid, signal.SIGKILL)
+    assert killed
     assert errors == ["serving_lost"]
     eventually(lambda: client.deployments.get(NAME).state == "failed", within=20, what="the state")
     why = client.deployments.get(NAME).error
     assert why is not None and why.code == "serving_lost"
     assert ask(http, temperature=0)["choices"][0]["message"]["content"].endswith("<answer>120</answer>")
     assert client.deployments.get(NAME).state == "ready"
-
-
-def serving(platform: Platform) -> list[int]:
-    """Processes that sample."""
-    return pids_of(platform, "worker.serving", "--threads", "1", "--adapters", "8")
 
 
 def test_stopping_lets_a_stream_end(http: httpx.Client, client: Reinforge, deployed: str) -> None:

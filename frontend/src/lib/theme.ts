@@ -49,6 +49,7 @@ export const theme = createTheme({
         transitionProps: { duration: 120 },
       },
     },
+    Notification: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } },
     // What is chosen stays chosen when it is pressed again; a field that may be empty has a cross.
     Select: { defaultProps: { allowDeselect: false } },
     // A focusable element without a role of its own is no child that a menu may have.
