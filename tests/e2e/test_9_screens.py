@@ -79,8 +79,19 @@ def settled(page: Page) -> None:
 
 
 def findings(page: Page) -> list[str]:
-    """axe's serious and critical findings: rule, elements, what is wrong."""
+    """axe's serious and critical findings: rule, elements, what is wrong.
+
+    What is there in three looks is one: a live list that is dimmed while it changes is not.
+    """
     page.evaluate(AXE.read_text(encoding="utf8"))
+    for _ in range(2):
+        if not (found := _findings(page)):
+            return found
+        page.wait_for_timeout(500)
+    return _findings(page)
+
+
+def _findings(page: Page) -> list[str]:
     found: list[dict[str, Any]] = page.evaluate(
         "tags => axe.run(document, {runOnly: {type: 'tag', values: tags}}).then(r => r.violations)", RULES
     )
