@@ -60,12 +60,13 @@ class Stored(BaseModel):
 def backup(home: Path, folder: Path, progress: Progress = lambda done, total: None) -> Manifest:
     """Copy the platform of `home` to `folder`, which may hold an earlier copy of it.
 
-    Raises InvalidInput (`nothing_to_back_up`), Unavailable (`backup_failed`, `object_missing`). An earlier copy stays
-    good until the new one is whole.
+    Raises InvalidInput (`nothing_to_back_up`), StateConflict (`backup_of_another`), Unavailable (`backup_failed`,
+    `object_missing`, `object_damaged`). An earlier copy stays good until the new one is whole.
     """
     if not os.environ.get("DATABASE_URL") and recorded_cluster(home) is None:
         raise InvalidInput(f"There is no platform in {home}.", code="nothing_to_back_up", param="--home")
     make_private(folder)
+    secret = _secret_of(home, folder)
     stamp = datetime.now(UTC)
     name = f"{stamp:%Y%m%dT%H%M%S%f}"
     dump, listed = folder / f"database-{name}.dump", folder / f"objects-{name}.jsonl"
@@ -78,8 +79,8 @@ def backup(home: Path, folder: Path, progress: Progress = lambda done, total: No
         dump.unlink(missing_ok=True)
         listed.unlink(missing_ok=True)
         raise
-    with contextlib.suppress(FileNotFoundError):
-        write_private(folder / _SECRET, (home / _SECRET).read_text())
+    if secret is not None:
+        write_private(folder / _SECRET, secret)
     manifest = Manifest(
         format=FORMAT,
         version=__version__,
@@ -90,12 +91,13 @@ def backup(home: Path, folder: Path, progress: Progress = lambda done, total: No
         objects=listed.name,
         count=len(objects),
         bytes=sum(each.bytes for each in objects),
-        secret_key=(folder / _SECRET).exists(),
+        secret_key=secret is not None,
     )
     write_private(folder / _MANIFEST, manifest.model_dump_json(indent=2) + "\n")
     for old in (*folder.glob("database-*.dump"), *folder.glob("objects-*.jsonl")):
         if old not in (dump, listed):
             old.unlink()
+    _leave_only({each.key for each in objects}, folder / "objects")
     return manifest
 
 
@@ -206,11 +208,33 @@ def _fetch(store: ObjectStore, objects: list[Stored], folder: Path, progress: Pr
                     code="object_missing",
                     hint="Run the backup again. If it says the same of the same object, the store is damaged.",
                 ) from error
+            if _hash(target) != each.sha256:
+                target.unlink()
+                raise Unavailable(
+                    f"The object {each.key} is not what it was when it was stored.",
+                    code="object_damaged",
+                    hint="The store is damaged: put the object back from an earlier backup.",
+                )
         progress(done, len(objects))
-    wanted = {each.key for each in objects}
+
+
+def _leave_only(wanted: set[str], folder: Path) -> None:
+    """Delete the objects of earlier copies that this one does not know."""
     for path in [path for path in folder.rglob("*") if path.is_file()]:
         if str(path.relative_to(folder)) not in wanted:
             path.unlink()
+
+
+def _secret_of(home: Path, folder: Path) -> str | None:
+    """The home's key, where it has one. Raises StateConflict when the folder has that of another platform."""
+    found = [(place / _SECRET).read_text() for place in (home, folder) if (place / _SECRET).exists()]
+    if len(set(found)) > 1:
+        raise StateConflict(
+            f"{folder} holds the backup of another platform: its key is not this home's.",
+            code="backup_of_another",
+            hint="Give a folder of its own.",
+        )
+    return found[0] if (home / _SECRET).exists() else None
 
 
 def _give(folder: Path, objects: list[Stored], store: ObjectStore, progress: Progress) -> None:

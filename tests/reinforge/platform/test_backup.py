@@ -10,6 +10,7 @@ import pytest
 from backend.migrate import upgrade
 from reinforge.errors import InvalidInput, StateConflict, Unavailable
 from reinforge.platform.backup import backup, restore
+from reinforge.platform.places import write_private
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.storage import LocalStore, content_key
 
@@ -89,6 +90,47 @@ def test_a_lost_object_fails_the_backup_and_leaves_the_earlier_one(home: Path, t
     assert raised.value.code == "object_missing"
     assert [path.name for path in folder.glob("database-*")] == [made.database]
     assert (folder / made.objects).exists()
+
+
+def test_an_earlier_copy_stays_good_until_the_new_one_is_whole(
+    home: Path, other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "copy"
+    made = backup(home, folder)
+    with psycopg.connect(EmbeddedPostgres(home).url_of_running()) as connection:
+        connection.execute("DELETE FROM stored_object")
+    add(home, b"the second")
+
+    def breaks_off(path: Path, text: str) -> None:
+        if path.name == "manifest.json":
+            raise OSError("no space")
+        write_private(path, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("reinforge.platform.backup.write_private", breaks_off)
+        with pytest.raises(OSError, match="no space"):
+            backup(home, folder)
+    assert restore(folder, other) == made
+    assert backup(home, folder).count == 1
+    assert len([path for path in (folder / "objects").rglob("*") if path.is_file()]) == 1
+
+
+def test_a_damaged_object_is_no_part_of_a_backup(home: Path, tmp_path: Path) -> None:
+    [path] = [path for path in (home / "objects").rglob("*") if path.is_file()]
+    path.chmod(0o600)
+    path.write_bytes(b"the FIRST object")
+    with pytest.raises(Unavailable) as raised:
+        backup(home, tmp_path / "copy")
+    assert raised.value.code == "object_damaged"
+    assert not (tmp_path / "copy" / "manifest.json").exists()
+
+
+def test_the_folder_of_another_platform_is_refused(home: Path, tmp_path: Path) -> None:
+    backup(home, tmp_path / "copy")
+    (home / "secret-key").write_text("another\n")
+    with pytest.raises(StateConflict) as raised:
+        backup(home, tmp_path / "copy")
+    assert raised.value.code == "backup_of_another"
 
 
 def test_damage_is_found_before_the_database_is_touched(home: Path, other: Path, tmp_path: Path) -> None:
