@@ -28,7 +28,11 @@ def test_every_address_of_the_page_is_the_page(backend: Backend, page: Path, pat
     response = backend.bare.get(path)
     assert (response.status_code, response.text) == (200, "<!doctype html>the page")
     assert response.headers["cache-control"] == "no-cache"
-    assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
+    policy = dict(
+        each.strip().split(" ", 1) for each in response.headers["content-security-policy"].split(";")
+    )
+    assert (policy["frame-ancestors"], policy["default-src"]) == ("'none'", "'self'")
+    assert "script-src" not in policy, "scripts come from here alone, and none is inline"
 
 
 def test_assets_are_kept_by_browsers(backend: Backend, page: Path) -> None:

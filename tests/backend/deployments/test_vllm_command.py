@@ -25,7 +25,7 @@ from worker.vllm_python import vllm_missing, vllm_python
 def test_a_chat_request_is_answered_by_the_adapter(tmp_path: Path) -> None:
     python = vllm_python()
     if python is None:
-        pytest.skip(f"`make vllm` installs what this needs: {vllm_missing()}")
+        pytest.fail(f"`make vllm` installs what this needs: {vllm_missing()}")
     shown = command("sums", BaseModel(id="starter-arith", source="builtin:starter-arith"), 4, adapter=True)
     # What its notes ask for: the folders lie where it is run.
     shutil.copytree(CHECKPOINT, tmp_path / "starter-arith")

@@ -90,7 +90,7 @@ class Bench:
 @pytest.fixture(scope="module")
 def vllm() -> Iterator[Bench]:
     if vllm_python() is None:
-        pytest.skip(f"`make vllm` installs what this needs: {vllm_missing()}")
+        pytest.fail(f"`make vllm` installs what this needs: {vllm_missing()}")
     before, server.EVENTS_EVERY_SECONDS = server.EVENTS_EVERY_SECONDS, 0.0
     engine = VllmServing(adapters=HELD)
     yield Bench(engine)

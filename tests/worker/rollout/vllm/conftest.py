@@ -14,7 +14,7 @@ from worker.vllm_python import vllm_missing, vllm_python
 def python() -> Path:
     found = vllm_python()
     if found is None:
-        pytest.skip(f"`make vllm` installs what this needs: {vllm_missing()}")
+        pytest.fail(f"`make vllm` installs what this needs: {vllm_missing()}")
     return found
 
 
