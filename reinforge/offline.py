@@ -11,13 +11,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
 from reinforge.offline_rewards import checkpoints, secret_variables, write_rewards
+from reinforge.platform.keeper import die_with
 from reinforge.platform.supervisor import Service
 from reinforge.platform.up import accepts
 from reinforge.records import RunManifest
@@ -111,8 +113,8 @@ def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset
 
 
 def _run(command: list[str]) -> int:
-    """Run the trainer on this terminal; a signal to us is passed on and waited for."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    """Run the trainer on this terminal; a signal to us is passed on and waited for, our death is its death."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_us())
     previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
         return process.wait()
@@ -124,6 +126,12 @@ def _run(command: list[str]) -> int:
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+def _die_with_us() -> Callable[[], None] | None:
+    """For `preexec_fn`. A trainer left alone would wait for the sandbox, which has ended with us; None off Linux."""
+    us = os.getpid()
+    return partial(die_with, us, signal.SIGKILL) if sys.platform == "linux" else None
 
 
 def _file(path: str, param: str) -> Path:

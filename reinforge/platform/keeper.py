@@ -156,6 +156,16 @@ def end_leftovers(pid_file: Path) -> list[int]:
     return ended
 
 
+def die_with(parent: int, number: int) -> None:
+    """Ask for signal `number` when the thread that started this process ends; end now if `parent` has ended already.
+
+    For `preexec_fn`, in a program of one thread. Linux only.
+    """
+    _prctl(_PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 class _Keeper:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -195,11 +205,6 @@ class _Keeper:
     def _start(self) -> subprocess.Popen[bytes]:
         keeper, number, plan = os.getpid(), self._plan.stop_signal, self._plan
 
-        def die_with_keeper() -> None:  # safe between fork and exec: this process has one thread
-            _prctl(_PR_SET_PDEATHSIG, number)
-            if os.getppid() != keeper:
-                os._exit(1)
-
         return subprocess.Popen(
             plan.command,
             stdin=subprocess.DEVNULL,
@@ -208,7 +213,7 @@ class _Keeper:
             user=plan.user,
             group=plan.group,
             extra_groups=None if plan.user is None else [],
-            preexec_fn=die_with_keeper,
+            preexec_fn=lambda: die_with(keeper, number),
         )
 
     def _write_pid_file(self) -> None:
