@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import TextClause, text
+from sqlalchemy import FromClause, TextClause, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -35,6 +35,34 @@ async def insert_many(
     await session.execute(statement, {**same, "rows": orjson.dumps(rows).decode()})
 
 
+async def insert_columns(
+    session: AsyncSession,
+    table: type[Base],
+    columns: Mapping[str, Sequence[float | None]],
+    *,
+    replacing: bool = False,
+) -> None:
+    """Insert rows given as columns of numbers, all of one length: less than half the work of `insert_many`.
+
+    replacing: as there.
+    """
+    statement = _statement_of_columns(table, tuple(columns), replacing)
+    await session.execute(statement, {name: _array(column) for name, column in columns.items()})
+
+
+def _array(numbers: Sequence[float | None]) -> str:
+    """PostgreSQL's text form of an array: JSON's, in braces."""
+    return f"{{{orjson.dumps(numbers)[1:-1].decode()}}}"
+
+
+@functools.cache
+def _statement_of_columns(table: type[Base], names: tuple[str, ...], replacing: bool) -> TextClause:
+    known = table.metadata.tables[table.__tablename__]
+    arrays = (f"CAST(:{name} AS {known.c[name].type.compile(dialect=_DIALECT)}[])" for name in names)
+    statement = f"INSERT INTO {known.name} ({', '.join(names)}) SELECT * FROM unnest({', '.join(arrays)})"
+    return text(statement + (_replacement(known, names) if replacing else ""))
+
+
 @functools.cache
 def _statement(
     table: type[Base], same: tuple[str, ...], varying: tuple[str, ...], replacing: bool
@@ -47,8 +75,10 @@ def _statement(
         f"INSERT INTO {known.name} ({', '.join((*same, *varying))}) SELECT {', '.join(values)}"
         f" FROM json_to_recordset(CAST(:rows AS json)) AS rows ({shape})"
     )
-    if replacing:
-        key = [column.name for column in known.primary_key]
-        fresh = ", ".join(f"{name} = excluded.{name}" for name in (*same, *varying) if name not in key)
-        statement += f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {fresh}"
-    return text(statement)
+    return text(statement + (_replacement(known, (*same, *varying)) if replacing else ""))
+
+
+def _replacement(table: FromClause, names: Sequence[str]) -> str:
+    key = [column.name for column in table.primary_key]
+    fresh = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
+    return f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {fresh}"

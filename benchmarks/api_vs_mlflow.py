@@ -3,9 +3,9 @@
 All three are real servers on loopback, as they are started by default: Reinforge's one API process and MLflow's workers
 with the same durable PostgreSQL 18 (a database each), Trackio's one process with SQLite. Every request brings 1,000
 points of one key, each of another step, by the way for many points that each side documents: `log-batch` of MLflow
-(1,000 is its limit), `bulk_log` of Trackio (what its client sends), `records` of the worker door (what a worker sends
-that had to wait). Every client has a run (or job) of its own. Requests are made before the clock starts and sent by
-the same bare client on one connection each; the sides take turns.
+(1,000 is its limit), `bulk_log` of Trackio (what its client sends), `metric_columns` of the worker door (what a worker
+sends when the metrics of many steps had to wait). Every client has a run (or job) of its own. Requests are made before
+the clock starts and sent by the same bare client on one connection each; the sides take turns.
 
 Not the same: Reinforge also checks the attempt's token, numbers an event per step for who watches the job, and keeps
 the job's progress; MLflow also keeps the newest value of a key; MLflow and Trackio are asked without users or roles.
@@ -24,7 +24,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from common.backend import Backend, ClaimedJob
@@ -124,13 +123,16 @@ def reinforge(backend: Backend) -> Side:
     dataset = backend.add_dataset()
 
     def batch(job: ClaimedJob, number: int) -> Request:
-        records: list[dict[str, Any]] = []
-        for step in steps(number):
-            job.sequence += 1
-            values = {KEY: value(step)}
-            record = {"sequence": job.sequence, "ts": time.time(), "kind": "step_metrics", "step": step}
-            records.append(record | {"values": values})
-        body = json.dumps({"attempt": job.attempt, "records": records}).encode()
+        told = steps(number)
+        columns = {
+            "kind": "metric_columns",
+            "sequence": job.sequence + 1,
+            "step": [*told],
+            "ts": [time.time() for _ in told],
+            "values": {KEY: [value(step) for step in told]},
+        }
+        job.sequence += len(told)
+        body = json.dumps({"attempt": job.attempt, "records": [columns]}).encode()
         headers = {"authorization": f"Bearer {job.token}", "content-type": "application/json"}
         return Request(f"/worker/v1/jobs/{job.id}/records", headers, body)
 

@@ -31,6 +31,7 @@ from reinforge.schemas.worker_door import (
     RecordReply,
     Register,
 )
+from worker.packing import packed
 
 Reply = TypeVar("Reply", bound=BaseModel)
 _CHUNK = 1 << 20
@@ -80,7 +81,7 @@ class Door:
 
     def post_records(self, job: str, job_token: str, attempt: int, records: list[Record]) -> int:
         """Store records; returns the highest sequence that the backend has."""
-        body = RecordBatch(attempt=attempt, records=records)
+        body = RecordBatch(attempt=attempt, records=packed(records))
         reply = self._post_for(RecordReply, f"/jobs/{job}/records", body, token=job_token)
         return reply.acknowledged if reply else 0
 

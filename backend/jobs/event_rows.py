@@ -6,7 +6,7 @@ with the same keys at ascending steps, and `data` has a list in place of each va
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Self
@@ -49,16 +49,18 @@ class MetricRun:
         """Number of the last one."""
         return self.first + len(self.steps) - 1
 
-    def takes(self, step: int, values: dict[str, float | None]) -> bool:
-        """Whether another event of its kind, with the next number, can share its row."""
-        few = len(self.steps) < MOST_SHARED
-        return few and step > self.steps[-1] and values.keys() == self.values.keys()
+    def takes(self, steps: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> bool:
+        """Whether further events of its kind, with the next numbers, can share its row."""
+        few = len(self.steps) + len(steps) <= MOST_SHARED
+        return few and steps[0] > self.steps[-1] and values.keys() == self.values.keys()
 
-    def add(self, step: int, ts: float, values: dict[str, float | None]) -> None:
-        self.steps.append(step)
-        self.ts.append(ts)
-        for key, value in values.items():
-            self.values[key].append(value)
+    def add(
+        self, steps: Sequence[int], ts: Sequence[float], values: Mapping[str, Sequence[float | None]]
+    ) -> None:
+        self.steps += steps
+        self.ts += ts
+        for key, column in values.items():
+            self.values[key] += column
 
     def cut(self, step: int) -> None:
         """Leave out what comes after the step."""

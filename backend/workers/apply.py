@@ -42,13 +42,13 @@ from reinforge.records import (
     Finding,
     LogLine,
     Phase,
-    Record,
     ResumeStateSaved,
     Rollouts,
     RowStatus,
     Started,
     StepMetrics,
 )
+from reinforge.schemas.worker_door import MetricColumns, Told
 from reinforge.states import JobStatus
 
 KEPT_RESUME_STATES = 2
@@ -73,9 +73,13 @@ class Applier:
         self._run: MetricRun | None = None
         """Steps in a row, whose last one the job's own columns do not show yet."""
 
-    async def apply(self, record: Record) -> None:
+    async def apply(self, record: Told) -> None:
         if isinstance(record, StepMetrics):
-            await self._step_metrics(record)
+            columns = {key: [value] for key, value in record.values.items()}
+            await self._step_metrics([record.step], [record.ts], columns)
+            return
+        if isinstance(record, MetricColumns):
+            await self._step_metrics(record.step, record.ts, record.values)
             return
         self._settle()
         match record:
@@ -134,18 +138,20 @@ class Applier:
         if job.status == JobStatus.STARTING:
             await change_status(self.session, job, JobStatus.RUNNING)
 
-    async def _step_metrics(self, record: StepMetrics) -> None:
-        if (seconds := record.values.get("time/step")) is not None:
-            recent = [*self.job.recent_step_seconds, seconds]
-            self.job.recent_step_seconds = recent[-RECENT_STEPS:]
-        await self._meter.count_step(record)
-        self._points.add("train", record.step, record.ts, record.values)
+    async def _step_metrics(
+        self, steps: list[int], ts: list[float], values: dict[str, list[float | None]]
+    ) -> None:
+        seconds = [each for each in values.get("time/step", ()) if each is not None]
+        if seconds:
+            self.job.recent_step_seconds = [*self.job.recent_step_seconds, *seconds][-RECENT_STEPS:]
+        await self._meter.count_steps(steps, values)
+        self._points.add("train", steps, ts, values)
         run = self._run
-        if run is None or not run.takes(record.step, record.values):
+        if run is None or not run.takes(steps, values):
             self._settle()
-            run = self._run = MetricRun("train", self.job.seq + 1, {key: [] for key in record.values})
+            run = self._run = MetricRun("train", self.job.seq + 1, {key: [] for key in values})
             self._events.append(run)
-        run.add(record.step, record.ts, record.values)
+        run.add(steps, ts, values)
 
     def _settle(self) -> None:
         if self._run is not None:
@@ -176,7 +182,8 @@ class Applier:
     async def _evaluated(self, record: Evaluated) -> None:
         job = self.job
         reward = record.values.get(HELD_OUT_REWARD)
-        self._points.add("held_out", record.step, record.ts, record.values)
+        columns = {key: [value] for key, value in record.values.items()}
+        self._points.add("held_out", [record.step], [record.ts], columns)
         data = {"step": record.step, "kind": "held_out", "values": record.values, "ts": record.ts}
         self._tell("metrics", data, record.step)
         if record.step == (job.forked_step or 0):

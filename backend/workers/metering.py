@@ -4,6 +4,7 @@ Each record is applied once, so it is counted once; steps that a resume repeats 
 """
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -11,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend import usage
 from backend.models import Attempt, Job, MetricPoint, MetricSeries, now
 from backend.workers.points import Points
-from reinforge.records import Rollouts, StepMetrics
+from reinforge.records import Rollouts
 from reinforge.schemas.usage import UsageKind
 from reinforge.schemas.worker_door import LEASE_SECONDS
 
@@ -41,17 +42,20 @@ class Meter:
     def count_rollouts(self, record: Rollouts) -> None:
         self._used["sampled_tokens"] += float(sum(row.length for row in record.rows))
 
-    async def count_step(self, record: StepMetrics) -> None:
-        """The growth since the last step that told the metric. Call it before the step's points are added."""
+    async def count_steps(self, steps: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> None:
+        """The growth at each of these steps, which ascend. Call it before their points are added."""
         for key, kind in GROWING.items():
-            value = record.values.get(key)
-            if value is None:
-                continue
-            before = await self._before(key, record.step)
-            self._last[key] = (record.step, value)
-            if before is None and self._attempt.resume_step > 0:
-                continue  # a job that goes on from another one's step: what that one used is counted there
-            self._used[kind] += max(0.0, value - (before or 0.0))
+            for step, value in zip(steps, values.get(key, ()), strict=False):
+                if value is not None:
+                    self._used[kind] += await self._growth(key, step, value)
+
+    async def _growth(self, key: str, step: int, value: float) -> float:
+        """Since the last step that told the metric."""
+        before = await self._before(key, step)
+        self._last[key] = (step, value)
+        if before is None and self._attempt.resume_step > 0:
+            return 0.0  # a job that goes on from another one's step: what that one used is counted there
+        return max(0.0, value - (before or 0.0))
 
     async def store(self) -> None:
         used, self._used = self._used, defaultdict(float)

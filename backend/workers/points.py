@@ -1,42 +1,51 @@
 """Metric points, stored idempotently: the same step reported again replaces its points."""
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.bulk import insert_many
+from backend.bulk import insert_columns
 from backend.models import MetricPoint, MetricSeries
-
-_COLUMNS = ("series_id", "step", "ts", "value")
 
 
 class Points:
-    """The points of one batch of records: gathered one by one, stored together.
+    """The points of one batch of records: gathered record by record, stored together.
 
     The job's row is locked, so series do not race.
     """
 
     def __init__(self, session: AsyncSession, job_id: str) -> None:
         self._session, self._job_id = session, job_id
-        self._waiting: dict[tuple[str, str, int], tuple[float, float | None]] = {}
-        """Kind, key and step → time and value: the last word on each counts."""
+        self._waiting: defaultdict[tuple[str, str], dict[int, tuple[float, float | None]]] = defaultdict(dict)
+        """Kind and key → step → time and value: the last word on each counts."""
 
-    def add(self, kind: str, step: int, ts: float, values: dict[str, float | None]) -> None:
-        """One point per key; None where the metric was not defined."""
-        for key, value in values.items():
-            self._waiting[kind, key, step] = (ts, value)
+    def add(
+        self,
+        kind: str,
+        steps: Sequence[int],
+        ts: Sequence[float],
+        values: Mapping[str, Sequence[float | None]],
+    ) -> None:
+        """One point per step and key; None where the metric was not defined."""
+        for key, column in values.items():
+            self._waiting[kind, key].update(zip(steps, zip(ts, column, strict=True), strict=True))
 
     async def store(self) -> None:
         """What has been gathered since the last time."""
-        waiting, self._waiting = self._waiting, {}
+        waiting, self._waiting = self._waiting, defaultdict(dict)
         if not waiting:
             return
-        series = await self._series({(kind, key) for kind, key, _ in waiting})
-        rows = [
-            {"series_id": series[kind, key], "step": step, "ts": ts, "value": value}
-            for (kind, key, step), (ts, value) in waiting.items()
-        ]
-        await insert_many(self._session, MetricPoint, _COLUMNS, rows, replacing=True)
+        series = await self._series(set(waiting))
+        columns: dict[str, list[float | None]] = {"series_id": [], "step": [], "ts": [], "value": []}
+        for name, points in waiting.items():
+            columns["series_id"] += [series[name]] * len(points)
+            columns["step"] += points
+            columns["ts"] += [ts for ts, _ in points.values()]
+            columns["value"] += [value for _, value in points.values()]
+        await insert_columns(self._session, MetricPoint, columns, replacing=True)
 
     async def _series(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], int]:
         """Kind and key → id of the series, made where missing."""

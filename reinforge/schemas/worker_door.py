@@ -5,15 +5,16 @@ included, carries the job token that the claim answered: it is good for that job
 is refused with `lease_lost`.
 """
 
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from reinforge.records import Blob, Command, ForkStart, Record, ScheduledChange
+from reinforge.records import Blob, Command, ForkStart, Record, RecordModel, ScheduledChange
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.common import Request, Response
 
-PROTOCOL = 1
+PROTOCOL = 2
 """What workers and the backend say to each other: raised when one side would not understand the other of before."""
 PROTOCOL_HEADER = "reinforge-protocol"
 """Sent by workers with every request."""
@@ -93,9 +94,52 @@ class HeartbeatReply(Response):
     commands: list[Command] = []
 
 
+class MetricColumns(RecordModel):
+    """Records of kind `step_metrics` that follow each other with the same keys: `step[i]`, `ts[i]` and `values[key][i]`
+    are what record `sequence + i` says. Checked and stored at once, a thousand cost little more than one."""
+
+    kind: Literal["metric_columns"] = "metric_columns"
+    sequence: int = Field(ge=1)
+    """Of the first."""
+    step: list[int] = Field(min_length=1, max_length=1000)
+    """Ascending."""
+    ts: list[float]
+    values: dict[str, list[float | None]]
+
+    @model_validator(mode="after")
+    def _is_a_table(self) -> Self:
+        lengths = {len(self.ts), *map(len, self.values.values())}
+        if lengths != {len(self.step)}:
+            raise ValueError("every column has to be as long as `step`")
+        if any(earlier >= later for earlier, later in pairwise(self.step)):
+            raise ValueError("steps have to ascend")
+        return self
+
+    @property
+    def last(self) -> int:
+        """Sequence of the last record."""
+        return self.sequence + len(self.step) - 1
+
+    def behind(self, sequence: int) -> Self:
+        """What it says in records with larger sequences; there has to be one."""
+        known = max(0, sequence - self.sequence + 1)
+        if known == 0:
+            return self
+        columns = {key: column[known:] for key, column in self.values.items()}
+        fields = {"sequence": self.sequence + known, "step": self.step[known:], "ts": self.ts[known:]}
+        return self.model_copy(update=fields | {"values": columns})
+
+
+Told = Annotated[Record | MetricColumns, Field(discriminator="kind")]
+
+
+def last_sequence(told: Told) -> int:
+    return told.last if isinstance(told, MetricColumns) else told.sequence
+
+
 class RecordBatch(Request):
     attempt: int
-    records: list[Record] = Field(max_length=1000)
+    records: list[Told] = Field(max_length=1000)
 
 
 class RecordReply(Response):
