@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -49,6 +50,18 @@ class DoorState:
     """With which tokens blobs were asked for and sent."""
     order: list[str] = field(default_factory=list)
     """What arrived, in order: `blob <sha>`, `record <sequence>`."""
+
+
+def unpacked(told: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The records that a batch tells, also those that travel as columns."""
+    for each in told:
+        if each["kind"] != "metric_columns":
+            yield each
+            continue
+        for place, (step, ts) in enumerate(zip(each["step"], each["ts"], strict=True)):
+            values = {key: column[place] for key, column in each["values"].items()}
+            own = {"sequence": each["sequence"] + place, "ts": ts, "kind": "step_metrics", "step": step}
+            yield own | {"values": values}
 
 
 class DoorServer(ThreadingHTTPServer):
@@ -176,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
         if state.lease_taken:
             return self._error(409, "lease_lost")
         with self.server.lock:
-            for record in body["records"]:
+            for record in unpacked(body["records"]):
                 if state.refuse_records and record["kind"] != "ended":
                     return self._error(422, "invalid_input")
                 if record["sequence"] <= state.acknowledged:

@@ -1,7 +1,8 @@
 """Records on their way to the backend, neighbouring metrics as columns."""
 
-from reinforge.records import LogLine, Record, StepMetrics
+from reinforge.records import RECORD, LogLine, Record, StepMetrics
 from reinforge.schemas.worker_door import MetricColumns, Told
+from tests.support.worker_door import unpacked
 from worker.packing import packed
 
 
@@ -13,17 +14,8 @@ def log(sequence: int) -> LogLine:
     return LogLine(sequence=sequence, ts=1.0, level="info", message="between")
 
 
-def unpacked(told: list[Told]) -> list[Record]:
-    found: list[Record] = []
-    for each in told:
-        if not isinstance(each, MetricColumns):
-            found.append(each)
-            continue
-        for place, number in enumerate(each.step):
-            values = {key: column[place] for key, column in each.values.items()}
-            sequence = each.sequence + place
-            found.append(StepMetrics(sequence=sequence, ts=each.ts[place], step=number, values=values))
-    return found
+def records_of(told: list[Told]) -> list[Record]:
+    return [RECORD.validate_python(each) for each in unpacked(one.model_dump() for one in told)]
 
 
 def test_neighbours_with_the_same_keys_become_columns() -> None:
@@ -32,7 +24,7 @@ def test_neighbours_with_the_same_keys_become_columns() -> None:
     assert isinstance(columns, MetricColumns)
     assert (columns.sequence, columns.last, columns.step) == (3, 5, [7, 8, 11])
     assert columns.values == {"a": [1.0, None, 3.0], "b": [None, 2.0, 4.0]}
-    assert unpacked([columns]) == records
+    assert records_of([columns]) == records
 
 
 def test_whatever_cannot_be_told_so_stays_as_it_is() -> None:
@@ -41,7 +33,7 @@ def test_whatever_cannot_be_told_so_stays_as_it_is() -> None:
         step(6, 4, b=1.0), step(7, 4, b=2.0), step(8, 3, b=1.0), step(10, 5, b=1.0), log(11),
     ]  # fmt: skip
     told = packed(records)
-    assert unpacked(told) == records
+    assert records_of(told) == records
     assert [each.sequence for each in told if isinstance(each, MetricColumns)] == [5]
 
 
