@@ -1,4 +1,4 @@
-"""Which hosts may be called at a user's wish (graders' endpoints, webhooks): nothing inside the machine's own
+"""Which hosts may be called at a user's wish (judges, graders' endpoints, webhooks): nothing inside the machine's own
 network, unless its administrator says so.
 
 A name is resolved once, every address it has is checked, and the request goes to the address that was checked:
@@ -10,7 +10,7 @@ import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from reinforge.errors import InvalidInput
 
@@ -27,13 +27,22 @@ class Refused(Exception):
     """The address may not be called; the message says why and who can change it."""
 
 
+class Unresolved(Refused):
+    """The name has no address here and now; nothing is said against it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes: an address that was checked, and the name for the Host header and the certificate."""
+    """Where a request goes: addresses that were checked, and the name for the Host header and the certificate."""
 
-    url: str
+    urls: tuple[str, ...]
+    """In the order of the name server; a later one is for when nobody listens at those before."""
     host_header: str
     server_name: str
+
+    @property
+    def url(self) -> str:
+        return self.urls[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +71,38 @@ class Guard:
         return cls(frozenset(names), tuple(networks))
 
     async def target(self, url: str) -> Target:
-        """Raises Refused."""
-        parts = urlsplit(url)
-        host = (parts.hostname or "").rstrip(".")
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        if parts.scheme not in ("http", "https") or not host:
-            raise Refused(f"{url[:100]} is no address that can be called")
+        """Raises Refused, Unresolved."""
+        parts, host, port = _parts(url)
         try:
             found = await (self.resolve or resolve)(host, port)
         except OSError as error:
-            raise Refused(f"{host} cannot be resolved: {error}") from error
+            raise Unresolved(f"{host} cannot be resolved: {error}") from error
         addresses = [ipaddress.ip_address(each.split("%")[0]) for each in found]
         if not addresses:
-            raise Refused(f"{host} has no address")
+            raise Unresolved(f"{host} has no address")
         if host.lower() not in self.names:
             for address in addresses:
                 self._check(host, address)
-        chosen = addresses[0]
-        literal = f"[{chosen}]" if chosen.version == 6 else str(chosen)
         shown = f"[{host}]" if ":" in host else host
         authority = shown if parts.port is None else f"{shown}:{parts.port}"
-        pinned = urlunsplit((parts.scheme, f"{literal}:{port}", parts.path or "/", parts.query, ""))
-        return Target(pinned, authority, host)
+        path = parts.path or "/"
+        literals = (f"[{each}]" if each.version == 6 else str(each) for each in dict.fromkeys(addresses))
+        urls = (urlunsplit((parts.scheme, f"{each}:{port}", path, parts.query, "")) for each in literals)
+        return Target(tuple(urls), authority, host)
+
+    def check_for_proxy(self, url: str, proxy: str) -> None:
+        """For a request through a proxy, which looks names up itself: a name has to be allowed. Raises Refused."""
+        _, host, _ = _parts(url)
+        if host.lower() in self.names:
+            return
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            raise Refused(
+                f"{host} would be looked up by the proxy {_shown(proxy)}, so its addresses cannot be checked; whoever "
+                f"runs this machine can allow it by adding {host} to {ALLOW_VARIABLE}"
+            ) from None
+        self._check(host, address)
 
     def _check(self, host: str, address: Address) -> None:
         inner = _embedded(address)
@@ -93,10 +112,28 @@ class Guard:
             return
         for each in (address, inner):
             if not each.is_global or each.is_multicast:
+                what = "" if host == str(address) else f" {address},"
                 raise Refused(
-                    f"{host} is {address}, an address inside a network; whoever runs this machine can allow it with "
-                    f"{ALLOW_VARIABLE}"
+                    f"{host} is{what} an address inside a network; whoever runs this machine can allow it by adding "
+                    f"{host} to {ALLOW_VARIABLE}"
                 )
+
+
+def _parts(url: str) -> tuple[SplitResult, str, int]:
+    """With host and port. Raises Refused."""
+    try:
+        parts = urlsplit(url)
+        host, given = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        parts, host, given = SplitResult("", "", "", "", ""), "", None
+    if parts.scheme not in ("http", "https") or not host:
+        raise Refused(f"{url[:100]} is no address that can be called")
+    return parts, host, given or (443 if parts.scheme == "https" else 80)
+
+
+def _shown(proxy: str) -> str:
+    """Without the password that it may have."""
+    return proxy.rpartition("@")[2].rpartition("//")[2].rstrip("/")
 
 
 def _embedded(address: Address) -> Address:
@@ -117,6 +154,6 @@ async def resolve(host: str, port: int) -> list[str]:
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError as error:  # a label of more than 63 characters
+    except ValueError as error:  # a label of more than 63 characters
         raise OSError("it is no host name") from error
     return [str(each[4][0]) for each in found]

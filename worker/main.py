@@ -76,7 +76,7 @@ def main() -> None:
         if arguments.offline
         else pipe_reporter(folder, manifest) as reporter
     ):
-        job = Job(manifest, reporter)
+        job = Job(manifest, reporter, own_judges=arguments.offline)
         job.run()
         if arguments.offline and job.policy is not None and job.position.step > 0:
             job.policy.export(folder / "adapter", base_model=job.spec.model)
@@ -85,9 +85,10 @@ def main() -> None:
 class Job:
     """One attempt at a job, assembled piece by piece, so that whatever fails finds what was there before."""
 
-    def __init__(self, manifest: RunManifest, reporter: RunFolder) -> None:
+    def __init__(self, manifest: RunManifest, reporter: RunFolder, *, own_judges: bool = False) -> None:
         self.manifest = manifest
         self.reporter = reporter
+        self.own_judges = own_judges
         self.spec: JobSpec
         """Once it is known that this machine can train it."""
         self.position = Position()
@@ -199,6 +200,7 @@ class Job:
             call=sandbox_call(client),
             run_programs=client.run_programs,
             judges=manifest.judges,
+            own_judges=self.own_judges,
             secrets=self.secrets,
             ledger=Ledger.resumed(spec.limits.judge_budget, self.position.rewards),
             cache_path=Path(manifest.judge_cache) if manifest.judge_cache else None,

@@ -47,11 +47,13 @@ class Services:
     """What raters share. Threads, network and processes are started when a reward first needs them.
 
     judges: name → connection. checkpoints: what graders call one → its folder; None where there is no torch.
+    own_judges: whoever started this process named the judges, as `reinforge train` does, so they may be anywhere.
     """
 
     call: Call
     run_programs: RunPrograms
     judges: Mapping[str, Judge] = field(default_factory=dict)
+    own_judges: bool = False
     secrets: Secrets = field(default_factory=Secrets)
     ledger: Ledger = field(default_factory=Ledger)
     guard: Guard = field(default_factory=lambda: Guard.allowing(os.environ.get(ALLOW_VARIABLE, "")))
@@ -86,7 +88,8 @@ class Services:
             key = self.secrets.judges.get(name)
             if key is None and judge.api_key_env is not None:
                 key = os.environ.get(judge.api_key_env)
-            self._clients[name] = JudgeClient(name, judge, key, self.cache, self.ledger)
+            guard = None if self.own_judges else self.guard
+            self._clients[name] = JudgeClient(name, judge, key, self.cache, self.ledger, guard)
         return self._clients[name]
 
     def signing_secret(self, grader: EndpointGrader) -> str | None:

@@ -16,13 +16,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import httpx
-
 from reinforge.grading.types import EndpointGrader
-from reinforge.outbound import Guard, Refused
+from reinforge.outbound import Guard
 from reinforge.webhook_signature import signed_headers
 from worker.rewards.base import RewardResult
-from worker.rewards.network import NetworkLoop, RequestFailed, Retries, open_client, post
+from worker.rewards.network import NetworkLoop, RequestFailed, Retries, ServerClient
 from worker.rewards.rater import Rater, Row, failed, ok, side_by_side
 
 CONCURRENCY = 8
@@ -45,39 +43,30 @@ class EndpointRater(Rater):
 
     async def _all(self, rows: Sequence[Row]) -> list[RewardResult]:
         places = asyncio.Semaphore(CONCURRENCY)
-        async with open_client(trust_env=False) as client:
+        client = ServerClient(self.grader.url, self.guard, proxied=False)
+        try:
             return await side_by_side([self._row(client, places, row) for row in rows])
+        finally:
+            await client.aclose()
 
-    async def _row(self, client: httpx.AsyncClient, places: asyncio.Semaphore, row: Row) -> RewardResult:
+    async def _row(self, client: ServerClient, places: asyncio.Semaphore, row: Row) -> RewardResult:
         async with places:
             began = time.monotonic()
             try:
                 found = self._result(await self._post(client, row))
-            except Refused as error:
-                found = failed("endpoint_error", "endpoint_refused", str(error))
             except RequestFailed as error:
                 found = failed("endpoint_error", f"endpoint_{error.kind}", error.message)
             return replace(found, wall_ms=1000 * (time.monotonic() - began))
 
-    async def _post(self, client: httpx.AsyncClient, row: Row) -> bytes:
+    async def _post(self, client: ServerClient, row: Row) -> bytes:
         content = {"item": row.item, "sample": row.sample, "prompt": row.scorable.prompt}
         text = json.dumps(content, ensure_ascii=False, default=str, sort_keys=True)
         id = "grd_" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
         body = json.dumps({"id": id, **content}, ensure_ascii=False, default=str).encode("utf-8", "replace")
 
         async def attempt() -> bytes:
-            target = await self.guard.target(self.grader.url)
-            headers = self.grader.headers | {"host": target.host_header}
-            if self.secret is not None:
-                headers |= signed_headers(self.secret, id, body)
-            return await post(
-                client,
-                target.url,
-                body,
-                headers,
-                seconds=self.grader.timeout_s,
-                extensions={"sni_hostname": target.server_name},
-            )
+            signed = {} if self.secret is None else signed_headers(self.secret, id, body)
+            return await client.post(body, self.grader.headers | signed, seconds=self.grader.timeout_s)
 
         return await Retries(self.grader.retries, self.sleep).run(attempt)
 

@@ -7,14 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
-
 from reinforge.grading.types import SamplingParams
+from reinforge.outbound import Guard
 from reinforge.reward_spec.judges import Judge
 from worker.rewards.judge_cache import JudgeCache, cache_key
 from worker.rewards.judge_replies import JudgeFailed, ReplyForm, parse_completion, parse_reply
 from worker.rewards.ledger import Ledger, Usage
-from worker.rewards.network import RequestFailed, Retries, open_client, post
+from worker.rewards.network import RequestFailed, Retries, ServerClient
 
 _MILLION = 1_000_000
 _BUDGET_PAUSE_SECONDS = 0.02
@@ -28,17 +27,21 @@ class Answer:
 
 @dataclass
 class JudgeClient:
-    """Asks one judge: cached, at most `judge.concurrency` at once, retried, counted and paid for."""
+    """Asks one judge: cached, at most `judge.concurrency` at once, retried, counted and paid for.
+
+    guard: which addresses may be called; None where whoever started this process named the judge: then all may.
+    """
 
     name: str
     judge: Judge
     key: str | None
     cache: JudgeCache
     ledger: Ledger
+    guard: Guard | None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _under_way: dict[str, asyncio.Task[Answer]] = field(default_factory=dict)
     _places: asyncio.Semaphore = field(init=False)
-    _client: httpx.AsyncClient | None = None
+    _client: ServerClient | None = None
 
     def __post_init__(self) -> None:
         self._places = asyncio.Semaphore(self.judge.concurrency)
@@ -93,14 +96,14 @@ class JudgeClient:
             self.ledger.settle(self.name)
 
     async def _post(self, body: dict[str, Any]) -> bytes:
+        judge = self.judge
         if self._client is None:
-            self._client = open_client(trust_env=True)
-        client, judge = self._client, self.judge
+            self._client = ServerClient(f"{judge.base_url}/chat/completions", self.guard, proxied=True)
+        client = self._client
         headers = {"authorization": f"Bearer {self.key}"} if self.key else {}
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        url = f"{judge.base_url}/chat/completions"
         return await Retries(judge.retries, self.sleep).run(
-            lambda: post(client, url, content, headers, seconds=judge.timeout_seconds), self.ledger.retried
+            lambda: client.post(content, headers, seconds=judge.timeout_seconds), self.ledger.retried
         )
 
     def _body(
@@ -139,6 +142,8 @@ def _code(error: RequestFailed) -> str:
     if error.kind == "status":
         theirs = error.status is None or error.status >= 500 or error.status == 429
         return "judge_server_error" if theirs else "judge_refused_request"
+    if error.kind == "refused":
+        return "judge_not_allowed"
     return (
         f"judge_{error.kind}" if error.kind in ("timeout", "unreachable", "too_large") else "judge_malformed"
     )

@@ -20,8 +20,8 @@ REASON_CHARACTERS = 2000
 
 
 class JudgeFailed(Exception):
-    """A judge that gave no score. `code` names how: judge_timeout, judge_unreachable, judge_server_error,
-    judge_refused_request, judge_refusal, judge_out_of_tokens, judge_too_large, judge_malformed."""
+    """A judge that gave no score. `code` names how: judge_not_allowed (its address), judge_timeout, judge_unreachable,
+    judge_server_error, judge_refused_request, judge_refusal, judge_out_of_tokens, judge_too_large, judge_malformed."""
 
     def __init__(self, code: str, message: str, usage: dict[str, float] | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,5 @@
-"""Requests to strangers' servers: an event loop of their own, bounded replies, tries with growing pauses.
+"""Requests to strangers' servers: an event loop of their own, guarded addresses, bounded replies, tries with growing
+pauses.
 
 The trainer's loop is busy for whole decoding steps at a time; on it, a request's time-out would measure our work
 and not the server's.
@@ -10,8 +11,12 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
+
+from reinforge.outbound import Guard, Refused, Target, Unresolved
 
 T = TypeVar("T")
 
@@ -51,7 +56,8 @@ async def _cancel_others() -> None:
 
 
 class RequestFailed(Exception):
-    """A request that has no usable answer. `kind`: timeout, unreachable, status, too_large, encoded, redirect."""
+    """A request that has no usable answer. `kind`: refused (by the guard), timeout, unreachable, status, too_large,
+    encoded, redirect."""
 
     def __init__(self, kind: str, message: str, *, status: int | None = None, again: bool = False) -> None:
         super().__init__(message)
@@ -83,14 +89,68 @@ class Retries:
         raise AssertionError("the loop ends by return or raise")
 
 
-def open_client(*, trust_env: bool) -> httpx.AsyncClient:
-    """Follows no redirects; `trust_env` takes proxies from the environment."""
-    return httpx.AsyncClient(
-        follow_redirects=False,
-        trust_env=trust_env,
-        timeout=None,
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
-    )
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment has for an address."""
+    parts, proxies = urlsplit(url), getproxies()
+    found = proxies.get(parts.scheme) or proxies.get("all")
+    if not found or proxy_bypass(parts.hostname or ""):
+        return None
+    return found if "://" in found else f"http://{found}"
+
+
+class ServerClient:
+    """POSTs to one server at a user's wish; redirects are not followed.
+
+    guard: what it has checked is what is called; None: the address may be any.
+    proxied: through the proxy that the environment has for the address, if any; then the guard decides by name.
+    """
+
+    def __init__(self, url: str, guard: Guard | None, *, proxied: bool) -> None:
+        self._url, self._guard = url, guard
+        self._proxy = proxy_for(url) if proxied else None
+        self._client = httpx.AsyncClient(
+            follow_redirects=False,
+            proxy=self._proxy,
+            trust_env=False,
+            verify=httpx.create_ssl_context(),  # with the certificates that the environment names
+            timeout=None,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
+        )
+
+    async def post(self, body: bytes, headers: dict[str, str], *, seconds: float) -> bytes:
+        """As `post`. Raises RequestFailed."""
+        target = await self._target(seconds)
+        if target is None:
+            return await post(self._client, self._url, body, headers, seconds=seconds)
+        named = headers | {"host": target.host_header}
+        server = {"sni_hostname": target.server_name}
+        for url in target.urls[:-1]:
+            try:
+                return await post(self._client, url, body, named, seconds=seconds, extensions=server)
+            except RequestFailed as error:
+                if not isinstance(error.__cause__, httpx.ConnectError):  # it may have been heard
+                    raise
+        return await post(self._client, target.urls[-1], body, named, seconds=seconds, extensions=server)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def _target(self, seconds: float) -> Target | None:
+        """Addresses that may be called now; None where the address may be used as it is. Raises RequestFailed."""
+        if self._guard is None:
+            return None
+        try:
+            if self._proxy is not None:
+                self._guard.check_for_proxy(self._url, self._proxy)
+                return None
+            async with asyncio.timeout(seconds):
+                return await self._guard.target(self._url)
+        except Unresolved as error:
+            raise RequestFailed("unreachable", str(error), again=True) from error
+        except Refused as error:
+            raise RequestFailed("refused", str(error)) from error
+        except TimeoutError as error:
+            raise RequestFailed("timeout", f"no address within {seconds:g} s", again=True) from error
 
 
 async def post(

@@ -113,7 +113,7 @@ def test_a_multi_of_rule_code_and_judge_tells_its_parts_and_tokens(lane: Backend
             {"type": "multi", "graders": {"a": CHECK}, "calculate_output": "log(a - 1)"},
             "formula_parse_error",
         ),
-        ({"type": "endpoint", "url": "http://127.0.0.1:1/x"}, "endpoint_grader_safety_check_error"),
+        ({"type": "endpoint", "url": "http://10.0.0.1:1/x"}, "endpoint_grader_safety_check_error"),
     ],
 )
 def test_what_goes_wrong_is_a_flag_and_the_reward_0(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from reinforge.outbound import ALLOW_VARIABLE
 from reinforge.schemas.worker_door import CallKind
 from tests.backend.server import WORKER_TOKEN, Backend
 from tests.worker.sandbox.harness import running_daemon
@@ -18,7 +19,8 @@ KINDS: list[CallKind] = ["validate", "score"]
 @pytest.fixture(scope="module")
 def lane(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
     """The backend with a calls worker that has a sandbox."""
-    with running_daemon() as daemon:
+    with running_daemon() as daemon, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ALLOW_VARIABLE, "127.0.0.1")  # where the judges of tests are
         backend.register("wrk_real", "calls")
         models = ModelStore(tmp_path_factory.mktemp("models"))
         worker = CallWorker(Door(backend.url, WORKER_TOKEN), "wrk_real", models, daemon.socket)

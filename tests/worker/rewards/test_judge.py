@@ -12,6 +12,7 @@ import pytest
 
 from reinforge.errors import JobFailure
 from reinforge.grading.multi import GRADER
+from reinforge.outbound import Guard
 from reinforge.reward_spec.judges import Judge
 from tests.support.judge_stub import Asked, Reply, Stub, completion, judged
 from worker.rewards.assemble import Services, rater
@@ -35,6 +36,7 @@ LABEL = {
 }
 KEY = "sk-very-secret"
 PRICES = {"input_price": 10.0, "output_price": 50.0}
+LOOPBACK = Guard.allowing("127.0.0.0/8")
 COST = (100 * 10 + 20 * 50) / 1e6
 
 
@@ -52,7 +54,13 @@ def refuse(*_: Any) -> Any:
 
 @contextmanager
 def services(
-    stub: Stub, *, cache: Path | None = None, budget: float | None = None, **judge: Any
+    stub: Stub,
+    *,
+    cache: Path | None = None,
+    budget: float | None = None,
+    guard: Guard = LOOPBACK,
+    own: bool = False,
+    **judge: Any,
 ) -> Iterator[Services]:
     settings: dict[str, Any] = (
         {"base_url": stub.url + "/v1", "model": "m", "timeout_seconds": 5} | PRICES | judge
@@ -61,6 +69,8 @@ def services(
         call=refuse,
         run_programs=refuse,
         judges={"j": Judge.model_validate(settings)},
+        own_judges=own,
+        guard=guard,
         secrets=Secrets({"j": KEY}),
         ledger=Ledger(budget),
         cache_path=cache,

@@ -8,12 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from reinforge.offline import sandbox
 from reinforge.records import RewardCode, RunManifest
+from reinforge.reward_spec.judges import Judge
+from tests.support.judge_stub import Stub, judged
 from tests.support.small_jobs import small_spec, write_rows
 from tests.support.tiny_models import write_tiny_model
 from worker.reporter import EXIT_ORPHANED
@@ -79,17 +81,25 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Pat
 def start(tmp_path: Path, shared: tuple[Path, Path]) -> Iterator[Callable[..., Trainer]]:
     started: list[Trainer] = []
 
-    def begin(resume: Path | None = None, name: str = "run", **changes: Any) -> Trainer:
+    def begin(
+        resume: Path | None = None,
+        name: str = "run",
+        judges: dict[str, Judge] | None = None,
+        source: str = REWARD,
+        **changes: Any,
+    ) -> Trainer:
         folder = tmp_path / name
         folder.mkdir()
-        (folder / "reward.py").write_text(REWARD)
+        (folder / "reward").write_text(source)
+        kind: Literal["python", "grader"] = "python" if source == REWARD else "grader"
         manifest = RunManifest(
             job="ftjob-test",
             attempt=2 if resume else 1,
             spec=small_spec(**changes).model_dump(mode="json"),
             model_path=str(shared[0]),
             dataset_path=str(write_rows(folder / "rows.jsonl", [{"prompt": f"row {n}"} for n in range(12)])),
-            rewards=[RewardCode(name="low", path=str(folder / "reward.py"), revision="rew_1@1")],
+            rewards=[RewardCode(name="low", path=str(folder / "reward"), revision="rew_1@1", kind=kind)],
+            judges=judges or {},
             sandbox_socket=str(shared[1]),
             resume_path=str(resume) if resume else None,
             first_sequence=7 if resume else 1,
@@ -158,3 +168,21 @@ def test_the_end_of_standard_input_ends_the_process(start: Callable[..., Trainer
     assert trainer.wait() == EXIT_ORPHANED
     assert time.monotonic() - closed < 30
     assert trainer.records[-1]["kind"] != "ended"
+
+
+def test_on_a_platform_a_judge_inside_the_network_is_not_asked(start: Callable[..., Trainer]) -> None:
+    grader = {
+        "type": "score_model",
+        "model": "j",
+        "input": [{"role": "user", "content": "?"}],
+        "range": [0, 1],
+    }
+    with Stub(lambda *_: judged(1)) as stub:
+        judges = {"j": Judge(base_url=stub.url, model="m")}
+        rewards = [grader | {"name": "low"}]
+        trainer = start(judges=judges, source=json.dumps(grader), rewards=rewards, evaluation__rows=0)
+        assert trainer.wait() == 0
+        assert stub.asked == []
+    end = trainer.records[-1]
+    assert (end["outcome"], end["reason"]) == ("paused", "judge_unavailable")
+    assert "by adding 127.0.0.1 to REINFORGE_ALLOW_HOSTS" in end["traceback"]
