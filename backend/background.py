@@ -31,7 +31,6 @@ from backend.usage import service as usage
 from backend.users import service as users
 from backend.webhooks.delivery import Deliveries, forget_old
 from reinforge.errors import ReinforgeError
-from reinforge.outbound import Guard
 from reinforge.schemas.worker_door import LEASE_SECONDS
 from reinforge.storage import open_store
 
@@ -137,7 +136,7 @@ async def run(settings: Settings) -> None:
     leader = Leader(database, objects, wake_ups, settings.lease_seconds)
     task = asyncio.create_task(_lead_forever(database, leader))
     # Whoever leads or not: a slow receiver must not hold up the leases.
-    deliveries = Deliveries(database, Sealer(settings), Guard.allowing(settings.allow_hosts))
+    deliveries = Deliveries(database, Sealer(settings), settings.guard)
     sending = asyncio.create_task(deliveries.run())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

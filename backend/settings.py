@@ -7,6 +7,7 @@ from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from reinforge.errors import InvalidInput
+from reinforge.outbound import Guard
 from reinforge.schemas.worker_door import LEASE_SECONDS
 
 
@@ -27,7 +28,7 @@ class Settings(BaseSettings):
     secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
     """Encrypts the keys of judges; without it `secret-key` in the home folder does."""
     allow_hosts: str = Field(default="", validation_alias="REINFORGE_ALLOW_HOSTS")
-    """Names, addresses and networks inside this network that webhooks may go to, with commas."""
+    """Names, addresses and networks inside this network that judges and webhooks may have, with commas."""
     first_demo: bool = Field(default=False, validation_alias="REINFORGE_FIRST_DEMO")
     """Start the demo job by itself in a project that has never had a job."""
     upload_limit_bytes: int = Field(
@@ -46,6 +47,11 @@ class Settings(BaseSettings):
     @cached_property
     def home_folder(self) -> Path:
         return self.home.resolve()
+
+    @cached_property
+    def guard(self) -> Guard:
+        """Which addresses of users' may be called. Raises InvalidInput."""
+        return Guard.allowing(self.allow_hosts)
 
     @cached_property
     def storage(self) -> str:

@@ -2,9 +2,9 @@
 
 from fastapi import APIRouter, Response
 
-from backend.auth import Reader, Writer
+from backend.auth import Reader, SettingsDep, Writer
 from backend.conditional import IfMatch, tagged
-from backend.database import Session
+from backend.database import DatabaseDep, Session
 from backend.judges import service
 from backend.sealing import SealerDep
 from backend.strict_json import StrictRoute
@@ -21,9 +21,13 @@ async def list_judges(session: Session, who: Reader) -> Page[JudgeInfo]:
 
 
 @router.post("/judges", status_code=201, operation_id="createJudge")
-async def create(body: JudgeCreate, session: Session, sealer: SealerDep, who: Writer) -> JudgeInfo:
+async def create(
+    body: JudgeCreate, database: DatabaseDep, settings: SettingsDep, sealer: SealerDep, who: Writer
+) -> JudgeInfo:
     """For owners. The key is kept encrypted and not answered again."""
-    return service.view(await service.create(session, who, body, sealer))
+    await service.check_address(settings.guard, who, body.base_url)
+    async with database.transaction() as session:
+        return service.view(await service.create(session, who, body, sealer))
 
 
 @router.get("/judges/{id}", operation_id="getJudge")
@@ -37,13 +41,17 @@ async def change(
     id: str,
     body: JudgeChange,
     response: Response,
-    session: Session,
+    database: DatabaseDep,
+    settings: SettingsDep,
     sealer: SealerDep,
     match: IfMatch,
     who: Writer,
 ) -> JudgeInfo:
     """For owners. Jobs take it from their next attempt on."""
-    return tagged(service.view(await service.change(session, who, id, body, sealer, match)), response)
+    if body.base_url is not None:
+        await service.check_address(settings.guard, who, body.base_url)
+    async with database.transaction() as session:
+        return tagged(service.view(await service.change(session, who, id, body, sealer, match)), response)
 
 
 @router.delete("/judges/{id}", status_code=204, operation_id="deleteJudge")

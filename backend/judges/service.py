@@ -1,5 +1,6 @@
 """Judges: made, changed and removed by owners; their keys leave the database only towards a worker that asks them."""
 
+import asyncio
 import base64
 from collections.abc import Iterable
 from typing import Any
@@ -15,6 +16,7 @@ from backend.judges import repository
 from backend.models import JudgeRow, now
 from backend.sealing import Sealer
 from reinforge.errors import InvalidInput, NotAllowed, NotFound, StateConflict
+from reinforge.outbound import ALLOW_VARIABLE, Guard, Refused, Unresolved
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.judges import JudgeChange, JudgeCreate, JudgeInfo
 from reinforge.webhook_signature import PREFIX
@@ -22,6 +24,8 @@ from reinforge.webhook_signature import PREFIX
 _CONNECTION = (
     "base_url", "model", "input_price", "output_price", "structured", "concurrency", "timeout_seconds", "retries",
 )  # fmt: skip
+
+_LOOK_UP_SECONDS = 5.0
 
 
 async def all_of(session: AsyncSession, project_id: str) -> list[JudgeInfo]:
@@ -36,6 +40,27 @@ async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
             f"There is no judge {id}.", code="judge_not_found", hint="List them with GET /api/v1/judges."
         )
     return row
+
+
+async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
+    """Raises NotAllowed, InvalidInput; looks the name up, so never inside a transaction.
+
+    Workers check it again at every call: they may know names that this server does not, and names change.
+    """
+    _require_owner(who)
+    _checked({"base_url": base_url, "model": "any"})
+    try:
+        async with asyncio.timeout(_LOOK_UP_SECONDS):
+            await guard.target(base_url)
+    except (Unresolved, TimeoutError):
+        return
+    except Refused as error:
+        raise InvalidInput(
+            f"{str(error)[:1].upper()}{str(error)[1:]}.",
+            code="url_not_allowed",
+            param="base_url",
+            hint=f"{ALLOW_VARIABLE} has to be set for the backend and for the workers, which call the judge.",
+        ) from error
 
 
 async def create(session: AsyncSession, who: Principal, body: JudgeCreate, sealer: Sealer) -> JudgeRow:

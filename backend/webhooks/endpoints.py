@@ -11,10 +11,8 @@ from backend.conditional import IfMatch, tagged
 from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session
 from backend.sealing import SealerDep
-from backend.settings import Settings
 from backend.strict_json import StrictRoute
 from backend.webhooks import repository, service
-from reinforge.outbound import Guard
 from reinforge.schemas.common import Page
 from reinforge.schemas.webhooks import (
     WebhookChange,
@@ -30,16 +28,12 @@ router = APIRouter(prefix="/api/v1", tags=["webhooks"], route_class=StrictRoute)
 Limit = Annotated[int, Query(ge=1, le=100)]
 
 
-def guard(settings: Settings) -> Guard:
-    return Guard.allowing(settings.allow_hosts)
-
-
 @router.post("/webhooks", status_code=201, operation_id="createWebhook")
 async def create(
     body: WebhookCreate, database: DatabaseDep, settings: SettingsDep, sealer: SealerDep, who: Writer
 ) -> WebhookSecret:
     """For owners. The secret is in this answer and in no other."""
-    await service.check_target(guard(settings), body.url)
+    await service.check_target(settings.guard, body.url)
     async with database.transaction() as session:
         hook, secret = await service.create(session, who, body, sealer)
         return service.with_secret(hook, secret)
@@ -73,7 +67,7 @@ async def change(
 ) -> WebhookInfo:
     """For owners."""
     if body.url is not None:
-        await service.check_target(guard(settings), body.url)
+        await service.check_target(settings.guard, body.url)
     async with database.transaction() as session:
         hook = await service.get(session, who, id, lock=True)
         match.check(service.view(hook))

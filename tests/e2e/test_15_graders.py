@@ -15,6 +15,7 @@ from reinforge.platform.up import Platform
 from reinforge.schemas.resources import Dataset
 from tests.e2e.browser import sign_in, visit
 from tests.e2e.conftest import DEMO_JOB
+from tests.e2e.places import RECEIVER
 from tests.support.judge_stub import Stub, judged
 
 CHECK = {
@@ -24,6 +25,7 @@ CHECK = {
     "operation": "eq",
 }
 KEY = "sk-nobody-sees-this"
+NOBODY = f"http://{RECEIVER}:9/v1"
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +153,9 @@ class TestJudges:
         expect(dialog.get_by_text("Write an address such as")).to_be_visible()
         dialog.get_by_label("Address").fill(judge_server.url)
         dialog.get_by_role("button", name="Add the judge").click()
+        expect(dialog.get_by_text("by adding 127.0.0.1 to REINFORGE_ALLOW_HOSTS")).to_be_visible()
+        dialog.get_by_label("Address").fill(judge_server.url.replace("127.0.0.1", RECEIVER))
+        dialog.get_by_role("button", name="Add the judge").click()
         expect(dialog).to_have_count(0)
         page.get_by_role("button", name=f"Try {name}").click()
         expect(page.get_by_role("status").filter(has_text=f"{name} answers")).to_contain_text("0.75")
@@ -160,14 +165,14 @@ class TestJudges:
         dialog = page.get_by_role("dialog", name=f"Change {name}")
         expect(dialog.get_by_label("Key", exact=True)).to_have_value("")
         assert KEY not in page.content()
-        dialog.get_by_label("Address").fill("http://127.0.0.1:9/v1")
+        dialog.get_by_label("Address").fill(NOBODY)
         dialog.get_by_role("button", name="Store the change").click()
         expect(dialog.get_by_text("A judge with another address needs its key again.")).to_be_visible()
         dialog.get_by_label("Take the key away").check()
         dialog.get_by_role("button", name="Store the change").click()
         expect(dialog).to_have_count(0)
         changed = api.get(f"judges/{name}").json()
-        assert (changed["base_url"], changed["has_key"]) == ("http://127.0.0.1:9/v1", False)
+        assert (changed["base_url"], changed["has_key"]) == (NOBODY, False)
 
         page.get_by_role("button", name=f"Delete {name}").click()
         page.get_by_role("dialog").get_by_role("button", name="Delete the judge").click()
@@ -178,7 +183,7 @@ class TestJudges:
         self, browser: Browser, platform: Platform, api: httpx.Client
     ) -> None:
         name = f"judge-{uuid4().hex[:8]}"
-        body = {"name": name, "base_url": "http://127.0.0.1:9/v1", "model": "m", "api_key": KEY}
+        body = {"name": name, "base_url": NOBODY, "model": "m", "api_key": KEY}
         api.post("judges", json=body).raise_for_status()
         link = api.post("members", json={"name": f"Vera {name}", "role": "viewer"}).json()["url"]
         with visit(browser, base_url=platform.url) as page:

@@ -1,8 +1,9 @@
 """Judges of a project: their keys go in, and come out towards a worker alone."""
 
+from pathlib import Path
 from typing import Any
 
-from tests.backend.server import Backend
+from tests.backend.server import Backend, refused
 
 KEY = "sk-a-secret-nobody-else-sees"
 JUDGE: dict[str, Any] = {
@@ -83,3 +84,32 @@ def test_only_owners_manage_judges_and_see_the_signing_secret(backend: Backend) 
     secret = backend.api.get("/signing-secret").json()["secret"]
     assert secret.startswith("whsec_")
     assert backend.api.get("/signing-secret").json()["secret"] == secret
+
+
+def test_an_address_inside_the_network_is_refused_until_it_is_allowed(
+    database_url: str, tmp_path: Path
+) -> None:
+    inside = (
+        "http://127.0.0.1:8000/v1",
+        "http://localhost/v1",
+        "http://169.254.169.254",
+        "http://[::ffff:10.0.0.1]/",
+    )
+    with Backend(database_url, tmp_path, allow_hosts="") as strict:
+        for url in inside:
+            error = refused(
+                strict.api.post("/judges", json=JUDGE | {"base_url": url}), "base_url", "url_not_allowed"
+            )
+            assert "REINFORGE_ALLOW_HOSTS" in error["message"]
+            assert "workers" in error["hint"]
+        assert strict.api.get("/judges").json()["data"] == []
+        made(strict)
+        moved = {"base_url": inside[0], "api_key": None}
+        answer = strict.api.patch("/judges/critic", headers={"if-match": "*"}, json=moved)
+        refused(answer, "base_url", "url_not_allowed")
+        assert strict.api.get("/judges/critic").json()["base_url"] == "https://judges.example/v1"
+        with strict.add_key("editor") as client:  # who may not add judges learns nothing about the network
+            assert client.post("/judges", json=JUDGE | {"base_url": inside[0]}).status_code == 403
+    with Backend(database_url, tmp_path, allow_hosts="127.0.0.0/8") as allowing:
+        answer = allowing.api.patch("/judges/critic", headers={"if-match": "*"}, json=moved)
+        assert answer.json()["base_url"] == inside[0]
