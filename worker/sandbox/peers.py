@@ -145,6 +145,9 @@ class _Connection:
             answer = {"id": request.get("id"), "result": result}
         except BadRequest as error:
             answer = {"id": request.get("id"), "error": str(error)}
+        except Exception:  # a fault of ours: the peer is not to wait for an answer that will never come
+            self._writer.close()
+            raise
         finally:
             self._room.release()
         frame = wire.encode(answer, said)

@@ -1,5 +1,6 @@
 """Faults at random moments: jails, daemon and clients are killed, peers do not read. Nobody gets a wrong answer."""
 
+import asyncio
 import os
 import random
 import signal
@@ -10,6 +11,8 @@ import threading
 from pathlib import Path
 
 from worker.sandbox import ProgramLimits, ProgramRun, RewardRow, Timeouts, wire
+from worker.sandbox.jails.namespaces import RunningInNamespaces
+from worker.sandbox.peers import Listener
 
 from .harness import (
     REPOSITORY,
@@ -137,3 +140,33 @@ def test_a_program_that_neither_reads_nor_ends_is_stopped_beside_full_pipes() ->
         assert [result.status for result in outcome.results] == ["timeout"]
         assert len(outcome.results[0].output) == 60000
         assert control_scores(client) == [0.5, 0.5, 0.5]
+
+
+def test_a_jail_whose_first_process_has_just_died_is_ended_like_any_other() -> None:
+    told, tells = os.pipe()
+    os.close(tells)
+    died = subprocess.Popen(["true"])
+    outside = subprocess.Popen(["sleep", "60"], stderr=subprocess.PIPE)
+    running = RunningInNamespaces(outside, told)
+    running._init = os.pidfd_open(died.pid)
+    died.wait()
+    running.kill()
+    running.wait()
+    assert outside.returncode == -signal.SIGKILL
+
+
+def test_a_fault_of_the_daemon_is_told_by_hanging_up(tmp_path: Path) -> None:
+    async def broken(request: object, body: bytes, peer: object) -> wire.Packed:
+        raise ProcessLookupError("a fault of ours")
+
+    async def asked() -> bytes:
+        listener = Listener(broken)
+        await listener.open_unix(tmp_path / "s")
+        reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+        writer.write(wire.encode({"id": 1, "op": "status"}))
+        said = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+        await listener.close()
+        return said
+
+    assert asyncio.run(asked()) == b""

@@ -6,6 +6,7 @@ optional program of the host; it works where users may make user namespaces, whi
 some distributions deny.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -67,7 +68,7 @@ class NamespaceJail:
             raise
         finally:
             os.close(tells)
-        return _RunningInNamespaces(process, told)
+        return RunningInNamespaces(process, told)
 
     def walls(self) -> list[str]:
         """bubblewrap's arguments: all of what the jail is, and of what it can see."""
@@ -118,7 +119,7 @@ class NamespaceJail:
         return f"{_PYTHON}/{path.relative_to(root)}" if path.is_relative_to(root) else _SITE
 
 
-class _RunningInNamespaces(Running):
+class RunningInNamespaces(Running):
     """bubblewrap's process outside, and process 1 inside: the jail is gone when the second one is."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", told: int) -> None:
@@ -141,9 +142,10 @@ class _RunningInNamespaces(Running):
 
     def kill(self) -> None:
         if self._init >= 0 and not self.ended():
-            signal.pidfd_send_signal(self._init, signal.SIGKILL)
-        else:
-            self._process.kill()  # process 1 dies with its parent
+            with contextlib.suppress(ProcessLookupError):  # it has died, and bubblewrap is about to end, too
+                signal.pidfd_send_signal(self._init, signal.SIGKILL)
+                return
+        self._process.kill()  # process 1 dies with its parent
 
     def wait(self) -> None:
         super().wait()
