@@ -1,0 +1,63 @@
+"""Every request that the product makes to an address: whose address it is, and so whether it is guarded."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reinforge.outbound import ALLOW_VARIABLE
+from reinforge.platform.environment import Environment
+
+ROOT = Path(__file__).resolve().parents[2]
+CLIENTS = {
+    "httpx", "httpx_sse", "requests", "aiohttp", "urllib3", "urllib.request", "http.client", "websockets", "openai",
+    "smtplib", "ftplib", "xmlrpc.client", "huggingface_hub", "boto3",
+}  # fmt: skip
+KNOWN = {
+    # Addresses of users: under `reinforge.outbound.Guard`.
+    "backend/webhooks/delivery.py": "webhooks",
+    "worker/rewards/network.py": "judges and endpoint graders",
+    # Addresses of whoever runs the platform, or of processes that it has started.
+    "reinforge/platform/up.py": "its own backend",
+    "reinforge/storage/s3.py": "STORAGE_URL, S3_ENDPOINT_URL",
+    "worker/door.py": "REINFORGE_URL, and the object store that it sends uploads to",
+    "worker/models/hub.py": "HF_ENDPOINT",
+    "worker/rollout/vllm/api.py": "vLLM that the worker has started, by a socket",
+}
+ON_SOMEBODYS_OWN_MACHINE = ("reinforge/client/", "reinforge/cli/")
+
+
+def imported(path: Path) -> set[str]:
+    """Names of modules, also those that are imported inside of functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def makes_requests(path: Path) -> bool:
+    return any(
+        name == client or name.startswith(f"{client}.") for name in imported(path) for client in CLIENTS
+    )
+
+
+def test_every_module_that_makes_requests_is_known() -> None:
+    rooms = [path for room in ("backend", "reinforge", "worker") for path in (ROOT / room).rglob("*.py")]
+    assert len(rooms) > 300
+    found = {str(path.relative_to(ROOT)) for path in rooms if makes_requests(path)}
+    ours = {path for path in found if not path.startswith(ON_SOMEBODYS_OWN_MACHINE)}
+    assert ours == set(KNOWN), "whose addresses does it call? users' go through reinforge.outbound"
+
+
+def test_backend_and_workers_are_told_which_hosts_are_allowed(tmp_path: Path) -> None:
+    given = {ALLOW_VARIABLE: "vllm.internal"}
+    up = Environment(tmp_path, "http://127.0.0.1:1", "postgresql://", tmp_path / "s.sock", given=given)
+    assert up.backend()[ALLOW_VARIABLE] == up.worker()[ALLOW_VARIABLE] == "vllm.internal"
+    services: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    for name in ("api", "background", "worker", "calls"):
+        # Empty: nothing inside the network is allowed until somebody says so.
+        assert services[name]["environment"][ALLOW_VARIABLE] == "${REINFORGE_ALLOW_HOSTS:-}", name
