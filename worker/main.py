@@ -155,7 +155,7 @@ class Job:
             )
             facts = host.facts | policy.passes.facts
             facts |= {"engine": spec.rollout.engine, "jail": jail, "versions": versions() | engine_versions}
-            facts["memory_gib"] = peak_memory_gib()
+            facts |= {"memory_gib": peak_memory_gib(), "held_out_rows": len(prompts.held_out)}
             self._started(facts)
             self._introduce(facts, prompts)
             engine = self._engine(base, host, prompts)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.models import Attempt, Completion, Dataset, Event, Job, MetricPoint, MetricSeries, StepRollouts
+from backend.models import Attempt, Completion, Event, Job, MetricPoint, MetricSeries, StepRollouts
 
 
 class Times(NamedTuple):
@@ -63,11 +63,3 @@ async def times(session: AsyncSession, job_id: str) -> Times:
             saved = ts
     load = (running - claimed).total_seconds() if running and claimed else 0.0
     return Times(max(0.0, load), (saved - saving).total_seconds() if saved and saving else 0.0)
-
-
-async def rows(session: AsyncSession, job: Job) -> tuple[int, int | None]:
-    """Rows of the dataset, and of the held-out one where there is one."""
-    dataset = await session.get_one(Dataset, job.dataset_id)
-    if job.held_out_dataset_id is None:
-        return dataset.rows, None
-    return dataset.rows, (await session.get_one(Dataset, job.held_out_dataset_id)).rows

@@ -11,7 +11,6 @@ from backend.jobs.object_cache import ObjectCache
 from backend.jobs.view import job_view
 from backend.models import Job
 from backend.preflights import repository
-from reinforge.dataset import split
 from reinforge.errors import NotFound
 from reinforge.preflight import Observed, PreflightReport, Sampled, assess
 from reinforge.schemas.preflights import Preflight
@@ -50,9 +49,7 @@ async def report(session: AsyncSession, cache: ObjectCache, job: Job) -> Preflig
     if not judged or job.step == 0:
         return None
     spec = JobSpec.model_validate(job.spec)
-    return assess(
-        spec, await _observed(session, cache, job), held_out_rows=await _held_out(session, job, spec)
-    )
+    return assess(spec, await _observed(session, cache, job))
 
 
 async def _observed(session: AsyncSession, cache: ObjectCache, job: Job) -> Observed:
@@ -72,11 +69,6 @@ async def _observed(session: AsyncSession, cache: ObjectCache, job: Job) -> Obse
         async with cache.file(sha256) as path:
             found.reward_ms += await anyio.to_thread.run_sync(_reward_ms, str(path))
     return found
-
-
-async def _held_out(session: AsyncSession, job: Job, spec: JobSpec) -> int:
-    rows, held_out = await repository.rows(session, job)
-    return held_out if held_out is not None else len(split(rows, spec.data.held_out_rows, spec.seed)[1])
 
 
 def _reward_ms(path: str) -> list[float]:

@@ -19,7 +19,7 @@ SENSITIVE = ("qwen2.5", "qwen2-5", "qwen2_5", "qwen-2.5")
 """Bases whose reasoning improves even under random rewards (Shao et al. 2025, arXiv 2506.10947)."""
 
 
-def assess(spec: JobSpec, observed: Observed, *, held_out_rows: int) -> PreflightReport:
+def assess(spec: JobSpec, observed: Observed) -> PreflightReport:
     """What `spec` would be like. Raises InvalidInput `preflight_empty` when the probe completed no step."""
     if not observed.groups or not observed.steps:
         raise InvalidInput(
@@ -49,7 +49,7 @@ def assess(spec: JobSpec, observed: Observed, *, held_out_rows: int) -> Prefligh
         truncated_share=sum(each.truncated for each in completions) / len(completions),
         duplicate_share=_duplicates(observed.groups),
         seconds_per_step=costs.step_seconds(observed),
-        hours=costs.hours(spec, observed, held_out_rows, rounds),
+        hours=costs.hours(spec, observed, rounds),
         memory_gib=costs.memory(spec, observed),
         tokens_in_all=costs.tokens_in_all(spec, observed),
         device=str(observed.facts.get("device", "unknown")),

@@ -23,7 +23,7 @@ def step_seconds(observed: Observed) -> float:
     return statistics.median(_timed(observed, "time/step"))
 
 
-def hours(spec: JobSpec, observed: Observed, held_out_rows: int, rounds: Rounds) -> Range:
+def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
     """Of the whole job on the machine that ran the probe.
 
     Low: everything stays as the probe saw it; expected: lengths and the groups that dynamic sampling leaves out change
@@ -33,7 +33,7 @@ def hours(spec: JobSpec, observed: Observed, held_out_rows: int, rounds: Rounds)
     generate = statistics.median(_timed(observed, "time/generate"))
     scoring = statistics.median(_timed(observed, "time/score") or [0.0])
     median, steps = statistics.median(timed), spec.limits.steps
-    evaluation = _evaluation_share(spec, held_out_rows) * (generate + scoring)
+    evaluation = _evaluation_share(spec, observed) * (generate + scoring)
     fixed = observed.load_seconds + _checkpoints(spec) * observed.save_seconds
     per_token = 1 - scoring / max(median, 1e-9)
     grown = 1 + per_token * (widening(observed) - 1)
@@ -77,9 +77,10 @@ def _timed(observed: Observed, key: str) -> list[float]:
     return listed[1:] or listed
 
 
-def _evaluation_share(spec: JobSpec, held_out_rows: int) -> float:
+def _evaluation_share(spec: JobSpec, observed: Observed) -> float:
     """Completions of all evaluations, in steps."""
-    rows = min(spec.evaluation.rows, held_out_rows)
+    held_out = observed.facts.get("held_out_rows")
+    rows = min(spec.evaluation.rows, held_out) if isinstance(held_out, int) else spec.evaluation.rows
     per_step = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
     return _evaluations(spec) * rows * spec.evaluation.samples_per_row / per_step
 

@@ -9,7 +9,6 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-from reinforge.dataset import iter_rows, split
 from reinforge.errors import JobFailure
 from reinforge.offline import last_record, prepare, sandbox
 from reinforge.preflight.assess import assess
@@ -40,7 +39,7 @@ def preflight(spec: JobSpec) -> PreflightReport:
         _refuse_failed(out, records)
         found = observe(records, launched=launched)
         found.reward_ms = _reward_ms(out, records)
-        return assess(spec, found, held_out_rows=held_out_rows(spec))
+        return assess(spec, found)
 
 
 def read_records(path: Path) -> list[Record]:
@@ -48,14 +47,6 @@ def read_records(path: Path) -> list[Record]:
     if not path.exists():
         return []
     return [RECORD.validate_json(line) for line in path.read_bytes().splitlines() if line.endswith(b"}")]
-
-
-def held_out_rows(spec: JobSpec) -> int:
-    """Rows that the job's evaluations can draw from."""
-    if spec.data.held_out is not None:
-        return sum(1 for _ in iter_rows(Path(spec.data.held_out)))
-    rows = sum(1 for _ in iter_rows(Path(spec.data.dataset)))
-    return len(split(rows, spec.data.held_out_rows, spec.seed)[1])
 
 
 def _refuse_failed(out: Path, records: list[Record]) -> None:

@@ -34,7 +34,7 @@ def group(
 
 
 def observed(groups: list[list[Sampled]], **changes: Any) -> Observed:
-    facts = {"device": "cpu", "memory_gib": 1.0}
+    facts = {"device": "cpu", "memory_gib": 1.0, "held_out_rows": 8}
     return Observed(groups=groups, steps=[STEP | {"time/step": 9.0}, dict(STEP), dict(STEP)], facts=facts,
                     load_seconds=5.0, save_seconds=0.5, **changes)  # fmt: skip
 
@@ -43,12 +43,12 @@ MIXED = [group(1, 0, 0, 1), group(1, 1, 0, 1), group(0, 0, 0, 1), group(1, 1, 1,
 
 
 def codes(spec: JobSpec, groups: list[list[Sampled]]) -> list[tuple[str, str]]:
-    report = assess(spec, observed(groups), held_out_rows=8)
+    report = assess(spec, observed(groups))
     return [(reason.code, reason.severity) for reason in report.reasons]
 
 
 def test_shares_and_pass_rates_by_hand() -> None:
-    report = assess(job(), observed(MIXED), held_out_rows=8)
+    report = assess(job(), observed(MIXED))
     assert report.verdict == "go"
     assert report.passes.histogram == [0, 1, 1, 1, 1]
     # Rows pass with 2/4, 3/4, 1/4, 4/4; at two: 1 - C(2,2)/C(4,2) = 5/6, 1, 1 - C(3,2)/C(4,2) = 1/2, 1.
@@ -59,7 +59,7 @@ def test_shares_and_pass_rates_by_hand() -> None:
 
 
 def test_hours_count_steps_evaluations_checkpoints_and_loading() -> None:
-    report = assess(job(), observed(MIXED), held_out_rows=8)
+    report = assess(job(), observed(MIXED))
     # Evaluations before, at 10 and after, of 16 completions each, as many as a step samples in 1 s and scores in 0.1.
     expected = 5.0 + 20 * 2.0 + 3 * 1.1 + 2 * 0.5
     assert report.hours.expected * 3600 == pytest.approx(expected)
@@ -69,12 +69,14 @@ def test_hours_count_steps_evaluations_checkpoints_and_loading() -> None:
 
 def test_hours_never_exceed_the_job_s_own_limit() -> None:
     limits = {"steps": 20, "checkpoint_every": 10, "max_seconds": 30}
-    assert assess(job(limits=limits), observed(MIXED), held_out_rows=8).hours.high * 3600 == pytest.approx(30)
+    assert assess(job(limits=limits), observed(MIXED)).hours.high * 3600 == pytest.approx(30)
 
 
 def test_fewer_held_out_rows_than_asked_for_make_shorter_evaluations() -> None:
-    whole = assess(job(), observed(MIXED), held_out_rows=8).hours.expected
-    half = assess(job(), observed(MIXED), held_out_rows=4).hours.expected
+    whole = assess(job(), observed(MIXED)).hours.expected
+    few = observed(MIXED)
+    few.facts["held_out_rows"] = 4
+    half = assess(job(), few).hours.expected
     assert (whole - half) * 3600 == pytest.approx(3 * 1.1 / 2)
 
 
@@ -83,7 +85,7 @@ LONG_ONES_PAY = [[*group(1, tokens=80), *group(0, 0, 1, 0, tokens=20)] for _ in 
 
 
 def test_a_job_whose_longer_answers_pay_is_expected_to_get_longer() -> None:
-    report = assess(job(), observed(LONG_ONES_PAY), held_out_rows=8)
+    report = assess(job(), observed(LONG_ONES_PAY))
     grown = (1 + 80 / 32) / 2
     wider = (1 + grown) / 2
     # Scoring, 0.1 s of a step's 2, does not get longer with the answers.
@@ -95,22 +97,22 @@ def test_a_job_whose_longer_answers_pay_is_expected_to_get_longer() -> None:
 
 def test_lengths_that_rewards_do_not_ask_for_stay() -> None:
     even = [[*group(1, 0, tokens=80), *group(1, 0, 1, 0, tokens=20)] for _ in range(20)]
-    report = assess(job(), observed(even), held_out_rows=8)
+    report = assess(job(), observed(even))
     assert report.hours.expected * 3600 == pytest.approx(5.0 + 1.0 + 20 * 2.0 + 3 * 1.1)
     assert report.memory_gib.expected == 3.0
 
 
 def test_a_job_whose_shorter_answers_pay_is_expected_to_get_shorter_but_not_smaller() -> None:
     short = [[*group(0, 0, tokens=80), *group(1, 1, tokens=20)] for _ in range(20)]
-    report = assess(job(), observed(short), held_out_rows=8)
+    report = assess(job(), observed(short))
     assert report.hours.low == report.hours.expected < (5.0 + 1.0 + 20 * 2.0 + 3 * 1.1) / 3600
     assert report.memory_gib.expected == 3.0
 
 
 def test_dynamic_sampling_pays_for_the_groups_it_leaves_out() -> None:
     spec = job(algorithm={"selection": {"type": "dynamic_sampling"}})
-    plain = assess(job(), observed(MIXED), held_out_rows=8)
-    report = assess(spec, observed(MIXED), held_out_rows=8)
+    plain = assess(job(), observed(MIXED))
+    report = assess(spec, observed(MIXED))
     # 3 of 4 groups are useful: one of 4 prompts is missing after the first round, a quarter after the second, which is
     # none. A round of a quarter costs (1 + 1/4) / 2 of a whole one.
     now = 1 + (1 + 1 / 4) / 2
@@ -125,7 +127,7 @@ def test_dynamic_sampling_pays_for_the_groups_it_leaves_out() -> None:
 
 
 def test_memory_grows_with_the_part_that_steps_added() -> None:
-    memory = assess(job(), observed(MIXED), held_out_rows=8).memory_gib
+    memory = assess(job(), observed(MIXED)).memory_gib
     assert (memory.expected, memory.high) == (3.0, pytest.approx(1.0 + 2.0 * 2))
 
 
@@ -148,34 +150,34 @@ def test_each_fault_has_its_reason(groups: list[list[Sampled]], found: tuple[str
 
 def test_graded_rewards_below_the_pass_mark_still_teach() -> None:
     groups = [group(0.1, 0.2, 0.3, 0.4)] * 10
-    report = assess(job(), observed(groups), held_out_rows=8)
+    report = assess(job(), observed(groups))
     assert (report.groups.all_wrong, report.groups.useful, report.verdict) == (1.0, 1.0, "go")
 
 
 def test_a_larger_group_is_suggested_where_it_helps() -> None:
     groups = [group(0, 0, 0, 0)] * 14 + [group(1, 0, 0, 0)] * 6
-    report = assess(job(), observed(groups), held_out_rows=8)
+    report = assess(job(), observed(groups))
     (suggestion,) = [each for each in report.suggestions if each.field == "rollout.completions_per_prompt"]
     # A rate of 0.075 everywhere: 1 - 0.925^8 is 0.46, so eight do not suffice.
     assert (suggestion.value, suggestion.instead_of) == (16, 4)
 
 
 def test_truncated_completions_ask_for_a_higher_limit() -> None:
-    report = assess(job(), observed([group(1, 0, 1, 0, truncated=True, tokens=100)] * 4), held_out_rows=8)
+    report = assess(job(), observed([group(1, 0, 1, 0, truncated=True, tokens=100)] * 4))
     assert [(each.field, each.value) for each in report.suggestions] == [
         ("rollout.max_completion_tokens", 200)
     ]
 
 
 def test_bases_known_for_spurious_gains_get_a_control() -> None:
-    assert assess(job(), observed(MIXED), held_out_rows=8).notes == []
-    (note,) = assess(job(model="Qwen2.5-Math-7B"), observed(MIXED), held_out_rows=8).notes
+    assert assess(job(), observed(MIXED)).notes == []
+    (note,) = assess(job(model="Qwen2.5-Math-7B"), observed(MIXED)).notes
     assert "random" in note
 
 
 def test_a_probe_without_a_step_is_no_report() -> None:
     with pytest.raises(InvalidInput) as refused:
-        assess(job(), Observed(), held_out_rows=8)
+        assess(job(), Observed())
     assert refused.value.code == "preflight_empty"
 
 
@@ -224,6 +226,6 @@ def test_with_one_completion_per_prompt_the_batch_is_compared() -> None:
         algorithm={"preset": "reinforce_pp"},
         rollout={"prompts_per_step": 4, "completions_per_prompt": 1, "max_completion_tokens": 100},
     )
-    report = assess(spec, observed([group(1), group(0), group(1), group(0)]), held_out_rows=8)
+    report = assess(spec, observed([group(1), group(0), group(1), group(0)]))
     assert (report.verdict, report.groups.useful, report.useful_batch) == ("go", 1.0, 4)
     assert "never_right" in codes(spec, [group(0)] * 20)[0]

@@ -105,6 +105,14 @@ def test_a_job_succeeds_and_says_what_ran_where(attempt: Attempt) -> None:
     assert {"loading", "generating", "updating", "saving"} <= {p["phase"] for p in attempt.records("phase")}
 
 
+def test_a_job_says_how_many_rows_its_own_division_holds_out(attempt: Attempt) -> None:
+    pairs = [{"prompt": f"prompt {number // 6}"} for number in range(12)]
+    for split_by, rows in (("row", 7), ("prompt", 6)):  # of two prompts with six rows each one as a whole
+        data = {"data__split_by": split_by, "data__held_out_rows": 7}
+        assert attempt.run(limits__steps=1, rows=pairs, **data).outcome == "succeeded"
+        assert attempt.records("started")[-1]["facts"]["held_out_rows"] == rows
+
+
 def test_a_job_that_turns_gradient_checkpointing_on_says_so(
     attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
