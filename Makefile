@@ -23,7 +23,7 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up vllm check test test-vllm chaos test-chaos build e2e bench screens clean
+.PHONY: help setup demo up vllm check audit test test-vllm chaos test-chaos build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ check: setup ## formatting, lint, types, import contracts, sizes, the page's typ
 	@$(VENV) scripts/reward_library_docs.py --check
 	@$(VENV) benchmarks/claims.py --check
 	@cd frontend && npm run --silent check
+
+audit: setup ## known vulnerabilities of pinned packages, where OSV and npm's registry can be reached
+	@$(VENV) scripts/audit.py
 
 test: setup frontend/dist/index.html ## all tests: units, rooms, attacks on the sandbox, the main job in a browser
 	@$(VENV) -m pytest -n 2 --dist worksteal -m "not e2e and not vllm and not chaos"

@@ -1,0 +1,280 @@
+"""Known vulnerabilities of what requirements.lock and frontend/package-lock.json pin: `make audit`.
+
+Python's packages are asked about at OSV, in one request: the database that `pip-audit -s osv` asks, with severities,
+which pip-audit leaves out. npm's are asked about by `npm audit`. What is of moderate or higher severity, or of none
+that is told, fails unless scripts/audit.toml accepts it. A server that cannot be reached in time is printed and
+passes: a change is not to blame for it.
+"""
+
+import argparse
+import asyncio
+import datetime
+import json
+import os
+import re
+import signal
+import sys
+import tomllib
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[1]
+OSV = "https://api.osv.dev"
+SECONDS = 25.0
+SEVERITIES = ("low", "moderate", "high", "critical")
+"""From harmless to bad. npm has an `info` below, OSV's GitHub advisories say these in capitals."""
+AT_ONCE = 8
+ADVISORY = re.compile(r"GHSA(-\w{4}){3}", re.IGNORECASE)
+
+
+class NotReachable(Exception):
+    """Nothing is known; the message says why."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One vulnerability of one package. ids: its names in all databases, aliases too. severity: None when unknown."""
+
+    package: str
+    ids: frozenset[str]
+    severity: str | None
+    about: str
+
+    @property
+    def counts(self) -> bool:
+        return self.severity is None or self.severity in SEVERITIES[1:]
+
+    def __str__(self) -> str:
+        return f"{self.package}: {', '.join(sorted(self.ids))} ({self.severity or 'severity unknown'}) {self.about}"
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A vulnerability that does not fail the audit up to a day."""
+
+    id: str
+    reason: str
+    until: datetime.date
+
+
+def accepted_in(path: Path) -> list[Accepted]:
+    """Raises ValueError for an entry without id, reason or day."""
+    found = []
+    for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("accepted", []):
+        id, reason, until = (entry.get(name) for name in ("id", "reason", "until"))
+        if not (id and isinstance(reason, str) and reason.strip() and type(until) is datetime.date):
+            raise ValueError(f"{path.name}: {entry} needs an id, a reason, and a day as until = 2027-01-31")
+        found.append(Accepted(str(id), reason, until))
+    return found
+
+
+def pinned(lock: Path) -> list[tuple[str, str]]:
+    """(package, version) of a constraints file."""
+    lines = (line.partition("#")[0].strip() for line in lock.read_text(encoding="utf-8").splitlines())
+    return [(name, version) for name, _, version in (line.partition("==") for line in lines) if version]
+
+
+async def python_findings(lock: Path, osv: str) -> list[Finding]:
+    """Raises NotReachable."""
+    packages = pinned(lock)
+    async with httpx.AsyncClient(base_url=osv, timeout=SECONDS) as client:
+        found = await _ids(client, packages)
+        places = asyncio.Semaphore(AT_ONCE)
+        ids = sorted({id for each in found.values() for id in each})
+        read = dict(
+            zip(ids, await asyncio.gather(*(_advisory(client, places, id) for id in ids)), strict=True)
+        )
+    return [
+        finding
+        for (name, version), named in found.items()
+        for finding in merged(osv_finding(f"{name} {version}", id, read[id]) for id in named)
+    ]
+
+
+async def _ids(
+    client: httpx.AsyncClient, packages: list[tuple[str, str]]
+) -> dict[tuple[str, str], list[str]]:
+    """Of the vulnerabilities of each package. Raises NotReachable."""
+    found: dict[tuple[str, str], list[str]] = {each: [] for each in packages}
+    asked: list[tuple[tuple[str, str], str | None]] = [(each, None) for each in packages]
+    while asked:
+        queries = [
+            {"package": {"name": name, "ecosystem": "PyPI"}, "version": version}
+            | ({"page_token": page} if page else {})
+            for (name, version), page in asked
+        ]
+        try:
+            answer = await client.post("/v1/querybatch", json={"queries": queries})
+            answer.raise_for_status()
+            results = answer.json()["results"]
+            pages = []
+            for (package, _), result in zip(asked, results, strict=True):
+                found[package] += [str(each["id"]) for each in result.get("vulns") or []]
+                if page := result.get("next_page_token"):
+                    pages.append((package, str(page)))
+        except httpx.HTTPStatusError as error:
+            raise NotReachable(f"{answer.url} answers {error.response.status_code}") from error
+        except httpx.HTTPError as error:
+            raise NotReachable(f"{client.base_url}: {error or type(error).__name__}") from error
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise NotReachable(
+                f"{answer.url} does not answer as OSV does ({type(error).__name__}: {error})"
+            ) from error
+        asked = list(pages)
+    return found
+
+
+async def _advisory(client: httpx.AsyncClient, places: asyncio.Semaphore, id: str) -> dict[str, Any]:
+    """What OSV has on it; nothing where that cannot be read: that it is there is known all the same."""
+    async with places:
+        try:
+            answer = await client.get(f"/v1/vulns/{id}")
+            found = answer.raise_for_status().json()
+        except (httpx.HTTPError, ValueError):
+            return {}
+    return found if isinstance(found, dict) else {}
+
+
+def osv_finding(package: str, id: str, read: dict[str, Any]) -> Finding | None:
+    """None for an advisory that was withdrawn."""
+    if read.get("withdrawn"):
+        return None
+    ids = frozenset({id, *map(str, read.get("aliases") or [])})
+    severity = str((read.get("database_specific") or {}).get("severity") or "").lower()
+    return Finding(package, ids, severity if severity in SEVERITIES else None, str(read.get("summary") or ""))
+
+
+def merged(findings: Iterable[Finding | None]) -> list[Finding]:
+    """Of one package: what several databases tell of one vulnerability is one finding, of the worst severity told."""
+    found: list[Finding] = []
+    for finding in findings:
+        if finding is None:
+            continue
+        same = [each for each in found if each.ids & finding.ids]
+        found = [each for each in found if each not in same]
+        for each in same:
+            worst = max(each.severity, finding.severity, key=_rank)
+            finding = replace(
+                finding, ids=finding.ids | each.ids, severity=worst, about=each.about or finding.about
+            )
+        found.append(finding)
+    return found
+
+
+def _rank(severity: str | None) -> int:
+    """One that is not told stands behind every one that is."""
+    return -1 if severity is None else SEVERITIES.index(severity)
+
+
+async def npm_findings(frontend: Path) -> list[Finding]:
+    """Raises NotReachable."""
+    command = ("npm", "audit", "--json", "--package-lock-only", "--fetch-retries=0")
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, cwd=frontend, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        raise NotReachable("npm is not installed (make setup)") from error
+    try:
+        output, errors = await process.communicate()
+    finally:
+        if process.returncode is None:  # npm may be a script that has started node
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    try:
+        report = json.loads(output)
+        told = report["vulnerabilities"] if "message" not in report else None
+    except (ValueError, LookupError, TypeError):
+        report, told = {"message": (errors or output).decode(errors="replace").strip()[-300:]}, None
+    if told is None:
+        raise NotReachable(str(report["message"]) or f"npm audit ends with {process.returncode} and no word")
+    return npm_report(told)
+
+
+def npm_report(vulnerabilities: dict[str, Any]) -> list[Finding]:
+    """What `npm audit --json` tells, each advisory once; what only depends on a vulnerable package is left out."""
+    found = {}
+    for name, told in vulnerabilities.items():
+        for via in told.get("via") or []:
+            if isinstance(via, dict):
+                id = ADVISORY.search(str(via.get("url")))
+                ids = frozenset({id[0] if id else f"npm-{via.get('source')}"})
+                severity = str(via.get("severity"))
+                known = "low" if severity == "info" else severity if severity in SEVERITIES else None
+                about = str(via.get("title") or "")
+                found[name, ids] = Finding(f"{name} {via.get('range') or ''}".strip(), ids, known, about)
+    return list(found.values())
+
+
+async def within(seconds: float, work: Awaitable[list[Finding]]) -> list[Finding] | NotReachable:
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError:
+        return NotReachable(f"no whole answer within {seconds:g} s")
+    except NotReachable as error:
+        return error
+
+
+def told(
+    what: str, found: list[Finding] | NotReachable, accepted: list[Accepted], today: datetime.date
+) -> bool:
+    """Print what was found; whether it fails the audit."""
+    if isinstance(found, NotReachable):
+        print(f"audit of {what}: NOT DONE, not reachable: {found}")
+        return False
+    bad = []
+    for finding in filter(lambda each: each.counts, found):
+        known = [each for each in accepted if each.id in finding.ids]
+        for each in known:
+            print(
+                f"  accepted until {each.until}{' (over)' if each.until < today else ''}: {finding}: {each.reason}"
+            )
+        if not any(each.until >= today for each in known):
+            bad.append(finding)
+    for finding in bad:
+        print(f"  {finding}")
+    low = sum(not each.counts for each in found)
+    print(f"audit of {what}: {len(bad)} to mend" + (f", {low} of low severity not shown" if low else ""))
+    return bool(bad)
+
+
+async def audit(arguments: argparse.Namespace) -> int:
+    try:
+        accepted = accepted_in(arguments.accepted)
+    except (ValueError, OSError) as error:  # a TOMLDecodeError is a ValueError
+        print(error, file=sys.stderr)
+        return 2
+    python, npm = await asyncio.gather(
+        within(arguments.seconds, python_findings(arguments.lock, arguments.osv)),
+        within(arguments.seconds, npm_findings(arguments.frontend)),
+    )
+    today = datetime.datetime.now(datetime.UTC).date()
+    failed = [
+        told(f"{arguments.lock.name}", python, accepted, today),
+        told(f"{arguments.frontend.name}/package-lock.json", npm, accepted, today),
+    ]
+    if any(failed):
+        print("Update them, or accept them for a while with a reason in scripts/audit.toml.")
+    return int(any(failed))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lock", type=Path, default=ROOT / "requirements.lock")
+    parser.add_argument(
+        "--frontend", type=Path, default=ROOT / "frontend", help="folder of package-lock.json"
+    )
+    parser.add_argument("--accepted", type=Path, default=ROOT / "scripts" / "audit.toml")
+    parser.add_argument("--osv", default=OSV, help="address of OSV's API")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for all of it")
+    return asyncio.run(audit(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
