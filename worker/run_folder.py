@@ -1,5 +1,6 @@
 """The folder of one attempt: everything a trainer reads, prepared before it starts, and all that it writes."""
 
+import fcntl
 import os
 import shutil
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from worker.models.sources import ModelStore
 _LOST = frozenset({"blob_damaged", "blob_not_found", "object_not_found"})
 """Answers to the download of an object that is there by its name only."""
 KEPT_JOBS = 20
-"""Run folders of the newest jobs stay, for people who look for a log; older ones are removed."""
+"""Run folders of the newest jobs stay, for people who look for a log; older ones are removed, unless a worker of this
+machine is at them: workers share the folder, and one job may take longer than twenty others."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,11 @@ class RunFolder:
     """`run.json`, the dataset, the rewards; then `records.jsonl`, `metrics.jsonl`, `trainer.log`, `blobs/`."""
 
     path: Path
+    descriptor: int
+    """Holds the lock that keeps the job's folder; not inherited by children."""
+
+    def close(self) -> None:
+        os.close(self.descriptor)
 
     @property
     def manifest(self) -> Path:
@@ -51,7 +58,13 @@ def make_run_folder(runs: Path, claimed: Claimed) -> RunFolder:
         shutil.rmtree(path)
     (path / "blobs").mkdir(mode=0o700, parents=True)
     (path / "rewards").mkdir(mode=0o700)
-    return RunFolder(path)
+    descriptor = _open_lock(path.parent)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return RunFolder(path, descriptor)
+
+
+def _open_lock(job: Path) -> int:
+    return os.open(job / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def prepare(
@@ -144,4 +157,18 @@ def _forget_old(runs: Path, keep: str) -> None:
     )
     for entry in folders[KEPT_JOBS - 1 :]:
         if entry.name != keep:
-            shutil.rmtree(entry.path, ignore_errors=True)
+            _forget(Path(entry.path))
+
+
+def _forget(job: Path) -> None:
+    try:
+        descriptor = _open_lock(job)
+    except FileNotFoundError:  # another worker has forgotten it
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(job, ignore_errors=True)
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(descriptor)

@@ -79,8 +79,7 @@ class Supervisor:
         log.info("%s attempt %s begins", claimed.job, claimed.attempt)
         lease = Lease(claimed.lease_seconds)
         try:
-            folder = make_run_folder(self.runs, claimed)
-            outbox = Outbox(folder.outbox)
+            folder, outbox = self._begin(claimed)
         except OSError as error:
             end = _ended(_not_prepared(error), sequence=1)
             return Outcome.DELIVERED if _post_end(self.door, claimed, end) else Outcome.STOPPED
@@ -89,8 +88,18 @@ class Supervisor:
             outcome = attempt.run()
         finally:
             attempt.close()
+            folder.close()
         log.info("%s attempt %s: %s", claimed.job, claimed.attempt, outcome)
         return outcome
+
+    def _begin(self, claimed: Claimed) -> tuple[RunFolder, Outbox]:
+        """Raises OSError."""
+        folder = make_run_folder(self.runs, claimed)
+        try:
+            return folder, Outbox(folder.outbox)
+        except OSError:
+            folder.close()
+            raise
 
 
 @dataclass

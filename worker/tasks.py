@@ -1,4 +1,4 @@
-"""The one task: a wake-up that names a job. The claim decides whether there is anything to do."""
+"""The one task: a wake-up. Claims decide what there is to do: whose turn it is, until nothing is queued."""
 
 import logging
 import threading
@@ -58,17 +58,21 @@ class TrainerWorker:
         return cls(supervisor, slot, door, presence)
 
     def wake(self, job: str) -> None:
-        """Claim the job and run it to its end; another worker may have been faster."""
-        try:
-            claimed = self.supervisor.door.claim(self.slot.worker_id, job)
-        except ReinforgeError as error:
-            # The backend sends the wake-up again for as long as the job is queued.
-            log.warning("%s not claimed: %s", job, error.message)
-            return
-        if claimed is None:
-            log.info("%s is not to be claimed any more", job)
-            return
-        self.supervisor.run(claimed)
+        """Run queued jobs to their end, one after the other, for as long as there are any.
+
+        The job that the wake-up names is not claimed by its name: others may have waited for longer (`backend.jobs`).
+        """
+        while not self.supervisor.stop.is_set():
+            try:
+                claimed = self.supervisor.door.claim(self.slot.worker_id, None)
+            except ReinforgeError as error:
+                # The backend sends wake-ups again for as long as jobs are queued and we have nothing to do.
+                log.warning("woken for %s, nothing claimed: %s", job, error.message)
+                return
+            if claimed is None:
+                log.info("woken for %s: nothing is queued", job)
+                return
+            self.supervisor.run(claimed)
 
     def shut_down(self) -> None:
         """Have a running trainer ended; the job's lease then runs out and another attempt continues."""

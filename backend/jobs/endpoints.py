@@ -11,14 +11,14 @@ from backend.cursors import cut, encode_cursor
 from backend.database import DatabaseDep, Session
 from backend.idempotency import Once, fingerprint
 from backend.jobs import plan as plans
-from backend.jobs import repository, service
+from backend.jobs import repository, service, turns
 from backend.jobs.ask import ask_workers
 from backend.jobs.ask_golden import ask_golden_cases
 from backend.jobs.change_endpoints import router as changes
 from backend.jobs.fork_endpoints import router as forks
 from backend.jobs.form_endpoints import router as form
 from backend.jobs.group_endpoints import router as groups
-from backend.jobs.view import job_detail, job_view
+from backend.jobs.view import job_detail
 from backend.jobs.watch_endpoints import router as watching
 from backend.objects import ObjectsDep
 from backend.strict_json import StrictRoute
@@ -91,12 +91,14 @@ async def list_jobs(
     )
     jobs, has_more = cut(found, limit)
     cursor = encode_cursor(jobs[-1].created_at, jobs[-1].id) if has_more else None
-    return Page(data=[job_view(job) for job in jobs], has_more=has_more, next_cursor=cursor)
+    return Page(data=await turns.job_views(session, jobs), has_more=has_more, next_cursor=cursor)
 
 
 @router.get("/jobs/{id}", operation_id="getJob")
 async def get_job(id: str, session: Session, who: Reader) -> JobDetail:
-    return job_detail(await repository.find(session, who.project_id, id))
+    job = await repository.find(session, who.project_id, id)
+    found = await turns.places(session, [job])
+    return job_detail(job).model_copy(update={"queue": found.get(id)})
 
 
 @router.post("/jobs/{id}/cancel", operation_id="cancelJob")

@@ -5,6 +5,7 @@ from datetime import timedelta
 from sqlalchemy import func, select, update
 
 from backend.database import Database
+from backend.jobs import turns
 from backend.jobs.lifecycle import end_overdue, lock_job, lose_attempt
 from backend.models import Job, JobCommand, now
 from backend.queue import WakeUps
@@ -63,13 +64,18 @@ async def stop_overdue(database: Database) -> list[str]:
 
 
 async def wake_queued(database: Database, wake_ups: WakeUps) -> list[str]:
-    """Send the wake-up of jobs that have been queued for a while again; returns the jobs, oldest first."""
+    """Send the wake-up of jobs that have been queued for a while again; returns the jobs, oldest first.
+
+    One for each worker that has nothing to do: the others look by themselves when they are done, and messages that
+    nobody needs would pile up for as long as a queue is long.
+    """
     async with database.transaction() as session:
+        _, idle = await turns.workers(session)
         stale = (
             select(Job.id)
             .where(Job.status == JobStatus.QUEUED, Job.woken_at < now() - WAKE_AGAIN)
             .order_by(Job.queued_at)
-            .limit(100)
+            .limit(idle)
             .with_for_update(skip_locked=True)
         )
         ids = list(await session.scalars(stale))

@@ -89,8 +89,12 @@ async def change_status(
 
 
 async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:
-    """Put a locked job in the queue and wake the workers once that is stored."""
+    """Put a locked job in the queue and wake the workers once that is stored. One whose attempt broke off has the
+    place that it had: it does not wait once more behind those that came later."""
+    before = job.queued_at
     await change_status(session, job, JobStatus.QUEUED, reason=reason)
+    if reason is not None:
+        job.queued_at = before
     job.woken_at = now()
     after_commit(session, lambda: wake_ups.send(job.id))
 

@@ -13,6 +13,8 @@ class Project(Created, Base):
 
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
+    served_at: Mapped[datetime | None]
+    """When a worker last took one of its jobs: projects take turns."""
 
 
 class ApiKey(Created, Base):

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import digest
 from backend.base_models import service as base_models
-from backend.jobs import budgets, event_rows
+from backend.jobs import budgets, event_rows, turns
 from backend.jobs.changes import scheduled
 from backend.jobs.fork import BEFORE_ATTEMPTS
 from backend.jobs.lifecycle import append_event, change_status, lease_end
@@ -47,12 +47,11 @@ NOTHING = -1
 
 
 async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_seconds: float) -> Claimed | None:
-    """Give the named job, or the oldest queued one, to a worker; None when there is none or another was faster."""
-    query = select(Job).where(Job.status == JobStatus.QUEUED).order_by(Job.queued_at, Job.id).limit(1)
-    if body.job is not None:
-        query = query.where(Job.id == body.job)
-    job = await session.scalar(query.with_for_update(skip_locked=True))
-    if job is None or await budgets.enforce(session, job):
+    """Give the named job, or the one whose turn it is, to a worker; None when there is none or another was faster."""
+    job = await _find(session, body.job)
+    while job is not None and await budgets.enforce(session, job):
+        job = await _find(session, body.job)
+    if job is None:
         return None
     resume = await session.scalar(
         select(ResumeState).where(ResumeState.job_id == job.id).order_by(ResumeState.step.desc()).limit(1)
@@ -73,7 +72,17 @@ async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_second
         )
     )
     await change_status(session, job, JobStatus.STARTING)
+    await turns.served(session, job)
     return await _claimed(session, job, token, resume, sealer, lease_seconds)
+
+
+async def _find(session: AsyncSession, id: str | None) -> Job | None:
+    """Locked, queued."""
+    if id is None:
+        return await turns.next_job(session)
+    named = select(Job).where(Job.id == id, Job.status == JobStatus.QUEUED)
+    found: Job | None = await session.scalar(named.with_for_update(skip_locked=True))
+    return found
 
 
 async def _claimed(

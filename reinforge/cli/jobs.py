@@ -202,6 +202,9 @@ def completions(
 def report(job: JobDetail) -> None:
     out.print(f"[bold]{job.name}[/bold]  {job.id}")
     out.print(f"  state      {job.status}" + (f", {job.reason}" if job.reason else ""))
+    if job.queue:
+        why = job.queue.reason.replace("_", " ")
+        out.print(f"  queue      number {job.queue.position} of {job.queue.of}, {why}")
     out.print(f"  step       {job.progress.step} of {job.progress.steps}, attempt {job.attempt}")
     out.print(f"  held-out   {number(job.held_out_reward_before)} → {number(job.held_out_reward)}")
     out.print(f"  model      {job.model}")

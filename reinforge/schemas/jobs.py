@@ -34,6 +34,19 @@ class ForkedFrom(Response):
     """What it took over there."""
 
 
+class QueuePlace(Response):
+    """Where a queued job stands among all projects' jobs, if nothing else happens."""
+
+    position: int
+    """1 is next."""
+    of: int
+    """So many are queued."""
+    reason: Literal["no_worker", "workers_busy", "about_to_start"]
+    """What it waits for: that a worker is started, that one has finished, or nothing any more."""
+    workers: int
+    """So many are there to train."""
+
+
 class Job(Response):
     object: Literal["job"] = "job"
     id: str
@@ -43,6 +56,8 @@ class Job(Response):
     reason: str | None = None
     error: JobError | None = None
     progress: Progress
+    queue: QueuePlace | None = None
+    """Of queued jobs; live events do not tell it."""
     attempt: int
     model: str
     dataset: str

@@ -45,7 +45,7 @@ class Register(Request):
 class Claim(Request):
     worker: str
     job: str | None = None
-    """The job that the wake-up named; None takes the oldest queued one."""
+    """This one and no other; None takes the one whose turn it is."""
 
 
 class ClaimedReward(Response):

@@ -156,7 +156,8 @@ class _Handler(BaseHTTPRequestHandler):
                 state.workers.append(body)
                 self._reply(204)
             case ["jobs", "claim"]:
-                claimed = state.queued.pop(body["job"], None)
+                name = body["job"] or next(iter(state.queued), None)
+                claimed = state.queued.pop(name, None)
                 self._reply(200, claimed) if claimed else self._reply(204)
             case ["jobs", _, "heartbeat"]:
                 self._heartbeat(body)

@@ -46,8 +46,25 @@ def test_folders_of_old_jobs_are_removed(bench: Bench, monkeypatch: pytest.Monke
     for number in range(5):
         folder = run_folder.make_run_folder(runs, bench.claimed("end", job=f"ftjob-{number}"))
         assert (folder.path / "blobs").is_dir()
+        folder.close()
         os.utime(folder.path.parent, (1000 + number, 1000 + number))
     assert sorted(path.name for path in runs.iterdir()) == ["ftjob-2", "ftjob-3", "ftjob-4"]
     again = run_folder.make_run_folder(runs, bench.claimed("end", job="ftjob-2", attempt=2))
     assert again.path.name == "2"
     assert (runs / "ftjob-2" / "1").is_dir(), "an earlier attempt's log stays"
+    again.close()
+
+
+def test_the_folder_of_a_job_that_runs_stays_whatever_comes_after_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_folder, "KEPT_JOBS", 2)
+    runs = bench.home / "runs"
+    long = run_folder.make_run_folder(runs, bench.claimed("end", job="ftjob-long"))
+    os.utime(long.path.parent, (1000, 1000))
+    for number in range(3):
+        run_folder.make_run_folder(runs, bench.claimed("end", job=f"ftjob-{number}")).close()
+    assert (long.path / "blobs").is_dir()
+    long.close()
+    run_folder.make_run_folder(runs, bench.claimed("end", job="ftjob-last")).close()
+    assert not long.path.exists()

@@ -56,17 +56,16 @@ export const jobsQuery = (status?: JobStatus) =>
     refetchInterval: 5_000,
   });
 
-/** The project's waiting jobs, oldest first: the order in which workers take them. */
-export const waitingJobsQuery = queryOptions({
-  queryKey: [...ROOM, "waiting"],
-  queryFn: async () => {
-    const page = await unwrap(
-      http.GET("/api/v1/jobs", { params: { query: { limit: 100, status: ["queued"] } } }),
-    );
-    return page.data.toSorted((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at));
-  },
-  refetchInterval: 5_000,
-});
+/** Where a queued job stands; live events do not tell it. Null once it waits no more. */
+export const queuePlaceQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...ROOM, "place", id],
+    queryFn: async () => {
+      const job = await unwrap(http.GET("/api/v1/jobs/{id}", { params: { path: { id } } }));
+      return job.queue ?? null;
+    },
+    refetchInterval: 5_000,
+  });
 
 export const jobQuery = (id: string) =>
   queryOptions({

@@ -6514,6 +6514,7 @@ export interface components {
             reason?: string | null;
             error?: components["schemas"]["JobError"] | null;
             progress: components["schemas"]["Progress"];
+            queue?: components["schemas"]["QueuePlace"] | null;
             /** Attempt */
             attempt: number;
             /** Model */
@@ -6704,6 +6705,7 @@ export interface components {
             reason?: string | null;
             error?: components["schemas"]["JobError"] | null;
             progress: components["schemas"]["Progress"];
+            queue?: components["schemas"]["QueuePlace"] | null;
             /** Attempt */
             attempt: number;
             /** Model */
@@ -8065,6 +8067,28 @@ export interface components {
             reinforcement?: components["schemas"]["Reinforcement"] | null;
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * MetricColumns
+         * @description Records of kind `step_metrics` that follow each other with the same keys: `step[i]`, `ts[i]` and `values[key][i]`
+         *     are what record `sequence + i` says. Checked and stored at once, a thousand cost little more than one.
+         */
+        MetricColumns: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "metric_columns";
+            /** Sequence */
+            sequence: number;
+            /** Step */
+            step: number[];
+            /** Ts */
+            ts: number[];
+            /** Values */
+            values: {
+                [key: string]: (number | null)[];
+            };
         };
         /** Metrics */
         Metrics: {
@@ -9722,6 +9746,23 @@ export interface components {
             };
         };
         /**
+         * QueuePlace
+         * @description Where a queued job stands among all projects' jobs, if nothing else happens.
+         */
+        QueuePlace: {
+            /** Position */
+            position: number;
+            /** Of */
+            of: number;
+            /**
+             * Reason
+             * @enum {string}
+             */
+            reason: "no_worker" | "workers_busy" | "about_to_start";
+            /** Workers */
+            workers: number;
+        };
+        /**
          * Range
          * @description An estimate with its ends.
          */
@@ -9844,7 +9885,7 @@ export interface components {
             /** Attempt */
             attempt: number;
             /** Records */
-            records: (components["schemas"]["Phase"] | components["schemas"]["Started"] | components["schemas"]["StepMetrics"] | components["schemas"]["Rollouts"] | components["schemas"]["Evaluated"] | components["schemas"]["CheckpointSaved"] | components["schemas"]["ResumeStateSaved"] | components["schemas"]["LogLine"] | components["schemas"]["Finding"] | components["schemas"]["ChangeApplied"] | components["schemas"]["CommandApplied"] | components["schemas"]["Ended"])[];
+            records: (components["schemas"]["Phase"] | components["schemas"]["Started"] | components["schemas"]["StepMetrics"] | components["schemas"]["Rollouts"] | components["schemas"]["Evaluated"] | components["schemas"]["CheckpointSaved"] | components["schemas"]["ResumeStateSaved"] | components["schemas"]["LogLine"] | components["schemas"]["Finding"] | components["schemas"]["ChangeApplied"] | components["schemas"]["CommandApplied"] | components["schemas"]["Ended"] | components["schemas"]["MetricColumns"])[];
         };
         /** RecordReply */
         RecordReply: {

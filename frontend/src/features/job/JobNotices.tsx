@@ -1,8 +1,7 @@
 import { Anchor } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type Finding, findingsQuery, type JobDetail, logsQuery, waitingJobsQuery } from "@/api/jobs";
-import { workersQuery } from "@/api/platform";
+import { type Finding, findingsQuery, type JobDetail, logsQuery, queuePlaceQuery } from "@/api/jobs";
 import { Notice } from "@/components/Notice";
 import { count } from "@/lib/format";
 import styles from "./JobNotices.module.css";
@@ -65,9 +64,7 @@ function Ending({ job }: { job: JobDetail }) {
 
 /** Why a job waits: behind others, or because nobody works. */
 function Queue({ job }: { job: JobDetail }) {
-  const workers = useQuery(workersQuery).data?.data;
-  const waiting = useQuery(waitingJobsQuery).data;
-  const story = queueStory(job, workers, waiting);
+  const story = queueStory(job, useQuery(queuePlaceQuery(job.id)).data);
   if (!story) return null;
   return (
     <Notice tone={story.stuck ? "warn" : "info"} title={story.title}>

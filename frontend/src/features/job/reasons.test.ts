@@ -1,30 +1,36 @@
 import { describe, expect, it } from "vitest";
 import { queueStory, sayReason } from "./reasons";
 
-const JOB = { id: "ftjob-b", attempt: 1, reason: null };
-const trainer = (job: string | null = null, online = true) => ({ kind: "trainer", online, job });
-const calls = { kind: "calls", online: true, job: null };
+const JOB = { attempt: 1 };
+const place = (position: number, reason: "no_worker" | "workers_busy" | "about_to_start", workers = 2) => ({
+  position,
+  of: 7,
+  reason,
+  workers,
+});
 
 describe("queueStory", () => {
-  it("says how to start a worker when none is online; one that answers calls does not train", () => {
-    const story = queueStory(JOB, [calls, trainer(null, false)], []);
+  it("says how to start a worker when none is online", () => {
+    const story = queueStory(JOB, place(1, "no_worker", 0));
     expect(story).toMatchObject({ title: "No worker is online", stuck: true, command: "python -m worker" });
   });
 
-  it("counts the jobs before it while all workers are busy", () => {
-    const waiting = [{ id: "ftjob-x" }, { id: "ftjob-y" }, { id: "ftjob-b" }];
-    const story = queueStory(JOB, [trainer("ftjob-a")], waiting);
-    expect(story?.text).toMatch(/^2\sjobs of this project before it/);
+  it("tells the place in line while all workers are busy", () => {
+    const story = queueStory(JOB, place(3, "workers_busy"));
+    expect(story?.title).toBe("Number 3 of 7 in line");
+    expect(story?.text).toMatch(/^2\sjobs before it; projects take turns. All 2 workers are at other jobs/);
     expect(story?.stuck).toBe(false);
+    expect(queueStory(JOB, place(1, "workers_busy", 1))?.text).toMatch(/^The worker is/);
   });
 
   it("is next when a worker is free", () => {
-    expect(queueStory(JOB, [trainer()], [{ id: "ftjob-b" }])?.title).toBe("Next in line");
+    expect(queueStory(JOB, place(1, "about_to_start"))?.title).toBe("Next in line");
   });
 
-  it("says that a job that lost its worker goes on, and nothing before workers are known", () => {
-    expect(queueStory({ ...JOB, attempt: 2 }, [trainer("ftjob-a")], [])?.text).toContain("goes on");
-    expect(queueStory(JOB, undefined, [])).toBeNull();
+  it("says that a job that lost its worker goes on, and nothing before its place is known", () => {
+    expect(queueStory({ attempt: 2 }, place(1, "workers_busy"))?.text).toContain("goes on");
+    expect(queueStory(JOB, undefined)).toBeNull();
+    expect(queueStory(JOB, null)).toBeNull();
   });
 });
 

@@ -66,19 +66,16 @@ export function sayReason(status: JobStatus, code: string | null | undefined): s
   return code ? `${head}: ${REASONS[code]?.[0] ?? code.replaceAll("_", " ")}` : head;
 }
 
-type Worker = { kind: string; online: boolean; job?: string | null };
 type Story = { title: string; text: string; command?: string; stuck: boolean };
 
 /** Why a job waits for a worker, and until when. Null while that is not known. */
 export function queueStory(
-  job: Pick<Job, "id" | "attempt" | "reason">,
-  workers: readonly Worker[] | undefined,
-  waiting: readonly Pick<Job, "id">[] | undefined,
+  job: Pick<Job, "attempt">,
+  place: NonNullable<Job["queue"]> | null | undefined,
 ): Story | null {
-  if (!workers) return null;
-  const trainers = workers.filter((worker) => worker.kind === "trainer" && worker.online);
+  if (!place) return null;
   const again = job.attempt > 1 ? " It goes on from its last state." : "";
-  if (trainers.length === 0) {
+  if (place.reason === "no_worker") {
     return {
       title: "No worker is online",
       text: `The job waits until one is.${again} “reinforge up” starts one with the server. Another one, with REINFORGE_URL and the server's REINFORGE_WORKER_TOKEN set:`,
@@ -86,17 +83,15 @@ export function queueStory(
       stuck: true,
     };
   }
-  const at = waiting?.findIndex((one) => one.id === job.id) ?? -1;
-  const before = at > 0 ? `${count(at, "job")} of this project before it. ` : "";
-  const busy = trainers.filter((worker) => worker.job).length;
-  const free = trainers.length - busy;
-  if (free > 0 && at <= 0) {
+  if (place.reason === "about_to_start") {
     return { title: "Next in line", text: `A free worker takes it in a moment.${again}`, stuck: false };
   }
-  const who = trainers.length === 1 ? "The worker is" : `All ${trainers.length} workers are`;
+  const before =
+    place.position > 1 ? `${count(place.position - 1, "job")} before it; projects take turns. ` : "";
+  const who = place.workers === 1 ? "The worker is" : `All ${place.workers} workers are`;
   return {
-    title: "Waiting for a worker",
-    text: `${before}${who} at another job; this one starts when it ends.${again}`,
+    title: place.position > 1 ? `Number ${place.position} of ${place.of} in line` : "Next in line",
+    text: `${before}${who} at other jobs; ${place.position > 1 ? "its turn comes when they end" : "this one starts when one ends"}.${again}`,
     stuck: false,
   };
 }

@@ -1,0 +1,102 @@
+"""Whose turn it is: queued jobs wait in one line that is fair between projects, and are told where they stand in it.
+
+A project's k-th queued job has turn k + the number of its jobs that workers hold. Lower turns come first; of equal
+ones that of the project which was served longest ago. So a project with one job does not wait for another one's
+hundred, and with a single worker projects take turns.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy import Subquery, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.calls import ONLINE_SECONDS
+from backend.jobs.view import job_view
+from backend.models import Attempt, Job, Project, Worker, now
+from reinforge.schemas.jobs import Job as JobView
+from reinforge.schemas.jobs import QueuePlace
+from reinforge.states import LEASED, JobStatus
+
+_LINE_LOCK = 0x72666C696E65  # "rfline"
+
+
+def _line() -> Subquery:
+    """Every queued job with its place, 1 is next."""
+    held = (
+        select(Job.project_id, func.count().label("jobs"))
+        .where(Job.status.in_(LEASED))
+        .group_by(Job.project_id)
+        .subquery()
+    )
+    among_its_own = func.row_number().over(partition_by=Job.project_id, order_by=(Job.queued_at, Job.id))
+    waiting = (
+        select(
+            Job.id,
+            Job.queued_at,
+            Project.served_at,
+            (among_its_own + func.coalesce(held.c.jobs, 0)).label("turn"),
+        )
+        .join(Project, Project.id == Job.project_id)
+        .outerjoin(held, held.c.project_id == Job.project_id)
+        .where(Job.status == JobStatus.QUEUED)
+        .subquery()
+    )
+    order = (waiting.c.turn, waiting.c.served_at.asc().nulls_first(), waiting.c.queued_at, waiting.c.id)
+    return select(waiting.c.id, func.row_number().over(order_by=order).label("place")).subquery()
+
+
+async def next_job(session: AsyncSession) -> Job | None:
+    """The queued job whose turn it is, locked. One claim at a time, each sees what those before it have taken."""
+    await session.execute(select(func.pg_advisory_xact_lock(_LINE_LOCK)))
+    line = _line()
+    job: Job | None = await session.scalar(
+        select(Job)
+        .join(line, line.c.id == Job.id)
+        .where(Job.status == JobStatus.QUEUED)
+        .order_by(line.c.place)
+        .limit(1)
+        .with_for_update(of=Job, skip_locked=True)
+    )
+    return job
+
+
+async def served(session: AsyncSession, job: Job) -> None:
+    """A worker has taken the job: its project was served."""
+    project = await session.get_one(Project, job.project_id)
+    project.served_at = now()
+
+
+async def places(session: AsyncSession, jobs: Sequence[Job]) -> dict[str, QueuePlace]:
+    """Where those of the jobs that are queued stand, and what they wait for."""
+    queued = [job.id for job in jobs if job.status == JobStatus.QUEUED]
+    if not queued:
+        return {}
+    line = _line()
+    total = select(func.count()).select_from(line).scalar_subquery()
+    rows = await session.execute(select(line.c.id, line.c.place, total).where(line.c.id.in_(queued)))
+    online, idle = await workers(session)
+    found = {}
+    for id, place, waiting in rows:
+        reason = "no_worker" if not online else "about_to_start" if place <= idle else "workers_busy"
+        found[id] = QueuePlace(position=place, of=waiting, reason=reason, workers=online)
+    return found
+
+
+async def workers(session: AsyncSession) -> tuple[int, int]:
+    """Workers that train: how many are there, and how many of them have nothing to do."""
+    busy = (
+        select(Attempt.worker_id)
+        .join(Job, (Job.id == Attempt.job_id) & (Job.attempt == Attempt.number))
+        .where(Job.status.in_(LEASED), Job.lease_until.is_not(None))
+    )
+    there = (Worker.kind == "trainer", Worker.last_seen_at > now() - timedelta(seconds=ONLINE_SECONDS))
+    counted = select(func.count(), func.count().filter(Worker.id.not_in(busy))).where(*there)
+    online, idle = (await session.execute(counted)).one()
+    return int(online), int(idle)
+
+
+async def job_views(session: AsyncSession, jobs: Sequence[Job]) -> list[JobView]:
+    """As the list shows them."""
+    found = await places(session, jobs)
+    return [job_view(job).model_copy(update={"queue": found.get(job.id)}) for job in jobs]
