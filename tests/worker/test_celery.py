@@ -2,9 +2,7 @@
 
 import hashlib
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 from celery import Celery
 
+from tests.support.redis import redis_server
 from tests.support.supervised import DATASET, TOY, is_running, wait_for
 from tests.support.worker_door import TOKEN, DoorServer
 from worker.app import broker_configuration
@@ -30,22 +29,8 @@ sys.exit(main([]))
 
 @pytest.fixture
 def redis_url(tmp_path: Path) -> Iterator[str]:
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("redis-server is not installed")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    arguments = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(tmp_path)]
-    process = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
-    wait_for(lambda: is_listening(port))
-    yield f"redis://127.0.0.1:{port}/0"
-    process.terminate()
-    process.wait()
-
-
-def is_listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    with redis_server(tmp_path) as (url, _):
+        yield url
 
 
 @pytest.fixture(params=["folder", "redis"])

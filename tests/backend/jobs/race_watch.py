@@ -2,11 +2,13 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Self
 
 import psycopg
+from sqlalchemy import event
 
 from backend.database import Database
 from backend.jobs.leases import expire_leases, stop_overdue
@@ -126,6 +128,11 @@ class Stored:
         assert not speaking & ended, "an attempt that was over has told something"
 
 
+MEETING = 0.03
+"""Seconds that a sweep stands still for what is asked meanwhile."""
+MEET_WITHIN = 0.3
+
+
 class Clockwork:
     """What the background's leader does about leases, on a thread of its own, as often as a test wants."""
 
@@ -134,7 +141,27 @@ class Clockwork:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._database = Database(backend.database_url, pool_size=2)
+        event.listen(self._database.engine.sync_engine, "after_cursor_execute", self._pause)
+        self._left = 0
+        self._met = threading.Event()
         self._wake_ups = WakeUps(backend.settings)
+
+    def meet(self, statements: int, request: Callable[[], int]) -> Callable[[], int]:
+        """The request, to be sent when the next sweep has made so many statements and is not done yet."""
+        self._left = statements
+        self._met.clear()
+
+        def wait_and_send() -> int:
+            self._met.wait(MEET_WITHIN)
+            return request()
+
+        return wait_and_send
+
+    def _pause(self, *_: object) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._met.set()
+            time.sleep(MEETING)
 
     def take_leases(self) -> list[str]:
         return self._do(lambda: expire_leases(self._database, self._wake_ups))

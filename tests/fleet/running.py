@@ -1,0 +1,190 @@
+"""A real backend, its background, and real workers as processes that may be hurt; jobs of several projects for them."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from reinforge.platform import keeper
+from tests.backend.server import WORKER_TOKEN, Backend
+from tests.fleet.stub_trainer import first_hash, next_hash
+from tests.support.tiny_models import write_tiny_model
+
+LEASE_SECONDS = 3
+STOPPED_SECONDS = 6.0
+"""Longer than a lease and the sweep's pause: another worker has the job by then."""
+STEPS = 4
+STUB = (sys.executable, "-S", str(Path(__file__).with_name("stub_trainer.py")))
+_WORKER = f"""
+import sys
+from worker import tasks
+from worker.__main__ import main
+tasks.trainer_command = {STUB!r}
+sys.exit(main([]))
+"""
+GRADER = {
+    "type": "string_check",
+    "name": "empty",
+    "input": "{{ sample.output_text }}",
+    "reference": "{{ item.answer }}",
+    "operation": "ne",
+}
+
+
+class Fleet:
+    """Enter it for a platform without workers; `start_workers` brings them."""
+
+    def __init__(self, database_url: str, folder: Path, redis_url: str | None = None) -> None:
+        self.folder, self.home = folder, folder / "home"
+        self.home.mkdir()
+        self.backend = Backend(database_url, self.home, lease_seconds=LEASE_SECONDS, redis_url=redis_url)
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self._redis_url = redis_url
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        self.backend.__enter__()
+        try:
+            model = write_tiny_model(self.folder / "model")
+            self.backend.add_model()
+            self.backend.sql("UPDATE base_model SET source = %s, sha256 = NULL", str(model))
+            self._background = self._start("background", "-m", "backend", "background")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+        self.backend.__exit__()
+
+    def start_workers(self, count: int) -> None:
+        for _ in range(count):
+            self.workers.append(self._start("worker", "-c", _WORKER))
+
+    def replace(self, number: int) -> None:
+        """Another process in the place of one that was killed."""
+        self.workers[number].wait()
+        self.workers[number] = self._start("worker", "-c", _WORKER)
+
+    def trainers(self) -> list[int]:
+        """Of all workers, those that run."""
+        found = []
+        for path in (self.home / "workers").glob("*/trainer.json"):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                found.append(int(json.loads(path.read_text())["pid"]))
+        return [pid for pid in found if keeper.process(pid) is not None]
+
+    def create(self, project: str, number: int, pace: float | None) -> str:
+        """A queued job; one without a pace is really trained."""
+        changes: dict[str, Any] = {
+            "name": f"{project}-{number}",
+            "limits": {"steps": STEPS, "checkpoint_every": 2},
+        }
+        if pace is not None:
+            changes["metadata"] = {"pace": str(pace)}
+        else:
+            changes["rewards"] = [{"type": "grader", "name": "empty", "grader": GRADER}]
+            changes["adapter"] = {"rank": 2}
+        return self.backend.create_job(**changes)
+
+    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        environment = os.environ | {
+            "REINFORGE_HOME": str(self.home),
+            "REINFORGE_URL": self.backend.url,
+            "REINFORGE_WORKER_TOKEN": WORKER_TOKEN,
+            "REINFORGE_LEASE_SECONDS": str(LEASE_SECONDS),
+            "DATABASE_URL": self.backend.database_url if name == "background" else "",
+            "REDIS_URL": self._redis_url or "",
+            "SANDBOX_SOCKET": str(self.folder / "no.sock"),
+            "OMP_NUM_THREADS": "1",
+        }
+        with (self.folder / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, *arguments],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self._processes.append(process)
+        return process
+
+
+class Mischief(threading.Thread):
+    """Kills workers and trainers at random, and stops workers until another one has their job, then wakes them."""
+
+    def __init__(self, fleet: Fleet, times: int, every: float, seed: int) -> None:
+        super().__init__(daemon=True)
+        self._fleet, self._times, self._every = fleet, times, every
+        self._random = random.Random(seed)
+        self._over = threading.Event()
+        self.done: list[str] = []
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join(60)
+
+    def run(self) -> None:
+        deeds: list[tuple[str, Callable[[], bool]]] = [
+            ("kill a trainer", self._kill_trainer),
+            ("kill a worker", self._kill_worker),
+            ("stop a worker", self._stop_worker),
+        ]
+        while len(self.done) < self._times and not self._over.wait(
+            self._every * self._random.uniform(0.5, 1.5)
+        ):
+            name, deed = self._random.choices(deeds, weights=[4, 3, 1])[0]
+            if deed():
+                self.done.append(name)
+
+    def _kill_trainer(self) -> bool:
+        trainers = self._fleet.trainers()
+        if not trainers:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._random.choice(trainers), signal.SIGKILL)
+        return True
+
+    def _kill_worker(self) -> bool:
+        number = self._random.randrange(len(self._fleet.workers))
+        self._fleet.workers[number].kill()
+        self._fleet.replace(number)
+        return True
+
+    def _stop_worker(self) -> bool:
+        worker = self._random.choice(self._fleet.workers)
+        worker.send_signal(signal.SIGSTOP)
+        self._over.wait(STOPPED_SECONDS)
+        worker.send_signal(signal.SIGCONT)
+        return True
+
+
+def hashes(name: str, steps: int = STEPS) -> list[str]:
+    """What the stub makes of a job of this name, after each step."""
+    found, state = [], first_hash(name)
+    for step in range(1, steps + 1):
+        state = next_hash(state, step)
+        found.append(state)
+    return found
+
+
+def wait_for_all(backend: Backend, jobs: list[str], within: float) -> None:
+    """Until every job has ended."""
+    deadline = time.monotonic() + within
+    query = "SELECT status, count(*) FROM job WHERE id = ANY(%s) GROUP BY 1"
+    while set(found := dict(backend.sql(query, jobs))) - {"succeeded", "failed", "cancelled"}:
+        assert time.monotonic() < deadline, f"after {within:.0f} s: {found}"
+        time.sleep(0.2)
