@@ -43,8 +43,9 @@ class WorkerSettings(BaseSettings):
         default="transformers", validation_alias="REINFORGE_SERVING_ENGINE"
     )
     """What samples on demand: the process itself, or a vLLM server of its own (`make vllm`)."""
-    stall_seconds: float = Field(default=1800.0, gt=0, validation_alias="REINFORGE_STALL_SECONDS")
-    """A trainer that reports nothing for so long, not even progress inside of a phase, is ended and tried again."""
+    stall_seconds: str = Field(default="", validation_alias="REINFORGE_STALL_SECONDS")
+    """A trainer that reports nothing for so long, not even progress inside of a phase, is ended and tried again: for
+    all phases or by phase (`worker.stall`)."""
     hostname: str = Field(default_factory=socket.gethostname, validation_alias="REINFORGE_HOSTNAME")
 
     @property

@@ -1,23 +1,79 @@
 """No silent stall: a trainer that says nothing for too long is asked where it is, and ended."""
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from reinforge.errors import JobFailure
+from reinforge.errors import InvalidInput, JobFailure
 from reinforge.records import Phase, Record, StepMetrics
 
 STALLED = "stalled"
+BETWEEN = "between_steps"
+"""Before the first phase, and from a step's metrics to the next phase."""
+SECONDS: Mapping[str, float] = {
+    "loading": 1800.0,  # tells nothing until weights and optimizer are there
+    "starting_engine": 1800.0,
+    "evaluating": 1800.0,  # told with every prompt whose completions are there, and long ones take long
+    "generating": 1800.0,
+    "scoring": 900.0,  # told with every prompt; graders, judges and the sandbox have time-outs of their own
+    "updating": 1800.0,  # one record for all micro-batches of a step
+    "saving": 600.0,  # a file on the worker's own disk; uploads are not waited for
+    BETWEEN: 600.0,
+}
+"""How long a trainer may say nothing, by phase."""
 _HINT = (
     "The end of the log shows what its threads were doing. The job goes on from its newest resume state, a few times. "
-    "If a phase really takes longer than that here, set REINFORGE_STALL_SECONDS on the worker."
+    "If this really takes longer here, set REINFORGE_STALL_SECONDS={phase}=SECONDS on the worker."
 )
+
+
+@dataclass(frozen=True)
+class StallBounds:
+    """Seconds by phase."""
+
+    seconds: Mapping[str, float]
+
+    @classmethod
+    def parse(cls, text: str) -> "StallBounds":
+        """`600` for all phases, `generating=3600,saving=60` for these, or both: `600,loading=3600`; as `SECONDS` says
+        where nothing is said. Raises InvalidInput `invalid_stall_seconds`."""
+        found = dict(SECONDS)
+        for part in filter(None, (part.strip() for part in text.split(","))):
+            phase, named, value = part.rpartition("=")
+            phase = phase.strip()
+            if named and phase not in SECONDS:
+                raise _invalid(f"There is no phase {phase!r}.")
+            found |= dict.fromkeys([phase] if named else SECONDS, _seconds(value))
+        return cls(found)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise _invalid(f"{text.strip()!r} is not a number of seconds.")
+    return seconds
+
+
+def _invalid(why: str) -> InvalidInput:
+    return InvalidInput(
+        f"REINFORGE_STALL_SECONDS cannot be read: {why}",
+        code="invalid_stall_seconds",
+        hint=f"Write seconds for all phases, or for some, as in 600,loading=3600. Phases: {', '.join(SECONDS)}.",
+    )
+
+
+DEFAULT = StallBounds(SECONDS)
 
 
 class StallWatch:
     """Told every record of a trainer. Progress inside a phase is a record, too."""
 
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds, self._clock = seconds, clock
+    def __init__(self, bounds: StallBounds, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bounds, self._clock = bounds, clock
         self._heard_at = clock()
         self._place: Phase | None = None
         self._step = 0
@@ -32,10 +88,11 @@ class StallWatch:
     def overdue(self) -> JobFailure | None:
         """What to say of a trainer that has been silent for too long; None while it has not."""
         silent = self._clock() - self._heard_at
-        if silent < self._seconds:
+        phase = self._place.phase if self._place is not None else BETWEEN
+        if silent < self._bounds.seconds[phase]:
             return None
         message = f"The trainer has said nothing for {silent:,.0f} s. It was {self._where()}."
-        return JobFailure(message, code=STALLED, hint=_HINT)
+        return JobFailure(message, code=STALLED, hint=_HINT.format(phase=phase))
 
     def _where(self) -> str:
         place = self._place

@@ -31,7 +31,7 @@ from worker.rewards.secrets import Secrets
 from worker.run_folder import RunFolder, make_run_folder, prepare
 from worker.sender import STORAGE_PATIENCE_SECONDS, Sender
 from worker.slots import Slot
-from worker.stall import StallWatch
+from worker.stall import DEFAULT, StallBounds, StallWatch
 from worker.trainer_process import TRAINER, TrainerProcess
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,6 @@ STOP_DELIVER_SECONDS = 5.0
 EXIT_GRACE_SECONDS = 30.0
 """From the trainer's `ended` record to SIGKILL."""
 TICK_SECONDS = 0.1
-STALL_SECONDS = 1800.0
 
 
 class Outcome(StrEnum):
@@ -71,7 +70,7 @@ class Supervisor:
     command: Sequence[str] = TRAINER
     heartbeat_seconds: float = HEARTBEAT_SECONDS
     storage_patience_seconds: float = STORAGE_PATIENCE_SECONDS
-    stall_seconds: float = STALL_SECONDS
+    stall_bounds: StallBounds = DEFAULT
     """A trainer that says nothing for so long is ended."""
 
     def run(self, claimed: Claimed) -> Outcome:
@@ -120,7 +119,7 @@ class _Attempt:
     stall: StallWatch = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stall = StallWatch(self.parent.stall_seconds)
+        self.stall = StallWatch(self.parent.stall_bounds)
         self.sender = Sender(
             self.parent.door,
             self.claimed,
@@ -179,7 +178,7 @@ class _Attempt:
 
     def _train(self) -> None:
         kills_before = postmortem.memory_kills()
-        self.stall = StallWatch(self.parent.stall_seconds)
+        self.stall = StallWatch(self.parent.stall_bounds)
         try:
             self.trainer = trainer = TrainerProcess(
                 self.folder.path,

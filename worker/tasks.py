@@ -16,6 +16,7 @@ from worker.models.sources import ModelStore
 from worker.presence import Presence
 from worker.settings import WorkerSettings
 from worker.slots import Slot, end_leftover, take_slot
+from worker.stall import StallBounds
 from worker.supervisor import Supervisor
 from worker.trainer_process import TRAINER
 
@@ -49,7 +50,7 @@ class TrainerWorker:
             sandbox=settings.sandbox,
             stop=threading.Event(),
             command=trainer_command,
-            stall_seconds=settings.stall_seconds,
+            stall_bounds=StallBounds.parse(settings.stall_seconds),
         )
         presence = Presence(
             door, slot.worker_id, "trainer", settings.hostname, lambda: jail_status(settings.sandbox)

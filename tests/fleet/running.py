@@ -42,7 +42,11 @@ GRADER = {
 class Fleet:
     """Enter it for a platform without workers; `start_workers` brings them."""
 
-    def __init__(self, database_url: str, folder: Path, redis_url: str | None = None) -> None:
+    def __init__(
+        self, database_url: str, folder: Path, redis_url: str | None = None, **environment: str
+    ) -> None:
+        """environment: more of it for workers."""
+        self._environment = environment
         self.folder, self.home = folder, folder / "home"
         self.home.mkdir()
         self.backend = Backend(database_url, self.home, lease_seconds=LEASE_SECONDS, redis_url=redis_url)
@@ -87,14 +91,14 @@ class Fleet:
                 found.append(int(json.loads(path.read_text())["pid"]))
         return [pid for pid in found if keeper.process(pid) is not None]
 
-    def create(self, project: str, number: int, pace: float | None) -> str:
-        """A queued job; one without a pace is really trained."""
+    def create(self, project: str, number: int, pace: float | None, **metadata: str) -> str:
+        """A queued job; one without a pace is really trained. metadata: what else the stub is to do."""
         changes: dict[str, Any] = {
             "name": f"{project}-{number}",
             "limits": {"steps": STEPS, "checkpoint_every": 2},
         }
         if pace is not None:
-            changes["metadata"] = {"pace": str(pace)}
+            changes["metadata"] = {"pace": str(pace), **metadata}
         else:
             changes["rewards"] = [{"type": "grader", "name": "empty", "grader": GRADER}]
             changes["adapter"] = {"rank": 2}
@@ -110,6 +114,7 @@ class Fleet:
             "REDIS_URL": self._redis_url or "",
             "SANDBOX_SOCKET": str(self.folder / "no.sock"),
             "OMP_NUM_THREADS": "1",
+            **self._environment,
         }
         with (self.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(

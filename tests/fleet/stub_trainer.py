@@ -2,18 +2,25 @@
 
 Each step hashes the one before into a number, which is its reward; every second step makes a resume state; the adapter
 is the last hash. `metadata.pace` is the seconds per step. Without it the job is a real one: become the real trainer.
+With `metadata.hang` it says nothing more once it is in this phase of its third step (or loads), in its first
+`metadata.hangs` attempts.
 """
 
 import argparse
+import faulthandler
 import hashlib
 import json
 import os
+import signal
 import sys
 import threading
 import time
 from pathlib import Path
 
 STATE_EVERY = 2
+BEFORE_STEPS = ("loading", "starting_engine")
+WITH_PROMPTS = ("evaluating", "generating", "scoring")
+HANGS_ON = 41
 
 
 def first_hash(name: str) -> str:
@@ -44,15 +51,28 @@ class Stub:
         self.pipe.flush()
         self.sequence += 1
 
+    def enter(self, phase: str) -> None:
+        """Say that the phase of the next step has begun, and perhaps never anything again."""
+        step = 0 if phase in BEFORE_STEPS else self.step + 1
+        asked = {"done": 1, "total": 3, "rows": [HANGS_ON]} if phase in WITH_PROMPTS else {}
+        self.record(kind="phase", phase=phase, step=step, **asked)
+        metadata = self.manifest["spec"]["metadata"]
+        hangs = metadata.get("hang") == phase and self.manifest["attempt"] <= int(metadata["hangs"])
+        if hangs and step in (0, STATE_EVERY + 1):
+            time.sleep(600)
+
     def blob(self, data: bytes) -> dict[str, object]:
         sha256 = hashlib.sha256(data).hexdigest()
         (self.run / "blobs" / sha256).write_bytes(data)
         return {"sha256": sha256, "bytes": len(data)}
 
     def train(self, steps: int, pace: float) -> None:
+        for phase in BEFORE_STEPS:
+            self.enter(phase)
         self.record(kind="started", step=self.step, steps=steps)
         while self.step < steps:
-            self.record(kind="phase", phase="generating", step=self.step + 1, done=0, total=1)
+            for phase in ("evaluating", "generating", "scoring", "updating", "saving"):
+                self.enter(phase)
             time.sleep(pace)
             self.step += 1
             self.state = next_hash(self.state, self.step)
@@ -79,6 +99,7 @@ def main() -> None:
     spec = json.loads((run / "run.json").read_text())["spec"]
     if "pace" not in spec["metadata"]:
         os.execv(sys.executable, [sys.executable, "-m", "worker.main", "--run", str(run)])
+    faulthandler.register(signal.SIGUSR1)
     threading.Thread(target=leave_with_the_supervisor, daemon=True).start()
     Stub(run).train(spec["limits"]["steps"], float(spec["metadata"]["pace"]))
 

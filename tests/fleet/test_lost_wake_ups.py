@@ -52,9 +52,13 @@ def test_an_emptied_broker_delays_a_job_by_half_a_minute_at_most(
     flush()
     lost_at = time.monotonic()
     fleet.start_workers(1)
-    eventually(lambda: fleet.backend.job(job)["queue"]["reason"] == "about_to_start", what="a worker that is there")
+    eventually(
+        lambda: fleet.backend.job(job)["queue"]["reason"] == "about_to_start", what="a worker that is there"
+    )
     time.sleep(2)
     assert fleet.backend.job(job)["status"] == "queued", "the message was not lost"
-    eventually(lambda: fleet.backend.job(job)["attempt"] == 1, within=AT_MOST_SECONDS + 5, what="another wake-up")
+    eventually(
+        lambda: fleet.backend.job(job)["attempt"] == 1, within=AT_MOST_SECONDS + 5, what="another wake-up"
+    )
     assert time.monotonic() - lost_at < AT_MOST_SECONDS
     wait_for_all(fleet.backend, [job], within=30)

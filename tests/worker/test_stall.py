@@ -1,9 +1,12 @@
 """When a silent trainer counts as stalled, and what is said of it."""
 
-from typing import Any
+from typing import Any, get_args
 
-from reinforge.records import RECORD
-from worker.stall import StallWatch
+import pytest
+
+from reinforge.errors import InvalidInput
+from reinforge.records import RECORD, Phase
+from worker.stall import SECONDS, StallBounds, StallWatch
 
 
 class Clock:
@@ -15,7 +18,7 @@ class Clock:
 
 def watched() -> tuple[StallWatch, Clock]:
     clock = Clock()
-    return StallWatch(60, clock), clock
+    return StallWatch(StallBounds.parse("60"), clock), clock
 
 
 def record(**fields: Any) -> Any:
@@ -57,3 +60,38 @@ def test_after_a_whole_step_it_is_between_steps() -> None:
     watch.heard(record(kind="step_metrics", step=7, values={}))
     clock.now += 61
     assert said(watch).endswith("It was between steps, behind step 7.")
+
+
+PHASES = get_args(Phase.model_fields["phase"].annotation)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_each_phase_has_a_bound_of_its_own(phase: str) -> None:
+    clock = Clock()
+    watch = StallWatch(StallBounds.parse(f"{phase}=7"), clock)
+    others = [each for each in PHASES if each != phase]
+    for each in others:
+        watch.heard(record(kind="phase", phase=each, step=1))
+        clock.now += SECONDS[each] - 1
+        assert watch.overdue() is None, each
+    watch.heard(record(kind="phase", phase=phase, step=1))
+    clock.now += 6
+    assert watch.overdue() is None
+    clock.now += 1
+    failure = watch.overdue()
+    assert failure is not None and phase.replace("_", " ") in failure.message
+    assert failure.hint is not None and f"REINFORGE_STALL_SECONDS={phase}=" in failure.hint
+
+
+def test_the_setting_replaces_all_bounds_or_some() -> None:
+    assert StallBounds.parse("").seconds == SECONDS
+    assert set(StallBounds.parse("600").seconds.values()) == {600.0}
+    both = StallBounds.parse(" 600 , loading = 3600,saving=5").seconds
+    assert both == dict.fromkeys(SECONDS, 600.0) | {"loading": 3600.0, "saving": 5.0}
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "lunch=5", "saving=", "saving=a"])
+def test_a_setting_that_cannot_be_read_is_refused_with_the_phases(text: str) -> None:
+    with pytest.raises(InvalidInput, match="REINFORGE_STALL_SECONDS") as refused:
+        StallBounds.parse(text)
+    assert refused.value.hint is not None and "generating" in refused.value.hint
