@@ -23,7 +23,7 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up vllm check audit test test-vllm chaos test-chaos build e2e bench screens clean
+.PHONY: help setup demo up vllm check audit test test-vllm chaos test-chaos fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ chaos: setup ## kill processes under real jobs and look for anything lost: N=20 
 
 test-chaos: setup ## the bounded part of the same, for CI
 	@$(VENV) -m pytest -n 0 -m chaos
+
+fleet: setup ## 100 queued jobs of three projects over four workers that are killed at random, about five minutes
+	@REINFORGE_TEST_FLEET=full $(VENV) -m pytest -n 0 -s tests/fleet/test_fleet.py
 
 e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
 	@$(VENV) -m pytest -n 2 --dist loadgroup -m e2e

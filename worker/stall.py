@@ -16,7 +16,7 @@ SECONDS: Mapping[str, float] = {
     "starting_engine": 1800.0,
     "evaluating": 1800.0,  # told with every prompt whose completions are there, and long ones take long
     "generating": 1800.0,
-    "scoring": 900.0,  # told with every prompt; graders, judges and the sandbox have time-outs of their own
+    "scoring": 1800.0,  # told with every prompt; a judge may be asked several times, each with a time-out of its own
     "updating": 1800.0,  # one record for all micro-batches of a step
     "saving": 600.0,  # a file on the worker's own disk; uploads are not waited for
     BETWEEN: 600.0,
