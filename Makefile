@@ -111,7 +111,7 @@ chaos: setup ## kill processes under real jobs and look for anything lost: N=20 
 test-chaos: setup ## the bounded part of the same, for CI
 	@$(VENV) -m pytest -n 0 -m chaos
 
-fleet: setup ## 100 queued jobs of three projects over four workers that are killed at random, about five minutes
+fleet: setup ## 100 queued jobs of three projects over four workers that are killed at random, about three minutes
 	@REINFORGE_TEST_FLEET=full $(VENV) -m pytest -n 0 -s tests/fleet/test_fleet.py
 
 e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine

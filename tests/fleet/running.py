@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+from backend.jobs.lifecycle import MAX_LOST_ATTEMPTS
 from reinforge.platform import keeper
 from tests.backend.server import WORKER_TOKEN, Backend
 from tests.fleet.stub_trainer import first_hash, next_hash
@@ -151,9 +152,16 @@ class Mischief(threading.Thread):
         while len(self.done) < self._times and not self._over.wait(
             self._every * self._random.uniform(0.5, 1.5)
         ):
+            if self._endangered():
+                continue
             name, deed = self._random.choices(deeds, weights=[4, 3, 1])[0]
             if deed():
                 self.done.append(name)
+
+    def _endangered(self) -> bool:
+        """Whether a job would soon be given up: the fifth loss without a resume state in between fails it."""
+        query = "SELECT 1 FROM job WHERE lost_attempts >= %s AND finished_at IS NULL LIMIT 1"
+        return bool(self._fleet.backend.sql(query, MAX_LOST_ATTEMPTS - 2))
 
     def _kill_trainer(self) -> bool:
         trainers = self._fleet.trainers()
