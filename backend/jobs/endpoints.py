@@ -18,7 +18,6 @@ from backend.jobs.change_endpoints import router as changes
 from backend.jobs.fork_endpoints import router as forks
 from backend.jobs.form_endpoints import router as form
 from backend.jobs.group_endpoints import router as groups
-from backend.jobs.view import job_detail
 from backend.jobs.watch_endpoints import router as watching
 from backend.objects import ObjectsDep
 from backend.strict_json import StrictRoute
@@ -61,7 +60,7 @@ async def create_job(
             return stored
         await plans.look_up(session, who.project_id, spec)  # again, since it may have been deleted meanwhile
         job = await service.create(session, who.project_id, plan, given, who.name, request.app.state.wake_ups)
-        return await once.finish(session, 201, job_detail(job))
+        return await once.finish(session, 201, await turns.detail(session, job))
 
 
 @router.get("/jobs", operation_id="listJobs")
@@ -96,28 +95,28 @@ async def list_jobs(
 
 @router.get("/jobs/{id}", operation_id="getJob")
 async def get_job(id: str, session: Session, who: Reader) -> JobDetail:
-    job = await repository.find(session, who.project_id, id)
-    found = await turns.places(session, [job])
-    return job_detail(job).model_copy(update={"queue": found.get(id)})
+    return await turns.detail(session, await repository.find(session, who.project_id, id))
 
 
 @router.post("/jobs/{id}/cancel", operation_id="cancelJob")
 async def cancel_job(id: str, session: Session, who: Writer) -> JobDetail:
     """At once when no worker has the job; else it is `cancelling` until its worker has stopped."""
-    return job_detail(await service.cancel(session, who.project_id, id))
+    return await turns.detail(session, await service.cancel(session, who.project_id, id))
 
 
 @router.post("/jobs/{id}/pause", operation_id="pauseJob")
 async def pause_job(id: str, session: Session, who: Writer) -> JobDetail:
     """At once when no worker has begun with it; else it is `pausing` until its worker, after the step under way, has
     made a checkpoint and stopped. A worker that does not stop in time is ended, and the job has paused."""
-    return job_detail(await service.pause(session, who.project_id, id))
+    return await turns.detail(session, await service.pause(session, who.project_id, id))
 
 
 @router.post("/jobs/{id}/resume", operation_id="resumeJob")
 async def resume_job(id: str, request: Request, session: Session, who: Writer) -> JobDetail:
     """Queue a paused job: its next attempt continues from where it paused."""
-    return job_detail(await service.resume(session, who.project_id, id, request.app.state.wake_ups))
+    return await turns.detail(
+        session, await service.resume(session, who.project_id, id, request.app.state.wake_ups)
+    )
 
 
 router.include_router(changes)

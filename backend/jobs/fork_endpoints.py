@@ -6,11 +6,11 @@ from backend.auth import Reader, SettingsDep, Writer
 from backend.calls import CallsDep
 from backend.database import DatabaseDep, Session
 from backend.idempotency import Once, fingerprint
-from backend.jobs import fork, lifecycle, repository, service
+from backend.jobs import fork, lifecycle, repository, service, turns
 from backend.jobs import plan as plans
 from backend.jobs.ask import ask_workers
 from backend.jobs.ask_golden import ask_golden_cases
-from backend.jobs.view import job_detail, job_view
+from backend.jobs.view import job_view
 from backend.objects import ObjectsDep
 from backend.strict_json import StrictRoute
 from reinforge.schemas.jobs import JobDetail, JobFamily, JobFork, JobStartList
@@ -53,7 +53,7 @@ async def fork_job(
         job = await service.create(session, who.project_id, plan, given, who.name, request.app.state.wake_ups)
         fork.store(session, job, planned)
         await session.flush()
-        return await once.finish(session, 201, job_detail(job))
+        return await once.finish(session, 201, await turns.detail(session, job))
 
 
 @router.get("/jobs/{id}/starts", operation_id="listJobStarts")

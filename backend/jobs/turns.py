@@ -12,13 +12,11 @@ from sqlalchemy import Subquery, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.calls import ONLINE_SECONDS
-from backend.jobs.view import job_view
+from backend.jobs.view import job_detail, job_view
 from backend.models import Attempt, Job, Project, Worker, now
 from reinforge.schemas.jobs import Job as JobView
-from reinforge.schemas.jobs import QueuePlace
+from reinforge.schemas.jobs import JobDetail, QueuePlace
 from reinforge.states import LEASED, JobStatus
-
-_LINE_LOCK = 0x72666C696E65  # "rfline"
 
 
 def _line() -> Subquery:
@@ -47,8 +45,8 @@ def _line() -> Subquery:
 
 
 async def next_job(session: AsyncSession) -> Job | None:
-    """The queued job whose turn it is, locked. One claim at a time, each sees what those before it have taken."""
-    await session.execute(select(func.pg_advisory_xact_lock(_LINE_LOCK)))
+    """The queued job whose turn it is, locked. Claims at the same moment take one place after the other: they see the
+    same line and pass over what is locked."""
     line = _line()
     job: Job | None = await session.scalar(
         select(Job)
@@ -94,6 +92,12 @@ async def workers(session: AsyncSession) -> tuple[int, int]:
     counted = select(func.count(), func.count().filter(Worker.id.not_in(busy))).where(*there)
     online, idle = (await session.execute(counted)).one()
     return int(online), int(idle)
+
+
+async def detail(session: AsyncSession, job: Job) -> JobDetail:
+    """The whole job, with its place."""
+    found = await places(session, [job])
+    return job_detail(job).model_copy(update={"queue": found.get(job.id)})
 
 
 async def job_views(session: AsyncSession, jobs: Sequence[Job]) -> list[JobView]:
