@@ -63,6 +63,7 @@ def test_a_finished_one_reports_on_the_job_that_was_asked_about(backend: Backend
 
 
 def test_they_are_not_among_the_jobs_and_leave_no_adapter(backend: Backend) -> None:
+    backend.add_model()
     before = backend.api.get("/project/counts").json()
     adapters = len(backend.api.get("/adapters").json()["data"])
     found, trainer = begin(backend)
