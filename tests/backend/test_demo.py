@@ -20,7 +20,14 @@ def jobs(backend: Backend) -> list[dict[str, Any]]:
     return found
 
 
+def end_all(backend: Backend) -> None:
+    """What other tests left to be found again."""
+    for job in jobs(backend):
+        backend.api.post(f"/jobs/{job['id']}/cancel")
+
+
 def test_the_demo_is_made_once_and_found_again(backend: Backend) -> None:
+    end_all(backend)
     with backend.lane():
         made = start(backend)
         assert made.status_code == 201, made.text
@@ -36,6 +43,7 @@ def test_the_demo_is_made_once_and_found_again(backend: Backend) -> None:
 
 
 def test_an_ended_one_is_made_anew_of_what_is_there(backend: Backend) -> None:
+    end_all(backend)
     with backend.lane():
         first = start(backend).json()["id"]
         before = backend.api.get("/project/counts").json()
@@ -47,6 +55,7 @@ def test_an_ended_one_is_made_anew_of_what_is_there(backend: Backend) -> None:
 
 
 def test_a_paused_one_goes_on(backend: Backend) -> None:
+    end_all(backend)
     with backend.lane():
         job = start(backend).json()["id"]
         trainer = backend.claim(job)
@@ -57,8 +66,7 @@ def test_a_paused_one_goes_on(backend: Backend) -> None:
 
 
 def test_two_at_once_make_one_job(backend: Backend) -> None:
-    for job in jobs(backend):
-        backend.api.post(f"/jobs/{job['id']}/cancel")
+    end_all(backend)
     answers: list[httpx.Response] = []
     with backend.lane():
         threads = [threading.Thread(target=lambda: answers.append(start(backend))) for _ in range(3)]
@@ -71,8 +79,7 @@ def test_two_at_once_make_one_job(backend: Backend) -> None:
 
 
 def test_without_a_worker_or_the_right_it_is_refused(backend: Backend) -> None:
-    for job in jobs(backend):
-        backend.api.post(f"/jobs/{job['id']}/cancel")
+    end_all(backend)
     refused = start(backend)
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "no_worker")
     with backend.add_key("viewer") as viewer:

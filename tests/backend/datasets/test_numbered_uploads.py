@@ -255,11 +255,12 @@ def s3(s3_environment: str) -> Any:
     return boto3.client("s3", endpoint_url=s3_environment, region_name="us-east-1")
 
 
-def in_bucket(s3: Any, bucket: str) -> tuple[list[str], list[str]]:
-    """Names of objects below `uploads/`, and of what is begun and not complete."""
-    objects = s3.list_objects_v2(Bucket=bucket, Prefix="some/prefix/uploads/").get("Contents", ())
+def in_bucket(s3: Any, bucket: str, upload: str) -> tuple[bool, bool]:
+    """Whether an upload has an object there, and one that is begun and not complete."""
+    key = f"some/prefix/uploads/{upload}"
+    objects = s3.list_objects_v2(Bucket=bucket, Prefix=key).get("Contents", ())
     begun = s3.list_multipart_uploads(Bucket=bucket).get("Uploads", ())
-    return [each["Key"] for each in objects], [each["Key"] for each in begun]
+    return bool(objects), key in [each["Key"] for each in begun]
 
 
 class TestStraightToTheBucket:
@@ -274,6 +275,7 @@ class TestStraightToTheBucket:
         sender = Sender(on_s3, content)
         assert (sender.upload["direct"], sender.upload["part_count"]) == (True, 3)
         assert sender.put_straight(3).status_code == 200
+        assert in_bucket(s3, bucket, sender.id) == (False, True)
         assert sender.state()["missing"] == [1, 2], "the bucket says what has arrived"
         assert sender.put(1).status_code == 200, "a client that cannot reach the bucket sends through here"
         refused(sender.complete(), 422, "missing_parts")
@@ -283,7 +285,7 @@ class TestStraightToTheBucket:
         made = again.complete().json()["dataset"]
         assert made["sha256"] == digest(content)
         assert on_s3.api.get(f"/datasets/{made['id']}/content").content == content
-        assert in_bucket(s3, bucket) == ([], [])
+        assert in_bucket(s3, bucket, sender.id) == (False, False)
 
     def test_an_announced_part_that_never_came_is_missing(self, on_s3: Backend) -> None:
         sender = Sender(on_s3, long_rows(6 * 1024**2, 1))
@@ -302,7 +304,7 @@ class TestStraightToTheBucket:
             return
         refused(sender.complete(), 422, "part_mismatch")
         assert (sender.state()["status"], datasets(on_s3)) == ("refused", before)
-        assert in_bucket(s3, bucket)[0] == []
+        assert in_bucket(s3, bucket, sender.id) == (False, False)
 
     def test_an_end_that_broke_off_in_the_middle_goes_on(self, on_s3: Backend, s3: Any, bucket: str) -> None:
         content = long_rows(6 * 1024**2, 3)
@@ -316,6 +318,7 @@ class TestStraightToTheBucket:
         store.parts.complete(f"uploads/{sender.id}", begun)
         assert sender.state()["missing"] == []
         assert sender.complete().json()["dataset"]["sha256"] == digest(content)
+        assert in_bucket(s3, bucket, sender.id) == (False, False)
 
     def test_cancelled_and_expired_ones_leave_nothing_in_the_bucket(
         self, on_s3: Backend, s3: Any, bucket: str
@@ -323,12 +326,11 @@ class TestStraightToTheBucket:
         cancelled, expired = (Sender(on_s3, long_rows(6 * 1024**2, seed)) for seed in (4, 5))
         for sender in (cancelled, expired):
             sender.put_straight(1)
-        assert any(cancelled.id in name for name in in_bucket(s3, bucket)[1])
+        assert in_bucket(s3, bucket, cancelled.id) == in_bucket(s3, bucket, expired.id) == (False, True)
         on_s3.api.post(f"/uploads/{cancelled.id}/cancel")
         on_s3.sql("UPDATE upload SET expires_at = now() WHERE id = %s", expired.id)
         sweep(on_s3)
-        left = [name for name in in_bucket(s3, bucket)[1] if cancelled.id in name or expired.id in name]
-        assert left == []
+        assert in_bucket(s3, bucket, cancelled.id) == in_bucket(s3, bucket, expired.id) == (False, False)
 
 
 def long_rows(size: int, seed: int = 0) -> bytes:

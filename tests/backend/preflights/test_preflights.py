@@ -63,8 +63,7 @@ def test_a_finished_one_reports_on_the_job_that_was_asked_about(backend: Backend
 
 
 def test_they_are_not_among_the_jobs_and_leave_no_adapter(backend: Backend) -> None:
-    backend.add_model()
-    before = backend.api.get("/project/counts").json()
+    before = counts(backend)
     adapters = len(backend.api.get("/adapters").json()["data"])
     found, trainer = begin(backend)
     trainer.start(steps=12)
@@ -73,7 +72,13 @@ def test_they_are_not_among_the_jobs_and_leave_no_adapter(backend: Backend) -> N
     trainer.end("succeeded", step=1)
     assert found["id"] not in [job["id"] for job in backend.api.get("/jobs").json()["data"]]
     assert len(backend.api.get("/adapters").json()["data"]) == adapters
-    assert backend.api.get("/project/counts").json() == before | {"datasets": before["datasets"] + 1}
+    assert counts(backend) == before | {"datasets": before["datasets"] + 1}
+
+
+def counts(backend: Backend) -> dict[str, Any]:
+    """Without models: the one that comes with the product joins them whenever a lane has looked at it."""
+    found: dict[str, Any] = backend.api.get("/project/counts").json()
+    return {key: value for key, value in found.items() if key != "models"}
 
 
 def test_rewards_that_pause_it_are_the_report(backend: Backend) -> None:
