@@ -33,8 +33,11 @@ class Subscription:
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
+        self.count = 0
+        """How often it was notified."""
 
     def set(self) -> None:
+        self.count += 1
         self._event.set()
 
     async def wait(self, timeout: float) -> bool:

@@ -31,6 +31,7 @@ from backend.evaluations.runner import Evaluator
 from backend.events import Hub
 from backend.golden.endpoints import router as golden
 from backend.jobs.endpoints import router as jobs
+from backend.jobs.live import LiveJobs
 from backend.judges.endpoints import router as judges
 from backend.keys import service as keys
 from backend.keys.endpoints import router as api_keys
@@ -76,7 +77,7 @@ ROUTERS = (
 
 
 def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> FastAPI:
-    """The application. Its state (`settings, database, objects, hub, calls, wake_ups`) lives while it runs."""
+    """The application. Its state (`settings, database, objects, hub, live_jobs, calls …`) lives while it runs."""
     app = FastAPI(
         title="Reinforge",
         version=__version__,
@@ -104,6 +105,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     database = Database(settings.required_database_url(), pool_size=settings.pool_size)
     hub = Hub(database.conninfo)
     app.state.database, app.state.hub = database, hub
+    app.state.live_jobs = LiveJobs(database, hub)
     app.state.objects = Objects(database, await asyncio.to_thread(open_store, settings.storage))
     app.state.calls = Calls(database, hub)
     app.state.loader = Loader(database, app.state.calls)

@@ -11,8 +11,8 @@ from backend.auth import Reader
 from backend.conditional import unchanged
 from backend.database import DatabaseDep, Session
 from backend.downloads import attachment, stream_object
-from backend.events import HubDep
 from backend.jobs import completions, event_rows, metrics, repository, search, stream
+from backend.jobs.live import LiveJobsDep, event_view
 from backend.jobs.object_cache import ObjectCacheDep
 from backend.jobs.view import checkpoint_view
 from backend.models import BaseModel
@@ -223,7 +223,7 @@ async def list_events(
     """In order; `after` is the `seq` of the last event already seen."""
     await repository.find(session, who.project_id, id)
     found = await event_rows.after(session, id, after, limit + 1)
-    data = [JobEvent.model_validate(stream.event_view(event)) for event in found[:limit]]
+    data = [JobEvent.model_validate(event_view(event)) for event in found[:limit]]
     more = len(found) > limit
     return Page(data=data, has_more=more, next_cursor=str(data[-1].seq) if more else None)
 
@@ -240,7 +240,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 async def stream_job(
     id: str,
     database: DatabaseDep,
-    hub: HubDep,
+    live: LiveJobsDep,
     who: Reader,
     after: After = 0,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
@@ -252,5 +252,5 @@ async def stream_job(
     if job.status in FINAL and position >= job.seq:
         return Response(status_code=204, media_type="text/event-stream")
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    body = stream.frames(database, hub, id, position)
+    body = stream.frames(live, id, position)
     return StreamingResponse(body, headers=headers, media_type="text/event-stream")
