@@ -39,8 +39,8 @@ _EVERY_POINT = """
 SELECT array_to_json(array_agg(step ORDER BY step))::text AS steps,
        array_to_json(array_agg(value ORDER BY step))::text AS values,
        array_to_json(array_agg(ts ORDER BY step))::text AS ts,
-       NULL AS minima, NULL AS maxima
-FROM metric_point WHERE series_id = mine.id AND step BETWEEN grid.first AND grid.last
+       CAST(NULL AS text) AS minima, CAST(NULL AS text) AS maxima
+FROM metric_point WHERE series_id = mine.id AND step BETWEEN grid.first AND grid.last{only}
 """
 
 # First and last step are the whole job's, so that buckets begin at the same steps whichever keys are asked for.
@@ -65,14 +65,20 @@ SELECT array_to_json(array_agg(p.step ORDER BY n))::text AS steps,
 FROM (
     SELECT (step - grid.first) / grid.width AS n, count(*) AS points, min(value) AS low, max(value) AS high,
            coalesce(max(step) FILTER (WHERE value IS NOT NULL), max(step)) AS step
-    FROM metric_point WHERE series_id = mine.id AND step BETWEEN grid.first AND grid.last
+    FROM metric_point WHERE series_id = mine.id AND step BETWEEN grid.first AND grid.last AND grid.width > 1
     GROUP BY 1
 ) bucket
 JOIN metric_point p ON p.series_id = mine.id AND p.step = bucket.step
 """
 
-_ALL = text(_STATEMENT.format(grid=_EVERY_STEP.format(last=2**62), series=_EVERY_POINT))
-_SHORTENED = text(_STATEMENT.format(grid=_RUNS, series=_BUCKETS))
+# Buckets of one step are the points themselves, which are had for a quarter of the work. PostgreSQL runs one of the two.
+_POINTS_OR_BUCKETS = f"""
+{_EVERY_POINT.format(only=" AND grid.width = 1")} UNION ALL
+{_BUCKETS}
+"""
+
+_ALL = text(_STATEMENT.format(grid=_EVERY_STEP.format(last=2**62), series=_EVERY_POINT.format(only="")))
+_SHORTENED = text(_STATEMENT.format(grid=_RUNS, series=_POINTS_OR_BUCKETS))
 
 
 @dataclass(frozen=True)
