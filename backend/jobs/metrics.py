@@ -71,7 +71,7 @@ FROM (
 JOIN metric_point p ON p.series_id = mine.id AND p.step = bucket.step
 """
 
-# Buckets of one step are the points themselves, which are had for a quarter of the work. PostgreSQL runs one of the two.
+# Buckets of one step are the points themselves, had for a quarter of the work. PostgreSQL runs one of the two.
 _POINTS_OR_BUCKETS = f"""
 {_EVERY_POINT.format(only=" AND grid.width = 1")} UNION ALL
 {_BUCKETS}
