@@ -1,7 +1,8 @@
 """What a job's viewers are shown next, read and encoded once for all of them in this process.
 
-All follow the same chain of frames: whoever asks first what comes after an event has it read, the others are given
-the same bytes. So an event costs one look into the tables, however many watch.
+Whoever asks first what comes after an event has it read, the others that ask within a moment are given the same bytes.
+So an event costs one look into the tables, however many watch. Who comes later reads for himself: all there is by then
+in one frame, where the frames of the others would take as long again as they took.
 """
 
 import asyncio
@@ -23,10 +24,8 @@ from backend.models import Job
 from reinforge.states import FINAL
 
 MAX_EVENTS_PER_FRAME = 2000
-KEPT_BYTES = 1 << 20
-"""Of frames, per job that is watched."""
-NOTHING_FOR_SECONDS = 0.5
-"""How long an answer "nothing yet" is good for those who ask next, if nobody was notified in between."""
+SHARED_SECONDS = 1.0
+"""How long an answer is good for those who ask next; "nothing yet" only if nobody was notified in between."""
 
 
 class Next(NamedTuple):
@@ -51,9 +50,8 @@ class WatchedJob:
         self._notified = self._open.enter_context(subscribe)
         self.viewers = 0
         self._lock = asyncio.Lock()
-        self._frames: dict[int, Next] = {}
-        """Number of an event → the frame after it, the oldest first."""
-        self._bytes = 0
+        self._frames: dict[int, tuple[Next, float]] = {}
+        """Number of an event → the frame after it and when it was read, the oldest first."""
         self._nothing: tuple[Next, int, float] | None = None
         """The last answer without a frame, how often the job had been notified before it was found, and when."""
 
@@ -62,37 +60,33 @@ class WatchedJob:
 
     async def after(self, seq: int) -> Next:
         async with self._lock:
-            return self._frames.get(seq) or self._still_nothing(seq) or await self._read(seq)
+            return self._shared(seq) or await self._read(seq)
 
-    def _still_nothing(self, seq: int) -> Next | None:
-        if self._nothing is None:
-            return None
-        found, count, at = self._nothing
-        recent = time.monotonic() - at < NOTHING_FOR_SECONDS
-        return found if found.seq == seq and count == self._notified.count and recent else None
+    def _shared(self, seq: int) -> Next | None:
+        """What was found for somebody else a moment ago."""
+        oldest = time.monotonic() - SHARED_SECONDS
+        self._frames = {key: each for key, each in self._frames.items() if each[1] > oldest}
+        if seq in self._frames:
+            return self._frames[seq][0]
+        found, count, at = self._nothing or (None, 0, 0.0)
+        holds = found is not None and found.seq == seq and count == self._notified.count and at > oldest
+        return found if holds else None
 
     async def _read(self, seq: int) -> Next:
         count = self._notified.count
         async with self._database.transaction() as session:
             events = await event_rows.after(session, self._job_id, seq, MAX_EVENTS_PER_FRAME)
-            if events:
-                return self._keep(seq, events)
-            # An event that came since then has moved the job's number, too.
-            query = select(Job.status, Job.seq).where(Job.id == self._job_id)
-            job = (await session.execute(query)).one_or_none()
-        found = Next(None, seq, job is None or (job.status in FINAL and job.seq <= seq))
-        self._nothing = (found, count, time.monotonic())
-        return found
-
-    def _keep(self, seq: int, events: list[OneEvent]) -> Next:
+            if not events:
+                # An event that came since then has moved the job's number, too.
+                query = select(Job.status, Job.seq).where(Job.id == self._job_id)
+                job = (await session.execute(query)).one_or_none()
+                found = Next(None, seq, job is None or (job.status in FINAL and job.seq <= seq))
+                self._nothing = (found, count, time.monotonic())
+                return found
         if any(event.type == "rewind" for event in events):
             self._frames.clear()  # they tell of events that are gone
-            self._bytes = 0
-        found = self._frames[seq] = Next(_frame(self._job_id, events), events[-1].seq)
-        self._bytes += len(found.frame or b"")
-        while self._bytes > KEPT_BYTES:
-            oldest = self._frames.pop(next(iter(self._frames)))
-            self._bytes -= len(oldest.frame or b"")
+        found = Next(_frame(self._job_id, events), events[-1].seq)
+        self._frames[seq] = (found, time.monotonic())
         return found
 
 

@@ -53,8 +53,9 @@ def events(frame: bytes | None) -> list[dict[str, Any]]:
     return found
 
 
-def test_an_event_is_read_once_for_all_who_watch(backend: Backend) -> None:
+def test_an_event_is_read_once_for_all_who_watch(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     job = backend.create_job()
+    monkeypatch.setattr(live, "SHARED_SECONDS", 60.0)
 
     async def watch(jobs: LiveJobs, database: Counting) -> None:
         with jobs.watch(job) as (watched, changed):
@@ -78,7 +79,7 @@ def test_an_event_is_read_once_for_all_who_watch(backend: Backend) -> None:
 def test_nothing_yet_is_not_believed_for_long(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """A notification that got lost costs a moment, not the event."""
     job = backend.create_job()
-    monkeypatch.setattr(live, "NOTHING_FOR_SECONDS", 0.05)
+    monkeypatch.setattr(live, "SHARED_SECONDS", 0.05)
 
     async def watch(jobs: LiveJobs, database: Counting) -> None:
         with jobs.watch(job) as (watched, _):
@@ -96,7 +97,23 @@ def test_nothing_yet_is_not_believed_for_long(backend: Backend, monkeypatch: pyt
     run(backend, watch)
 
 
-def test_frames_of_events_that_a_resume_deleted_are_forgotten(backend: Backend) -> None:
+def test_a_job_that_ended_between_two_looks_is_not_over_before_its_last_event(backend: Backend) -> None:
+    job = backend.create_job()
+
+    async def watch(jobs: LiveJobs, database: Counting) -> None:
+        with jobs.watch(job) as (watched, _):
+            last = (await watched.after(0)).seq
+            backend.sql("UPDATE job SET seq = seq + 1, status = 'cancelled' WHERE id = %s", job)
+            assert not (await watched.after(last)).over
+            assert (await watched.after(last + 1)).over
+
+    run(backend, watch)
+
+
+def test_frames_of_events_that_a_resume_deleted_are_forgotten(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "SHARED_SECONDS", 60.0)
     job = backend.create_job(limits={"steps": 9})
     trainer = backend.claim(job)
     trainer.start(0, 9)
@@ -119,14 +136,23 @@ def test_frames_of_events_that_a_resume_deleted_are_forgotten(backend: Backend) 
     run(backend, watch)
 
 
-def test_frames_are_kept_up_to_a_size(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_comes_late_is_told_everything_at_once(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two frames a second are as many as a job makes: by the others' frames nobody would ever catch up."""
     job = backend.create_job()
-    monkeypatch.setattr(live, "KEPT_BYTES", 10)
+    trainer = backend.claim(job)
+    trainer.start()
+    monkeypatch.setattr(live, "SHARED_SECONDS", 0.05)
 
     async def watch(jobs: LiveJobs, database: Counting) -> None:
         with jobs.watch(job) as (watched, _):
-            assert await watched.after(0) == await watched.after(0)
-            assert database.transactions == 2
+            first = last = await watched.after(0)
+            for step in (1, 2):
+                await asyncio.to_thread(trainer.step, step)
+                last = await watched.after(last.seq)
+            await asyncio.sleep(0.06)
+            late = await watched.after(0)
+            assert late.seq == last.seq > first.seq
+            assert [each["seq"] for each in events(late.frame)] == list(range(1, last.seq + 1))
 
     run(backend, watch)
 
