@@ -77,6 +77,9 @@ def test_a_value_out_of_bounds_is_refused_and_nothing_changes(
 
 def test_a_fork_begins_at_its_step_with_what_was_changed(page: Page, client: Reinforge, running: str) -> None:
     eventually(lambda: bool(client.jobs.checkpoints(running)), within=SOON / 1000, what="a checkpoint")
+    # Nothing is evaluated, so that only the last checkpoint is kept: a job that goes on has another one by the end.
+    client.jobs.pause(running)
+    eventually(lambda: client.jobs.get(running).status == "paused", within=SOON / 1000, what="the pause")
     page.emulate_media(reduced_motion="reduce")
     page.goto(f"/jobs/{running}?tab=checkpoints")
     page.get_by_role("button", name=re.compile("^More for step")).first.click()
@@ -98,6 +101,7 @@ def test_a_fork_begins_at_its_step_with_what_was_changed(page: Page, client: Rei
     assert (found.forked_from.job, found.forked_from.step) == (running, step)
     assert found.resolved_spec is not None and found.resolved_spec["optimizer"]["learning_rate"] == 2e-4
     client.jobs.cancel(fork.id)
+    client.jobs.resume(running)
 
 
 def test_an_adapter_is_deployed_asked_pointed_elsewhere_stopped_and_deleted(

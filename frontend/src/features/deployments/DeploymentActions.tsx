@@ -29,6 +29,12 @@ export function DeploymentActions({ of, refusal, onPoint }: Props) {
         toastDone(now.state === "stopped" ? `${of.name} is stopped.` : `${of.name} ends what is under way.`);
       },
     });
+  // By the promise: the row may be gone before it is told. A refusal is `remove.error`.
+  const deleteNow = () =>
+    void remove.mutateAsync(of.id).then(
+      () => toastDone(`${of.name} is deleted.`),
+      () => undefined,
+    );
   return (
     <span className={styles.actions}>
       {open && (
@@ -94,7 +100,7 @@ export function DeploymentActions({ of, refusal, onPoint }: Props) {
         action="Delete the deployment"
         busy={remove.isPending}
         error={remove.error}
-        onConfirm={() => remove.mutate(of.id, { onSuccess: () => toastDone(`${of.name} is deleted.`) })}
+        onConfirm={deleteNow}
       >
         <p>Its counts are gone and its name is free. The adapter and its job stay.</p>
       </Confirm>

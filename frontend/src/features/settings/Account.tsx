@@ -25,7 +25,8 @@ function Password({ email, has }: { email: string; has: boolean }) {
       setPassword("");
       toastDone("The password is set. Other browsers are signed out.");
     };
-    update.mutate(body, { onSuccess: done });
+    // By the promise: another address makes this another form, which would not be told. A refusal is `update.error`.
+    void update.mutateAsync(body).then(done, () => undefined);
   };
   return (
     <form className={styles.form} onSubmit={submit}>
