@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from importlib import util
 from pathlib import Path
 
+from reinforge.python_source import parse
+
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "shaping": ("rows", "state"),
     "selection": ("rows", "rewards", "state"),
@@ -34,7 +36,7 @@ def function_problem(slot: str, module: str, name: str, parameters: Iterable[str
         return f"there is no module {module}"
     if not found.origin or not found.origin.endswith(".py"):
         return None
-    tree = ast.parse(Path(found.origin).read_text(encoding="utf-8"))
+    tree = parse(Path(found.origin).read_text(encoding="utf-8"))
     defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
     if defined and not defined[-1].decorator_list:
         problem = call_problem(slot, _signature(defined[-1]), parameters)

@@ -1,6 +1,5 @@
 """A fine-tuning job as OpenAI, Azure or Bedrock show it, or the request that made it."""
 
-import ast
 import json
 from typing import Any
 
@@ -13,6 +12,7 @@ from reinforge.imports import grader as graders
 from reinforge.imports import hyperparameters
 from reinforge.imports.project import Project
 from reinforge.imports.reward_file import read_keys
+from reinforge.python_source import parse
 from reinforge.schemas.openai_jobs import Hyperparameters
 
 _ASSUMED_ROWS = hyperparameters.AUTO_STEPS * hyperparameters.AUTO_BATCH
@@ -68,7 +68,7 @@ def _reward(found: Project, grader: dict[str, Any]) -> dict[str, Any]:
     read = set(columns(parsed))
     for part in leaves(parsed).values():
         if isinstance(part, PythonGrader):
-            read |= read_keys(ast.parse(part.source), {"item"})
+            read |= read_keys(parse(part.source), {"item"})
     found.columns = sorted(read - set(_PROMPTS))
     for judge in sorted(judges(parsed)):
         found.notes.append(

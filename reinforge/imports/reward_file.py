@@ -8,6 +8,7 @@ from reinforge.errors import InvalidInput
 from reinforge.imports import trl
 from reinforge.imports.grader import reward_name
 from reinforge.imports.project import Project
+from reinforge.python_source import parse
 
 _NO_COLUMNS = {
     "prompts", "completions", "completion_ids", "prompt_ids", "trainer_state", "log_metric", "log_extra", "self",
@@ -34,7 +35,7 @@ class Found:
 def project(text: str, filename: str, model: str) -> Project:
     """Raises InvalidInput for code that does not parse or scores nothing."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         where = f" at line {line}" if line else ""
@@ -65,7 +66,7 @@ def project(text: str, filename: str, model: str) -> Project:
     found.job |= script.job
     if left_out:
         found.notes.append(f"reward.py has what the rewards need; left out: {', '.join(left_out)}.")
-    for module in sorted(_imports(ast.parse(found.files["reward.py"])) & _NOT_IN_A_SANDBOX):
+    for module in sorted(_imports(parse(found.files["reward.py"])) & _NOT_IN_A_SANDBOX):
         found.notes.append(f"reward.py imports {module}, which sandboxes do not have: replace it.")
     found.notes += script.notes
     return found

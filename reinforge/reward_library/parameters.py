@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reinforge.errors import InvalidInput
+from reinforge.python_source import parse
 from reinforge.schemas.rewards import RewardParameter
 
 
@@ -44,7 +45,7 @@ def fill(source: str, values: Mapping[str, Any]) -> str:
 
 
 def _assignments(source: str) -> Iterator[tuple[str, Any, ast.expr]]:
-    for node in ast.parse(source).body:
+    for node in parse(source).body:
         if (
             not isinstance(node, ast.Assign)
             or len(node.targets) != 1

@@ -8,6 +8,7 @@ import yaml
 
 from reinforge.outbound import ALLOW_VARIABLE
 from reinforge.platform.environment import Environment
+from reinforge.python_source import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = {
@@ -31,7 +32,7 @@ ON_SOMEBODYS_OWN_MACHINE = ("reinforge/client/", "reinforge/cli/")
 def imported(path: Path) -> set[str]:
     """Names of modules, also those that are imported inside of functions."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from reinforge.python_source import parse
+
 ROOT = Path(__file__).resolve().parents[2]
 LINES = [
     line
@@ -13,7 +15,7 @@ LINES = [
 
 
 def functions(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parse(path.read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 

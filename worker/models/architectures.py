@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
+from reinforge.python_source import parse
 
 _FILES = ("modeling_auto.py", "auto_mappings.py")
 _TABLE = "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
@@ -24,7 +25,7 @@ def causal_models() -> frozenset[str]:
         return frozenset()
     for name in _FILES:
         path = Path(spec.origin).parent / "models" / "auto" / name
-        if path.is_file() and (found := _table(ast.parse(path.read_text(encoding="utf-8")))):
+        if path.is_file() and (found := _table(parse(path.read_text(encoding="utf-8")))):
             return found
     return frozenset()
 

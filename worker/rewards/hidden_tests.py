@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reinforge.python_source import parse
 from worker.sandbox.jailed.canonical import NoCanonicalForm, canonical
 
 MAX_TESTS = 512
@@ -261,6 +262,6 @@ def _parse(source: str) -> ast.Module | None:
     if len(source) > _MAX_PARSED:
         return None
     try:
-        return ast.parse(source)
+        return parse(source)
     except _UNPARSABLE:
         return None

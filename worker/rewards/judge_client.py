@@ -58,7 +58,7 @@ class JudgeClient:
         if task is None:
             task = asyncio.create_task(self._fetch(key, body, form))
             self._under_way[key] = task
-            task.add_done_callback(lambda _: self._under_way.pop(key, None))
+            task.add_done_callback(lambda task: self._done(key, task))
         elif not task.done():
             answer = await asyncio.shield(task)
             usage = Usage(from_cache=True)
@@ -70,6 +70,11 @@ class JudgeClient:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
+
+    def _done(self, key: str, task: asyncio.Task[Answer]) -> None:
+        self._under_way.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # looked at: whoever asked may be gone, as when the budget has ended all
 
     async def _fetch(self, key: str, body: dict[str, Any], form: ReplyForm) -> Answer:
         usage = Usage()

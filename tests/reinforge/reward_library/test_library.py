@@ -9,6 +9,7 @@ import yaml
 
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.golden import outcomes
+from reinforge.python_source import parse
 from reinforge.reward_library import (
     GROUPS,
     adversarial_cases,
@@ -91,7 +92,7 @@ def test_the_first_example_scores_best_and_reasons_are_given(scored: Scorer, id:
 @pytest.mark.parametrize("id", PYTHON)
 def test_a_source_explains_itself_and_stands_alone(client: SandboxClient, id: str) -> None:
     each = ready_reward(id)
-    tree = ast.parse(each.source)
+    tree = parse(each.source)
     assert ast.get_docstring(tree)
     assert len(each.source.splitlines()) <= 110
     imported = {

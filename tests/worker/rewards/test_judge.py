@@ -1,6 +1,7 @@
 """Judges over real HTTP: what they say becomes a value, and what they do wrong never does."""
 
 import asyncio
+import gc
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -288,6 +289,19 @@ def test_calls_side_by_side_pass_the_budget_by_one_at_most() -> None:
             rated(made, SCORE, rows(*(f"text {n}" for n in range(40))))
         assert len(stub.asked) == 5
         assert stub.most_at_once > 1
+
+
+def test_when_the_budget_ends_all_questions_nothing_is_logged_as_lost(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with (
+        Stub(lambda *_: judged(4)) as stub,
+        services(stub, budget=2.5 * COST, concurrency=1) as made,
+        pytest.raises(JobFailure, match="Judges have cost"),
+    ):
+        rated(made, SCORE, rows(*(f"text {n}" for n in range(40))))
+    gc.collect()
+    assert [each.getMessage() for each in caplog.records if each.name == "asyncio"] == []
 
 
 def test_a_judge_that_fails_with_a_budget_is_asked_all_the_same() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 import worker.sandbox
 from reinforge.errors import StateConflict
+from reinforge.python_source import parse
 from worker.call_rewards import validate
 from worker.sandbox import CallOutcome, RewardRow, Timeouts
 from worker.sandbox.__main__ import main
@@ -269,7 +270,7 @@ def test_there_is_no_option_to_run_without_a_jail(capsys: pytest.CaptureFixture[
 def test_the_sandbox_reads_no_environment_but_where_its_files_lie() -> None:
     names = set()
     for file in PACKAGE.rglob("*.py"):
-        tree = ast.parse(file.read_text())
+        tree = parse(file.read_text())
         for node in ast.walk(tree):
             if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node).endswith("getenv"):
                 names.add("getenv")
@@ -284,7 +285,7 @@ def test_the_sandbox_reads_no_environment_but_where_its_files_lie() -> None:
 def test_user_code_is_compiled_and_run_in_one_place_that_the_host_never_imports() -> None:
     runs, imports = set(), set()
     for file in [*PACKAGE.rglob("*.py")]:
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(parse(file.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in (
                 "exec",
                 "eval",
