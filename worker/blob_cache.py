@@ -2,10 +2,12 @@
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from worker.beat import Beat, unheard
 from worker.door import BackendAway
 
 log = logging.getLogger(__name__)
@@ -18,21 +20,25 @@ class BlobCache:
     """A folder of files named by their SHA-256; the least recently used go when it grows over `max_bytes`."""
 
     def __init__(
-        self, folder: Path, fetch: Callable[[str, Path, str | None], None], *, max_bytes: int = MAX_BYTES
+        self,
+        folder: Path,
+        fetch: Callable[[str, Path, str | None, Beat], None],
+        *,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self._folder = folder
         self._fetch = fetch
         self._max_bytes = max_bytes
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def place(self, sha256: str, target: Path, token: str | None = None) -> None:
+    def place(self, sha256: str, target: Path, token: str | None = None, beat: Beat = unheard) -> None:
         """Put the blob at `target` (a hard link where the file system can). `token`: of the job that needs it.
 
         Raises BackendAway when the backend stays away or what it sends stays damaged.
         """
         cached = self._folder / sha256
         if not cached.exists():
-            self._download(sha256, cached, token)
+            self._download(sha256, cached, token, beat)
             self._prune(keep=sha256)
         os.utime(cached)
         target.unlink(missing_ok=True)
@@ -41,13 +47,13 @@ class BlobCache:
         except OSError:
             target.write_bytes(cached.read_bytes())
 
-    def _download(self, sha256: str, cached: Path, token: str | None) -> None:
-        # Two processes may fetch the same blob; each writes its own file and the last rename wins.
-        fresh = cached.with_name(f".{sha256}.{os.getpid()}")
+    def _download(self, sha256: str, cached: Path, token: str | None, beat: Beat) -> None:
+        # Two processes or threads may fetch the same blob; each writes its own file and the last rename wins.
+        fresh = cached.with_name(f".{sha256}.{os.getpid()}.{threading.get_ident()}")
         pause = 0.2
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._fetch(sha256, fresh, token)
+                self._fetch(sha256, fresh, token, beat)
                 fresh.replace(cached)
                 return
             except BackendAway as error:
@@ -56,6 +62,7 @@ class BlobCache:
                 log.info("object %s has to wait: %s", sha256[:12], error.message)
                 time.sleep(pause)
                 pause = min(2 * pause, 5.0)
+                beat()
             finally:
                 fresh.unlink(missing_ok=True)
 

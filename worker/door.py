@@ -31,6 +31,7 @@ from reinforge.schemas.worker_door import (
     RecordReply,
     Register,
 )
+from worker.beat import Beat, unheard
 from worker.packing import packed
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -115,7 +116,7 @@ class Door:
             headers = {"content-length": headers["content-length"]}
         raise BackendAway("The object store redirects in circles.", code="redirect_loop")
 
-    def get_blob(self, sha256: str, path: Path, token: str | None = None) -> None:
+    def get_blob(self, sha256: str, path: Path, token: str | None = None, beat: Beat = unheard) -> None:
         """Download a blob to `path`, all or nothing. Raises BackendAway when the content is not what its name says.
 
         token: of the job that needs it; without one the worker's own.
@@ -135,6 +136,7 @@ class Door:
                 for chunk in response.iter_bytes(_CHUNK):
                     digest.update(chunk)
                     file.write(chunk)
+                    beat()
             if digest.hexdigest() != sha256:
                 message = f"The object {sha256[:12]}… arrived damaged."
                 raise BackendAway(message, code="blob_damaged")

@@ -125,6 +125,7 @@ class Job:
         spec = self.spec = checked_spec(manifest.spec)
         engine_versions = check_engine(spec)
         base = load_base_model(Path(manifest.model_path))
+        reporter.report(Phase, phase="loading", step=0)
         set_threads(base.model.config.get_text_config().hidden_size)
         host = LocalHost(base)
         adapter = spec.adapter
@@ -142,6 +143,7 @@ class Job:
             if critic is not None and critic_state is not None:
                 critic.load_state(critic_state)
         reporter.rewind(self.position.step)
+        reporter.report(Phase, phase="loading", step=0)
         prompts = self._prompts(base)
         text = Text(base.tokenizer)
         with sandbox_client(manifest.sandbox_socket, patience=SANDBOX_PATIENCE_SECONDS) as client:
@@ -240,7 +242,7 @@ class Job:
     def _started(self, facts: dict[str, Any]) -> None:
         """Say so, and again when the first update finds that less memory is at hand than was hoped."""
         policy, reporter, steps = self.policy, self.reporter, self.spec.limits.steps
-        assert policy is not None
+        assert policy is not None and self.journal is not None
 
         def changed(message: str, found: dict[str, Any]) -> None:
             assert self.journal is not None
@@ -249,6 +251,9 @@ class Job:
             reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
 
         policy.passes.tell = changed
+        for each in (policy, self.critic):
+            if each is not None:
+                each.passes.beat = self.journal.beat
         reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
 
     def _introduce(self, facts: dict[str, Any], prompts: Prompts) -> None:

@@ -1,6 +1,9 @@
 """Why a trainer ended without saying so, from its exit status, its log and the kernel's counters."""
 
 import signal
+import sys
+import threading
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +45,12 @@ def log_tail(path: Path) -> str:
         return f"(the log cannot be read: {error})"
     # PostgreSQL cannot store NUL in text.
     return "\n".join(text.replace("\0", "\ufffd").splitlines()[-LOG_TAIL_LINES:])
+
+
+def where(thread: threading.Thread) -> str:
+    """What a thread of this process is doing."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    return "".join(traceback.format_stack(frame)) if frame is not None else "(the thread has ended)"
 
 
 def memory_kills() -> int:

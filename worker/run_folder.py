@@ -11,6 +11,7 @@ from reinforge.grading.multi import checkpoints
 from reinforge.grading.source import parse_grader
 from reinforge.records import Blob, RewardCode, RunManifest
 from reinforge.schemas.worker_door import Claimed, ClaimedReward
+from worker.beat import Beat, unheard
 from worker.blob_cache import BlobCache
 from worker.door import BackendAway, DoorRefused
 from worker.models.sources import ModelStore
@@ -68,9 +69,14 @@ def _open_lock(job: Path) -> int:
 
 
 def prepare(
-    folder: RunFolder, claimed: Claimed, blobs: BlobCache, models: ModelStore, sandbox: str | Path | None
+    folder: RunFolder,
+    claimed: Claimed,
+    blobs: BlobCache,
+    models: ModelStore,
+    sandbox: str | Path | None,
+    beat: Beat = unheard,
 ) -> RunManifest:
-    """Fetch what the job names and write `run.json`.
+    """Fetch what the job names and write `run.json`; `beat` is called with every piece.
 
     Raises JobFailure (`sandbox_unavailable`, `model_changed`, `resume_state_invalid`, …), InvalidInput from the model
     store, BackendAway, OSError.
@@ -82,24 +88,25 @@ def prepare(
             hint="Start `python -m worker.sandbox` beside the worker and set SANDBOX_SOCKET, or set SANDBOX_URL.",
             retryable=True,
         )
-    model = models.resolve(claimed.model_source, token=claimed.hub_token)
-    if claimed.model_sha256 is not None and (found := models.content_hash(model)) != claimed.model_sha256:
+    model = models.resolve(claimed.model_source, token=claimed.hub_token, beat=beat)
+    pinned = claimed.model_sha256
+    if pinned is not None and (found := models.content_hash(model, beat)) != pinned:
         raise JobFailure(
             f"The files of {claimed.model_source} are not those the job was created with "
-            f"({found[:12]}… instead of {claimed.model_sha256[:12]}…).",
+            f"({found[:12]}… instead of {pinned[:12]}…).",
             code="model_changed",
             hint="Put the old files back, or add the model again and start a new job.",
         )
     dataset = folder.path / f"dataset.{claimed.dataset_format}"
-    blobs.place(claimed.dataset.sha256, dataset, claimed.job_token)
+    blobs.place(claimed.dataset.sha256, dataset, claimed.job_token, beat)
     held_out = None
     if claimed.held_out is not None:
         held_out = folder.path / f"held_out.{claimed.held_out_format or claimed.dataset_format}"
-        blobs.place(claimed.held_out.sha256, held_out, claimed.job_token)
+        blobs.place(claimed.held_out.sha256, held_out, claimed.job_token, beat)
     resume = None
     if claimed.resume is not None:
         resume = folder.path / "resume"
-        _place_resume_state(blobs, claimed.resume, resume, claimed.job_token)
+        _place_resume_state(blobs, claimed.resume, resume, claimed.job_token, beat)
     manifest = RunManifest(
         job=claimed.job,
         attempt=claimed.attempt,
@@ -111,7 +118,7 @@ def prepare(
         judges=claimed.judges,
         # Beside the attempts: what one has paid for the next finds.
         judge_cache=str(folder.path.parent / "judges.sqlite") if claimed.judges else None,
-        checkpoints=_checkpoints(claimed, models),
+        checkpoints=_checkpoints(claimed, models, beat),
         sandbox_socket=str(sandbox),
         resume_path=str(resume) if resume else None,
         fork=claimed.fork,
@@ -121,10 +128,10 @@ def prepare(
     return manifest
 
 
-def _place_resume_state(blobs: BlobCache, state: Blob, path: Path, token: str) -> None:
+def _place_resume_state(blobs: BlobCache, state: Blob, path: Path, token: str, beat: Beat) -> None:
     """Raises JobFailure `resume_state_invalid` when the store has lost it, BackendAway, DoorRefused, OSError."""
     try:
-        blobs.place(state.sha256, path, token)
+        blobs.place(state.sha256, path, token, beat)
     except (BackendAway, DoorRefused) as error:
         if error.code not in _LOST:
             raise
@@ -142,11 +149,11 @@ def _write_reward(folder: RunFolder, reward: ClaimedReward) -> RewardCode:
     return RewardCode(name=reward.name, path=str(path), revision=reward.revision, kind=reward.kind)
 
 
-def _checkpoints(claimed: Claimed, models: ModelStore) -> dict[str, str]:
+def _checkpoints(claimed: Claimed, models: ModelStore, beat: Beat) -> dict[str, str]:
     """Folders of what graders load; the base model, which has no name here, is the manifest's own."""
     graders = [parse_grader(reward.source) for reward in claimed.rewards if reward.kind == "grader"]
     names = {name for grader in graders for name in checkpoints(grader) if name}
-    return {name: str(models.resolve(name)) for name in sorted(names)}
+    return {name: str(models.resolve(name, beat=beat)) for name in sorted(names)}
 
 
 def _forget_old(runs: Path, keep: str) -> None:

@@ -1,4 +1,5 @@
-"""No silent stall: a trainer that says nothing for too long is asked where it is, and ended."""
+"""No silent stall: a trainer that says nothing for too long is asked where it is, and ended; before there is one, a
+worker that fetches nothing."""
 
 import math
 import time
@@ -9,16 +10,19 @@ from reinforge.errors import InvalidInput, JobFailure
 from reinforge.records import Phase, Record, StepMetrics
 
 STALLED = "stalled"
+PREPARING = "preparing"
+"""Before the trainer: the worker fetches model, dataset and resume state."""
 BETWEEN = "between_steps"
 """Before the first phase, and from a step's metrics to the next phase."""
 SECONDS: Mapping[str, float] = {
-    "loading": 1800.0,  # tells nothing until weights and optimizer are there
+    PREPARING: 900.0,  # told with every piece of a download; of a model from the hub, with every piece of its library
+    "loading": 1800.0,  # told when the weights are there, and the adapter
     "starting_engine": 1800.0,
     "evaluating": 1800.0,  # told with every prompt whose completions are there, and long ones take long
     "generating": 1800.0,
     "scoring": 1800.0,  # told with every prompt; a judge may be asked several times, each with a time-out of its own
-    "updating": 1800.0,  # one record for all micro-batches of a step
-    "saving": 600.0,  # a file on the worker's own disk; uploads are not waited for
+    "updating": 1800.0,  # told between micro-batches
+    "saving": 600.0,  # files on the worker's own disk; uploads are not waited for
     BETWEEN: 600.0,
 }
 """How long a trainer may say nothing, by phase."""
@@ -69,6 +73,33 @@ def _invalid(why: str) -> InvalidInput:
 DEFAULT = StallBounds(SECONDS)
 
 
+_UNITS = {"starting_engine": "parts"}
+"""What `done` counts, where it is not prompts."""
+
+
+class PreparationWatch:
+    """Told whenever something of what a trainer needs has arrived."""
+
+    def __init__(self, bounds: StallBounds, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self._clock = bounds.seconds[PREPARING], clock
+        self._heard_at = clock()
+
+    def heard(self) -> None:
+        self._heard_at = self._clock()
+
+    def overdue(self) -> JobFailure | None:
+        """As of `StallWatch`."""
+        silent = self._clock() - self._heard_at
+        if silent < self._seconds:
+            return None
+        return JobFailure(
+            f"The worker has got nothing for {silent:,.0f} s of what the trainer needs.",
+            code=STALLED,
+            hint="Is the disk with REINFORGE_HOME or the model's folder hanging? Another attempt is made, a few times. "
+            f"If this really takes longer here, set REINFORGE_STALL_SECONDS={PREPARING}=SECONDS on the worker.",
+        )
+
+
 class StallWatch:
     """Told every record of a trainer. Progress inside a phase is a record, too."""
 
@@ -100,7 +131,8 @@ class StallWatch:
             return f"between steps, behind step {self._step}" if self._step else "starting"
         words = [f"{place.phase.replace('_', ' ')} at step {place.step}"]
         if place.total:
-            words.append(f"{place.done or 0} of {place.total} prompts were done")
+            units = _UNITS.get(place.phase, "prompts")
+            words.append(f"{place.done or 0} of {place.total} {units} were done")
         if place.rows:
             rows = ", ".join(map(str, place.rows))
             words.append(f"it waited for row{'s' if len(place.rows) > 1 else ''} {rows} of the dataset")

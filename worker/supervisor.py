@@ -31,7 +31,7 @@ from worker.rewards.secrets import Secrets
 from worker.run_folder import RunFolder, make_run_folder, prepare
 from worker.sender import STORAGE_PATIENCE_SECONDS, Sender
 from worker.slots import Slot
-from worker.stall import DEFAULT, StallBounds, StallWatch
+from worker.stall import DEFAULT, PreparationWatch, StallBounds, StallWatch
 from worker.trainer_process import TRAINER, TrainerProcess
 
 log = logging.getLogger(__name__)
@@ -149,8 +149,10 @@ class _Attempt:
             self.folder.outbox.unlink(missing_ok=True)
 
     def _prepare(self) -> bool:
-        """Whether there is something to train. Downloads run aside: no lost lease and no cancel waits for them."""
+        """Whether there is something to train. Downloads run aside: no lost lease and no cancel waits for them, and
+        they are left alone when they stand still."""
         failure: list[Exception] = []
+        watch = PreparationWatch(self.parent.stall_bounds)
 
         def work() -> None:
             try:
@@ -160,20 +162,26 @@ class _Attempt:
                     self.parent.blobs,
                     self.parent.models,
                     self.parent.sandbox,
+                    watch.heard,
                 )
             except Exception as error:  # noqa: BLE001 - reported as the job's end by `_not_prepared`
                 failure.append(error)
 
         thread = threading.Thread(target=work, name=f"prepare-{self.claimed.job}", daemon=True)
         thread.start()
-        while thread.is_alive() and not self._must_leave() and not self.cancelling:
+        stalled: JobFailure | None = None
+        while thread.is_alive() and not (self._must_leave() or self.cancelling or stalled):
             thread.join(TICK_SECONDS)
+            stalled = watch.overdue()
         if self._must_leave():
             return False
         if self.cancelling:
             self._keep(_cancelled(self.last_sequence + 1))
         elif failure:
             self._end(_not_prepared(failure[0]))
+        elif stalled is not None:
+            log.error("%s: %s", self.claimed.job, stalled.message)
+            self._end(stalled, tail=postmortem.where(thread))
         return not self.ended
 
     def _train(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.supervised import Bench
 from worker import run_folder
+from worker.beat import Beat
 from worker.blob_cache import BlobCache
 from worker.door import BackendAway
 
@@ -14,7 +15,7 @@ from worker.door import BackendAway
 def test_the_least_recently_used_blobs_go_first(tmp_path: Path) -> None:
     asked = []
 
-    def fetch(sha256: str, path: Path, token: str | None) -> None:
+    def fetch(sha256: str, path: Path, token: str | None, _beat: Beat) -> None:
         asked.append(sha256)
         path.write_bytes(sha256.encode() * 50)
 
@@ -30,7 +31,7 @@ def test_the_least_recently_used_blobs_go_first(tmp_path: Path) -> None:
 def test_a_blob_that_never_arrives_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("worker.blob_cache.time.sleep", lambda _seconds: None)
 
-    def fetch(_sha256: str, path: Path, _token: str | None) -> None:
+    def fetch(_sha256: str, path: Path, _token: str | None, _beat: Beat) -> None:
         path.write_bytes(b"half")
         raise BackendAway("gone")
 

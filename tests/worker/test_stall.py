@@ -6,7 +6,7 @@ import pytest
 
 from reinforge.errors import InvalidInput
 from reinforge.records import RECORD, Phase
-from worker.stall import SECONDS, StallBounds, StallWatch
+from worker.stall import SECONDS, PreparationWatch, StallBounds, StallWatch
 
 
 class Clock:
@@ -60,6 +60,27 @@ def test_after_a_whole_step_it_is_between_steps() -> None:
     watch.heard(record(kind="step_metrics", step=7, values={}))
     clock.now += 61
     assert said(watch).endswith("It was between steps, behind step 7.")
+
+
+def test_parts_of_the_engine_are_not_prompts() -> None:
+    watch, clock = watched()
+    watch.heard(record(kind="phase", phase="starting_engine", step=0, done=2, total=5))
+    clock.now += 61
+    assert said(watch).endswith("It was starting engine at step 0; 2 of 5 parts were done.")
+
+
+def test_a_preparation_that_gets_nothing_is_overdue() -> None:
+    clock = Clock()
+    watch = PreparationWatch(StallBounds.parse("preparing=7"), clock)
+    clock.now += 6
+    watch.heard()
+    clock.now += 6
+    assert watch.overdue() is None
+    clock.now += 1
+    failure = watch.overdue()
+    assert failure is not None and failure.code == "stalled"
+    assert failure.message == "The worker has got nothing for 7 s of what the trainer needs."
+    assert failure.hint is not None and "REINFORGE_STALL_SECONDS=preparing=" in failure.hint
 
 
 PHASES = get_args(Phase.model_fields["phase"].annotation)

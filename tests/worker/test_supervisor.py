@@ -4,7 +4,6 @@ import dataclasses
 import errno
 import hashlib
 import json
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -259,22 +258,6 @@ def test_an_object_store_that_recovers_costs_nothing(bench: Bench) -> None:
     thread.join(30)
     assert bench.outcome is Outcome.DELIVERED
     assert [record["sequence"] for record in state.records] == [1, 2, 3, 4]
-
-
-def test_a_job_cancelled_while_it_is_prepared_does_not_wait_for_the_download(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    downloaded = threading.Event()
-    monkeypatch.setattr("worker.supervisor.prepare", lambda *_: downloaded.wait(60))
-    bench.server.state.commands.append({"id": "cmd_1", "kind": "cancel"})
-    thread = bench.run_aside("end")
-    try:
-        thread.join(10)
-        assert bench.outcome is Outcome.DELIVERED
-    finally:
-        downloaded.set()
-        thread.join(10)
-    assert (bench.end()["outcome"], bench.end()["reason"]) == ("cancelled", "cancel_requested")
 
 
 # ── Why a trainer ended ───────────────────────────────────────────────────────────────────────────────────

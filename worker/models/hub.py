@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reinforge.errors import InvalidInput, Unavailable
+from worker.beat import Beat, unheard
 
 FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "README.md", "LICENSE*"]
 """Never pickles: no `.bin`, no `.pt`, no Python."""
@@ -60,10 +61,16 @@ def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
     return Pinned(repository, str(commit), tuple(each for each in entries if each[0] in wanted))
 
 
-def fetch(pinned: Pinned, target: Path, token: str | None) -> None:
+def fetch(pinned: Pinned, target: Path, token: str | None, beat: Beat = unheard) -> None:
     """Download what is not there yet, going on with what is there in part. Raises InvalidInput, Unavailable."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils import disable_progress_bars, tqdm
+
+    class Heard(tqdm):  # type: ignore[misc]
+        def update(self, n: float | None = 1) -> bool | None:
+            beat()
+            told: bool | None = super().update(n)
+            return told
 
     disable_progress_bars()  # who waits is told by `bytes_there`
     name = f"{pinned.repository}@{pinned.commit[:12]}"
@@ -76,6 +83,7 @@ def fetch(pinned: Pinned, target: Path, token: str | None) -> None:
             token=token,
             endpoint=_endpoint(),
             max_workers=_AT_ONCE,
+            tqdm_class=Heard,
         )
     # Without the hub the library is content with what lies there, however little that is.
     missing = [file for file, size in pinned.files if not _has(target / file, size)]

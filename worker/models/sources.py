@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reinforge.errors import InvalidInput
+from worker.beat import Beat, unheard
 from worker.models import hub
 from worker.models.templates import TEMPLATES
 from worker.starter import CHECKPOINT
@@ -46,25 +47,27 @@ class ModelStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def resolve(self, source: str, *, token: str | None = None) -> Path:
+    def resolve(self, source: str, *, token: str | None = None, beat: Beat = unheard) -> Path:
         """The folder of a source, complete and on this machine; `token` opens private models of the hub.
 
         Raises InvalidInput (`model_not_found`, `model_gated`, `unsafe_weights`, `not_a_model`, all with param
         `source`) and Unavailable `hub_unavailable`.
         """
-        return self.find(source, token=token).folder
+        return self.find(source, token=token, beat=beat).folder
 
-    def find(self, source: str, *, token: str | None = None, begun: Begun | None = None) -> Found:
+    def find(
+        self, source: str, *, token: str | None = None, begun: Begun | None = None, beat: Beat = unheard
+    ) -> Found:
         """Like `resolve`, with what was found."""
         plain, _, template = source.partition("#template=")
-        found = self._find(plain, token, begun)
+        found = self._find(plain, token, begun, beat)
         check_folder(found.folder, plain)
         if not template:
             return found
         folder = self._with_template(found.folder, template)
         return Found(folder, f"{found.source}#template={template}", found.commit)
 
-    def _find(self, source: str, token: str | None, begun: Begun | None) -> Found:
+    def _find(self, source: str, token: str | None, begun: Begun | None, beat: Beat) -> Found:
         kind, colon, rest = source.partition(":")
         if colon and kind == "builtin":
             if rest not in BUILTIN:
@@ -75,7 +78,7 @@ class ModelStore:
                 )
             return Found(BUILTIN[rest], source)
         if colon and kind == "hub":
-            return self._from_hub(rest, token, begun)
+            return self._from_hub(rest, token, begun, beat)
         folder = Path(source).expanduser()
         if not folder.is_absolute():
             message = f"{source!r} is neither `hub:org/name@revision` nor an absolute path."
@@ -84,7 +87,7 @@ class ModelStore:
             )
         return Found(folder, source)
 
-    def content_hash(self, folder: Path) -> str:
+    def content_hash(self, folder: Path, beat: Beat = unheard) -> str:
         """SHA-256 over the names and contents of the files that make the model; hashes of large files are kept.
 
         A file counts as unchanged while its size and times are.
@@ -94,7 +97,7 @@ class ModelStore:
         for path in content_files(folder):
             status = path.stat()
             key = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}|{status.st_ctime_ns}"
-            seen[key] = known.get(key) or _file_hash(path)
+            seen[key] = known.get(key) or _file_hash(path, beat)
             lines.append(f"{path.name} {seen[key]}\n")
         if seen.keys() - known.keys():
             self._keep_hashes(known | seen)
@@ -104,7 +107,7 @@ class ModelStore:
         """Where a commit of a repository is downloaded to."""
         return self._folder / re.sub(r"[^\w.-]", "--", f"{repository}@{commit}")
 
-    def _from_hub(self, name: str, token: str | None, begun: Begun | None) -> Found:
+    def _from_hub(self, name: str, token: str | None, begun: Begun | None, beat: Beat) -> Found:
         match = _HUB.match(name)
         if match is None:
             raise _invalid(
@@ -123,7 +126,7 @@ class ModelStore:
             if not hub.is_complete(target, revision):
                 if begun is not None:
                     begun(target, pinned.bytes)
-                hub.fetch(pinned, target, token)
+                hub.fetch(pinned, target, token, beat)
         return Found(self.target(repository, revision), f"hub:{repository}@{revision}", revision)
 
     def _with_template(self, folder: Path, name: str) -> Path:
@@ -206,9 +209,13 @@ def _same(one: Path, other: Path) -> bool:
     return held(one) == held(other)
 
 
-def _file_hash(path: Path) -> str:
+def _file_hash(path: Path, beat: Beat) -> str:
+    digest = hashlib.sha256()
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while part := file.read(_CHUNK):
+            digest.update(part)
+            beat()
+    return digest.hexdigest()
 
 
 def _invalid(message: str, code: str, hint: str) -> InvalidInput:

@@ -74,6 +74,8 @@ class GradientPasses:
         self.checkpointing = mode == "on" and can_checkpoint(model)
         self.tell: Callable[[str, dict[str, Any]], None] = lambda message, facts: None
         """Called with a sentence and `facts` when less fits than was hoped."""
+        self.beat: Callable[[], None] = lambda: None
+        """Called after every micro-batch, those without gradient too."""
         self._model, self._device, self._mode = model, device, mode
         self._per_token, self._room = 0.0, math.inf
         self._measured = False

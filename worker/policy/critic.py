@@ -1,6 +1,6 @@
 """A critic on a LoRA adapter: the base model with an adapter of its own and a head of one number per token."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from peft import PeftModel
@@ -95,5 +95,8 @@ class LoraCritic:
     def _foresee(self, sequences: Sequences, part: MicroBatch) -> Tensor:
         return foresee(self._model, sequences.take(part.rows), self._head, prompt_once=part.prompt_once)
 
-    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
-        return micro_batches(sequences, rows, self.passes.tokens, prompt_once=self._prompt_once)
+    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> Iterator[MicroBatch]:
+        """Who takes the next micro-batch is done with the one before."""
+        for part in micro_batches(sequences, rows, self.passes.tokens, prompt_once=self._prompt_once):
+            yield part
+            self.passes.beat()

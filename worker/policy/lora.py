@@ -153,8 +153,11 @@ class LoraPolicy:
         text = json.dumps(plain_config, indent=2, sort_keys=True, default=str)
         (folder / "adapter_config.json").write_text(text + "\n", encoding="utf-8")
 
-    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
-        return micro_batches(sequences, rows, self.passes.tokens, prompt_once=self._prompt_once)
+    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> Iterator[MicroBatch]:
+        """Who takes the next micro-batch is done with the one before."""
+        for part in micro_batches(sequences, rows, self.passes.tokens, prompt_once=self._prompt_once):
+            yield part
+            self.passes.beat()
 
     def _score_all(self, sequences: Sequences, rows: Sequence[int]) -> TokenScores:
         scores = empty_scores(len(sequences), sequences.longest)

@@ -4,7 +4,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from reinforge.records import (
     CheckpointSaved,
@@ -34,6 +34,8 @@ from worker.training.update import Update
 PhaseName = Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
 PHASE_SECONDS = 0.5
 """Progress inside a phase is reported at most this often."""
+BEAT_SECONDS = 5.0
+"""That a phase goes on, without progress that could be counted, at most this often."""
 
 
 class Journal:
@@ -52,6 +54,8 @@ class Journal:
         self._revisions = revisions
         self._clock = clock
         self._phase: PhaseName | None = None
+        self._said: dict[str, Any] = {}
+        """Of the phase, the last time."""
         self._told_at = 0.0
 
     def phase(
@@ -65,7 +69,14 @@ class Journal:
         now = self._clock()
         if phase != self._phase or now - self._told_at >= PHASE_SECONDS:
             self._phase, self._told_at = phase, now
-            self._reporter.report(Phase, phase=phase, step=step, done=done, total=total, rows=list(rows))
+            self._said = {"phase": phase, "step": step, "done": done, "total": total, "rows": list(rows)}
+            self._reporter.report(Phase, **self._said)
+
+    def beat(self) -> None:
+        """The phase goes on; whoever works in it says so as often as he likes."""
+        if self._phase is not None and self._clock() - self._told_at >= BEAT_SECONDS:
+            self._told_at = self._clock()
+            self._reporter.report(Phase, **self._said)
 
     def sampling(self, step: int) -> Tell:
         """Progress of one step's sampling and scoring."""
@@ -123,13 +134,16 @@ class Journal:
         self.phase("saving", step)
         with tempfile.TemporaryDirectory(prefix="adapter-") as folder:
             policy.export(Path(folder), base_model=self._model)
+            self.beat()
             blob = self._reporter.blob(pack_folder(Path(folder)))
         reward = position.held_out_reward if position.evaluated_step == step else None
         self._reporter.report(CheckpointSaved, step=step, blob=blob, held_out_reward=reward, final=final)
         position.checkpoint_step = step
 
     def resume_state(self, position: Position, policy: Policy, critic: Critic | None = None) -> None:
+        self.phase("saving", position.step)
         state = pack_resume_state(position, policy.state(), critic.state() if critic else None)
+        self.beat()
         blob = self._reporter.blob(state)
         self._reporter.report(ResumeStateSaved, step=position.step, blob=blob)
 

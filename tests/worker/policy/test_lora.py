@@ -93,9 +93,12 @@ def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:
     expected = gradients(policy)
     policy._optimizer.zero_grad(set_to_none=True)
     policy.passes.tokens = 4
+    beats: list[int] = []
+    policy.passes.beat = lambda: beats.append(1)
     parts = policy.forward_backward(batch_of(), weighted_logprob)
     assert whole.metrics["seen"] == (9.0, 1.0)
     assert parts.metrics["seen"] == (9.0, 3.0)
+    assert len(beats) == 3
     torch.testing.assert_close(parts.scores.logprobs, whole.scores.logprobs)
     for key, gradient in gradients(policy).items():
         torch.testing.assert_close(gradient, expected[key], atol=1e-6, rtol=1e-4)
