@@ -141,8 +141,9 @@ async def pause(
     if status is not JobStatus.RUNNING:
         await change_status(session, job, JobStatus.PAUSED, reason=reason, error=error)
         return
+    moment = now()  # of both: it tells this checkpoint from one that somebody asked for
     for kind in _TO_PAUSE:
-        session.add(JobCommand(id=new_id("cmd_"), job_id=job.id, kind=kind))
+        session.add(JobCommand(id=new_id("cmd_"), job_id=job.id, kind=kind, created_at=moment))
     await change_status(session, job, JobStatus.PAUSING, reason=reason, error=error)
 
 
@@ -159,10 +160,13 @@ async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
             hint=_why_not_resumed(status),
         )
     job.lost_attempts = 0
-    # The worker may have stopped before it could say that it had heard: the next attempt is not to stop again.
+    # The worker may have stopped before it could say that it had heard: the next attempt is not to stop again. A
+    # checkpoint that was asked for by itself, and is not made yet, is the next attempt's.
+    mine = (JobCommand.job_id == job.id, JobCommand.applied_at.is_(None))
+    pauses = select(JobCommand.created_at).where(JobCommand.job_id == job.id, JobCommand.kind == "pause")
     await session.execute(
         update(JobCommand)
-        .where(JobCommand.job_id == job.id, JobCommand.kind.in_(_TO_PAUSE), JobCommand.applied_at.is_(None))
+        .where(*mine, JobCommand.kind.in_(_TO_PAUSE), JobCommand.created_at.in_(pauses))
         .values(applied_at=now(), applied_attempt=job.attempt, applied_step=job.step)
     )
     await enqueue(session, job, wake_ups)

@@ -77,6 +77,20 @@ def test_a_resumed_job_does_not_hear_the_old_command(open_lane: Backend) -> None
     assert again.heartbeat().json()["commands"] == []
 
 
+def test_a_checkpoint_asked_for_before_a_pause_that_never_made_it_is_the_next_attempts(
+    open_lane: Backend,
+) -> None:
+    job, trainer = running(open_lane)
+    asked = open_lane.api.post(f"/jobs/{job}/checkpoint").json()["id"]
+    pause(open_lane, job)
+    trainer.end("paused", reason="pause_requested")  # and never says which commands it has applied
+    open_lane.api.post(f"/jobs/{job}/resume")
+    again = open_lane.claim(job)
+    assert [(each["id"], each["kind"]) for each in again.heartbeat().json()["commands"]] == [
+        (asked, "checkpoint")
+    ]
+
+
 def test_a_job_that_is_loading_pauses_at_once_and_its_worker_has_lost_it(open_lane: Backend) -> None:
     job = open_lane.create_job()
     trainer = open_lane.claim(job)
