@@ -23,7 +23,7 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up vllm check audit test test-vllm chaos test-chaos fleet build e2e bench screens clean
+.PHONY: help setup demo up vllm check audit test test-vllm chaos test-chaos soak fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -102,6 +102,8 @@ test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or m
 # N faults on real jobs, one each; OUTAGES more whose object store goes away for 30 s. About 25 s per fault and lane.
 N ?= 20
 OUT ?= chaos.json
+HOURS ?= 2
+SOAK ?= soak.json
 SEED ?= 1
 LANES ?= 1
 OUTAGES ?= 0
@@ -110,6 +112,9 @@ chaos: setup ## kill processes under real jobs and look for anything lost: N=20 
 
 test-chaos: setup ## the bounded part of the same, for CI
 	@$(VENV) -m pytest -n 0 -m chaos
+
+soak: setup ## jobs for hours, each hurt, while memory, descriptors, threads, tables and files are watched: HOURS=2 SOAK=soak.json
+	@$(VENV) -m tests.chaos.soak --hours $(HOURS) --out $(SOAK) --seed $(SEED)
 
 fleet: setup ## 100 queued jobs of three projects over four workers that are killed at random, about three minutes
 	@REINFORGE_TEST_FLEET=full $(VENV) -m pytest -n 0 -s tests/fleet/test_fleet.py

@@ -27,6 +27,9 @@ R = TypeVar("R", bound=BaseRecord)
 
 
 class Reporter(Protocol):
+    folder: Path
+    """The run's; what a killed trainer leaves in it goes with it."""
+
     def report(self, record: type[R], **fields: Any) -> R:
         """Number, stamp and send one record. Raises OSError when it cannot be written."""
 

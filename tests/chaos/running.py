@@ -68,6 +68,10 @@ class Bench:
         self.folder.chmod(0o711)
         self.plans.mkdir()
         self.plans.chmod(0o777)
+        self.temporary = self.folder / "tmp"
+        """Of the platform's processes: what they leave behind is seen here."""
+        self.temporary.mkdir()
+        self.temporary.chmod(0o1777)
         self.port = free_port("127.0.0.1", 0)
         self._given = environment or {}
         self._up: subprocess.Popen[bytes] | None = None
@@ -108,6 +112,7 @@ class Bench:
             "REINFORGE_LEASE_SECONDS": str(LEASE_SECONDS),
             "REINFORGE_BOOTSTRAP_API_KEY": KEY,
             "OMP_NUM_THREADS": "1",
+            "TMPDIR": str(self.temporary),
         }
         command = [
             *(sys.executable, "-m", "reinforge.cli.main", "up", "--no-demo"),

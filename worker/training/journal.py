@@ -132,7 +132,7 @@ class Journal:
     def checkpoint(self, position: Position, policy: Policy, *, final: bool) -> None:
         step = position.step
         self.phase("saving", step)
-        with tempfile.TemporaryDirectory(prefix="adapter-") as folder:
+        with tempfile.TemporaryDirectory(prefix="adapter-", dir=self._reporter.folder) as folder:
             policy.export(Path(folder), base_model=self._model)
             self.beat()
             blob = self._reporter.blob(pack_folder(Path(folder)))
