@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,9 +120,10 @@ class Fleet:
             "events missed": viewers["missing"] + sum(ends[job] - seen for job, seen in viewers["seen"]),
         }
         asked: dict[str, list[float]] = {}
-        for what, each in viewers["asked"]:
+        for what, _, each in viewers["asked"]:
             asked.setdefault(what, []).append(each)
         mix = [each for what in MIX for each in asked.get(what, [])]
+        slow = Counter(int(at) for what, at, each in viewers["asked"] if what in MIX and each > MIX_P99)
         last = [worker["steps"][-1]["late"] for worker in workers if worker["steps"]]
         found = {
             "jobs": load.jobs, "viewers": load.viewers, "seconds": seconds, "steps": len(steps), "lost": lost,
@@ -129,7 +131,8 @@ class Fleet:
             "late_at_the_end": max(last, default=0.0), "late_p95": _at(0.95, [each["late"] for each in steps]),
             "group_p95": _at(0.95, asked.get("group", [])), "mix_p99": _at(0.99, mix), "requests": len(mix),
             "p50_p95_p99": {what: [_at(part, each) for part in (0.5, 0.95, 0.99)] for what, each in asked.items()},
-            "raw": {"steps": steps, "asked": asked},
+            "slow_seconds": sorted(slow.items()),
+            "raw": {"steps": steps, "asked": viewers["asked"]},
         }  # fmt: skip
         found["holds"] = not found["failures"] and not any(lost.values()) and found["late_at_the_end"] <= LATE
         found["within"] = {

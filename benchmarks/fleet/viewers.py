@@ -29,7 +29,7 @@ class Viewer:
         self._wire = Wire(plan["url"], plan["key"])
         self._until = plan["begin"] + plan["seconds"]
         self._step = 0
-        self.asked: list[tuple[str, float]] = []
+        self.asked: list[tuple[str, float, float]] = []
         """What, and seconds."""
         self.seen, self.missing = 0, 0
         self.failure: str | None = None
@@ -100,13 +100,17 @@ class Viewer:
             seconds, status, said = self._wire.ask("POST", f"/api/v1/jobs/{self._job}/labels", body)
             if status != 200:
                 raise RuntimeError(f"label: {status} {said[:300]!r}")
-            self.asked.append(("write", seconds))
+            self._note("write", seconds)
 
     def _get(self, what: str, path: str) -> None:
         seconds, status, said = self._wire.ask("GET", f"/api/v1/{path}")
         if status != 200:
             raise RuntimeError(f"{path}: {status} {said[:300]!r}")
-        self.asked.append((what, seconds))
+        self._note(what, seconds)
+
+    def _note(self, what: str, seconds: float) -> None:
+        """What was asked, when the answer was there (seconds since the begin), and how long it took."""
+        self.asked.append((what, round(time.time() - self._plan["begin"], 3), seconds))
 
 
 def main() -> None:
