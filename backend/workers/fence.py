@@ -2,12 +2,12 @@
 
 import hmac
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import digest
-from backend.jobs.lifecycle import lock_job
 from backend.models import Attempt, Job
-from reinforge.errors import LeaseLost, NotFound
+from reinforge.errors import LeaseLost
 from reinforge.states import LEASED
 
 
@@ -18,12 +18,13 @@ async def lock_attempt(
 
     The attempt may have ended: what it reported again was stored, which `holds_lease` does not say.
     """
-    try:
-        job = await lock_job(session, job_id)
-    except NotFound as error:
-        raise _lost(f"There is no job {job_id}.") from error
-    attempt = await session.get(Attempt, (job_id, number)) if number == job.attempt else None
-    if attempt is None:
+    both = select(Job, Attempt).join(Attempt, Attempt.job_id == Job.id)
+    query = both.where(Job.id == job_id, Attempt.number == number).with_for_update()
+    found = (await session.execute(query.execution_options(populate_existing=True))).one_or_none()
+    if found is None:
+        raise _lost(f"There is no attempt {number} of a job {job_id}.")
+    job, attempt = found
+    if number != job.attempt:
         raise _lost(f"Attempt {number} of {job_id} is over: attempt {job.attempt} has taken its place.")
     if token is None or not hmac.compare_digest(digest(token), attempt.token_sha256):
         raise _lost(f"The job token does not belong to attempt {number} of {job_id}.")

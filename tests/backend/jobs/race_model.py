@@ -128,9 +128,9 @@ def _commanded(model: Model, doing: Doing) -> tuple[Model, int]:
         case "cancel" if status in (S.STARTING, S.RUNNING, S.PAUSING):
             return replace(_ask(model, "cancel"), status=S.CANCELLING, reason="requested"), 200
         case "resume" if status is S.PAUSED:
-            pauses = [place for place in model.pending() if model.commands[place].kind == "pause"]
-            own = {place - 1 for place in pauses}  # the checkpoint that a pause asks for
-            done = [place for place in model.pending() if place in own or place in pauses]
+            pauses = {place for place, asked in enumerate(model.commands) if asked.kind == "pause"}
+            own = pauses | {place - 1 for place in pauses}  # with the checkpoint that a pause asks for
+            done = [place for place in model.pending() if place in own]
             return replace(_obeyed(model, done), status=S.QUEUED, reason=None, lost=0), 200
         case "checkpoint" if status is S.RUNNING:
             waits = any(model.commands[place].kind == "checkpoint" for place in model.pending())
