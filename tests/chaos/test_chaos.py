@@ -7,7 +7,7 @@ import pytest
 from tests.chaos import report
 from tests.chaos.run import Suite
 
-FAULTS = 12
+FAULTS = 10
 
 
 @pytest.mark.chaos
