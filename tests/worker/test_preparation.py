@@ -38,19 +38,19 @@ def test_a_preparation_that_stands_still_ends_the_attempt_and_says_where(
     hanging = threading.Event()
 
     def pieces(*given: Any) -> None:
-        for _ in range(4):  # longer than the bound, with signs of life
-            time.sleep(0.4)
+        for _ in range(6):  # longer than the bound, with signs of life
+            time.sleep(0.5)
             given[-1]()
         hanging.wait(60)
 
     monkeypatch.setattr("worker.supervisor.prepare", pieces)
-    bench.supervisor = replace(bench.supervisor, stall_bounds=StallBounds.parse("preparing=1"))
+    bench.supervisor = replace(bench.supervisor, stall_bounds=StallBounds.parse("preparing=2"))
     begun = time.monotonic()
     thread = bench.run_aside("end")
     try:
         thread.join(20)
         assert bench.outcome is Outcome.DELIVERED
-        assert time.monotonic() - begun > 2.0
+        assert time.monotonic() - begun > 4.0
     finally:
         hanging.set()
     end = bench.end()
