@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.faults import Fault
+from tests.chaos.points import kill_targets
 from tests.chaos.running import FINAL, LEASE_SECONDS, Bench, wait_until
 
 JOB_WITHIN = 240.0
@@ -176,10 +177,16 @@ class Inflicted:
     @contextlib.contextmanager
     def _full(self, name: str) -> Iterator[None]:
         ballast = self.bench.fill(name)
-        self.bench.strike(("trainer",), signal.SIGCONT)
+        self._release()
         time.sleep(FULL_SECONDS)
         ballast.unlink()
         yield
+
+    def _release(self) -> None:
+        """Let the held trainer go on. It says that it has come to its point before it stops: to wake it too early would
+        be to leave it asleep."""
+        wait_until(lambda: all(map(kill_targets.is_stopped, self.bench.trainers())), 15)
+        self.bench.strike(("trainer",), signal.SIGCONT)
 
     @contextlib.contextmanager
     def _torn(self, how: str) -> Iterator[None]:
@@ -201,7 +208,7 @@ class Inflicted:
         cut()
         mending = threading.Timer(OUTAGE_SECONDS, mend)
         mending.start()
-        self.bench.strike(("trainer",), signal.SIGCONT)
+        self._release()
         try:
             yield
         finally:

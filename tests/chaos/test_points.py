@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.points.kill_targets import role_of
-from tests.chaos.running import POINTS
+from tests.chaos.points.kill_targets import is_stopped, role_of
+from tests.chaos.running import POINTS, wait_until
 
 RENAMES = """
 import os, pathlib
@@ -134,3 +134,17 @@ def test_roles_are_told_from_command_lines() -> None:
         "python -m backend.datasets.inspect": None,
     }
     assert {line: role_of(line.split()) for line in lines} == lines
+
+
+def test_who_is_stopped_is_known() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        assert not is_stopped(process.pid)
+        process.send_signal(signal.SIGSTOP)
+        assert wait_until(lambda: is_stopped(process.pid), 10)
+        process.send_signal(signal.SIGCONT)
+        assert wait_until(lambda: not is_stopped(process.pid), 10)
+    finally:
+        process.kill()
+        process.wait()
+    assert is_stopped(process.pid), "nobody is there to wait for"

@@ -51,6 +51,15 @@ def pids(folder: Path) -> dict[str | None, list[int]]:
     return found
 
 
+def is_stopped(pid: int) -> bool:
+    """By SIGSTOP; also what has ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return True
+    return state == "T"
+
+
 def _postgres(folder: Path) -> list[int]:
     """The server and its sessions, which have its data folder as their working directory."""
     try:
