@@ -12911,17 +12911,17 @@ export interface operations {
                      * @example {
                      *       "administrator": true,
                      *       "email": "ada@example.org",
-                     *       "etag": "dfeef1d320459d03d0283751340307a0",
+                     *       "etag": "eda3d4355dc3a25fc513717dcf1b4cf4",
                      *       "has_password": true,
-                     *       "key": "user_o91731ddzcf23sxh9vy8rbso",
-                     *       "member": "mem_liiz8ddpgtmjbsef3orz239l",
+                     *       "key": "user_o40hjv6kufhuexxbtdzwb3g3",
+                     *       "member": "mem_2o1ghn1pngouzmtntslgewea",
                      *       "name": "Ada",
                      *       "object": "me",
-                     *       "project": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
                      *       "project_name": "default",
                      *       "role": "owner",
                      *       "scopes": null,
-                     *       "user": "user_o91731ddzcf23sxh9vy8rbso",
+                     *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
                      *       "version": "0.1.0"
                      *     }
                      */
@@ -12963,17 +12963,17 @@ export interface operations {
                      * @example {
                      *       "administrator": true,
                      *       "email": "ada@example.org",
-                     *       "etag": "dfeef1d320459d03d0283751340307a0",
+                     *       "etag": "eda3d4355dc3a25fc513717dcf1b4cf4",
                      *       "has_password": true,
-                     *       "key": "user_o91731ddzcf23sxh9vy8rbso",
-                     *       "member": "mem_liiz8ddpgtmjbsef3orz239l",
+                     *       "key": "user_o40hjv6kufhuexxbtdzwb3g3",
+                     *       "member": "mem_2o1ghn1pngouzmtntslgewea",
                      *       "name": "Ada",
                      *       "object": "me",
-                     *       "project": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
                      *       "project_name": "default",
                      *       "role": "owner",
                      *       "scopes": null,
-                     *       "user": "user_o91731ddzcf23sxh9vy8rbso",
+                     *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
                      *       "version": "0.1.0"
                      *     }
                      */
@@ -13025,11 +13025,11 @@ export interface operations {
                      *       "data": [
                      *         {
                      *           "agent": "test browser",
-                     *           "created_at": "2026-11-22T07:56:01.239570Z",
+                     *           "created_at": "2026-11-22T19:47:56.119151Z",
                      *           "current": true,
-                     *           "expires_at": "2026-12-22T07:56:01.239280Z",
-                     *           "id": "sess_p4m5ml81v1n0r4tt4a85hdeb",
-                     *           "last_seen_at": "2026-11-22T07:56:01.239568Z",
+                     *           "expires_at": "2026-12-22T19:47:56.118649Z",
+                     *           "id": "sess_x5gbmfeno6ng8eh364ifys86",
+                     *           "last_seen_at": "2026-11-22T19:47:56.119148Z",
                      *           "object": "browser_session"
                      *         }
                      *       ],
@@ -13100,17 +13100,17 @@ export interface operations {
                      * @example {
                      *       "administrator": true,
                      *       "email": null,
-                     *       "etag": "60ae3de000c2d74986a0ce9de5a71c28",
+                     *       "etag": "2db4ac9283e9dfc49ddda5a882f7c329",
                      *       "has_password": false,
-                     *       "key": "user_o91731ddzcf23sxh9vy8rbso",
-                     *       "member": "mem_liiz8ddpgtmjbsef3orz239l",
+                     *       "key": "user_o40hjv6kufhuexxbtdzwb3g3",
+                     *       "member": "mem_2o1ghn1pngouzmtntslgewea",
                      *       "name": "owner",
                      *       "object": "me",
-                     *       "project": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
                      *       "project_name": "default",
                      *       "role": "owner",
                      *       "scopes": null,
-                     *       "user": "user_o91731ddzcf23sxh9vy8rbso",
+                     *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
                      *       "version": "0.1.0"
                      *     }
                      */
@@ -13166,7 +13166,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "password": "a third long one",
-                 *       "token": "zmxk1b16mFhcTkohxhdUaYjPbYkiZ4tEzW-M_uhZ"
+                 *       "token": "TanbnAdkdoKNI4viOhuaXf4OOIQbiaMwn2u436S2"
                  *     }
                  */
                 "application/json": components["schemas"]["PasswordReset"];
@@ -13183,17 +13183,17 @@ export interface operations {
                      * @example {
                      *       "administrator": false,
                      *       "email": "grace@example.org",
-                     *       "etag": "b54d7c37cde271e76fb64565825a04fd",
+                     *       "etag": "3f79b92905427956a93668e97a0becdf",
                      *       "has_password": true,
-                     *       "key": "user_86jocdq2dsr6pb174t6tn0ib",
-                     *       "member": "mem_jgp53r413uu6b04o5wfy3c1l",
+                     *       "key": "user_ofz3n0od3zgh0wpcg2n7sw23",
+                     *       "member": "mem_pndlfeem3i733cnbapf1cr9w",
                      *       "name": "Grace",
                      *       "object": "me",
-                     *       "project": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
                      *       "project_name": "default",
                      *       "role": "editor",
                      *       "scopes": null,
-                     *       "user": "user_86jocdq2dsr6pb174t6tn0ib",
+                     *       "user": "user_ofz3n0od3zgh0wpcg2n7sw23",
                      *       "version": "0.1.0"
                      *     }
                      */
@@ -13251,23 +13251,23 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": "2026-11-22T07:56:06.268611Z",
+                     *           "created_at": "2026-11-22T19:48:00.730996Z",
                      *           "created_by": "owner",
                      *           "expires_at": null,
-                     *           "id": "key_e3wxgsw1ctczty4by6pi301x",
+                     *           "id": "key_n91boy9wn2l5xwjbkbghhgxt",
                      *           "last_used_at": null,
                      *           "name": "sums",
                      *           "object": "api_key",
-                     *           "prefix": "rf-sZo",
+                     *           "prefix": "rf-ayE",
                      *           "role": "editor",
                      *           "scopes": null
                      *         },
                      *         {
-                     *           "created_at": "2026-11-22T07:56:01.874711Z",
+                     *           "created_at": "2026-11-22T19:47:57.152530Z",
                      *           "created_by": null,
                      *           "expires_at": null,
-                     *           "id": "key_7269659377894",
-                     *           "last_used_at": "2026-11-22T07:56:02.064557Z",
+                     *           "id": "key_49984949865665",
+                     *           "last_used_at": "2026-11-22T19:47:57.327406Z",
                      *           "name": "owner",
                      *           "object": "api_key",
                      *           "prefix": "rf-",
@@ -13320,15 +13320,15 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:06.268611Z",
+                     *       "created_at": "2026-11-22T19:48:00.730996Z",
                      *       "created_by": "owner",
                      *       "expires_at": null,
-                     *       "id": "key_e3wxgsw1ctczty4by6pi301x",
+                     *       "id": "key_n91boy9wn2l5xwjbkbghhgxt",
                      *       "key": "rf-EXAMPLE",
                      *       "last_used_at": null,
                      *       "name": "sums",
                      *       "object": "api_key",
-                     *       "prefix": "rf-sZo",
+                     *       "prefix": "rf-ayE",
                      *       "role": "editor",
                      *       "scopes": null
                      *     }
@@ -13393,9 +13393,9 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:55:59.804910Z",
-                     *       "etag": "5d43616b03bdecdd721309f52ba2a177",
-                     *       "id": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "created_at": "2026-11-22T19:47:54.164016Z",
+                     *       "etag": "6c9bc3b32bc709e88a034e286c1b0771",
+                     *       "id": "proj_7jv1fyninvg4o31a7pmvsp5l",
                      *       "name": "default",
                      *       "object": "project"
                      *     }
@@ -13424,7 +13424,7 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": "2026-11-22T07:56:01.849516Z",
+                     *           "created_at": "2026-11-22T19:47:57.139901Z",
                      *           "current": true,
                      *           "etag": "cee09a5c16706757d60e9eedc96668bb",
                      *           "id": "proj_sums",
@@ -13469,9 +13469,9 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:06.719686Z",
-                     *       "etag": "c6c87bfccf27dabe154c7bf1b17f87d4",
-                     *       "id": "proj_zvg4jtn7ykrbje05dcg9184k",
+                     *       "created_at": "2026-11-22T19:48:01.102099Z",
+                     *       "etag": "0d2743e2f78de0fb929cf88c2a5cd5ae",
+                     *       "id": "proj_cs5by8qpb3rtl7g6ycmrjsts",
                      *       "key": null,
                      *       "name": "Second project",
                      *       "object": "project"
@@ -13510,7 +13510,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:01.849516Z",
+                     *       "created_at": "2026-11-22T19:47:57.139901Z",
                      *       "etag": "cee09a5c16706757d60e9eedc96668bb",
                      *       "id": "proj_sums",
                      *       "name": "sums",
@@ -13600,7 +13600,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:01.849516Z",
+                     *       "created_at": "2026-11-22T19:47:57.139901Z",
                      *       "etag": "f7ea213bc2dc174c3e5e9b61f19f28e4",
                      *       "id": "proj_sums",
                      *       "name": "sums two",
@@ -13654,9 +13654,9 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:55:59.804910Z",
-                     *       "etag": "5d43616b03bdecdd721309f52ba2a177",
-                     *       "id": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "created_at": "2026-11-22T19:47:54.164016Z",
+                     *       "etag": "6c9bc3b32bc709e88a034e286c1b0771",
+                     *       "id": "proj_7jv1fyninvg4o31a7pmvsp5l",
                      *       "name": "default",
                      *       "object": "project"
                      *     }
@@ -13758,26 +13758,26 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": "2026-11-22T07:56:00.993117Z",
+                     *           "created_at": "2026-11-22T19:47:55.623961Z",
                      *           "email": "grace@example.org",
-                     *           "etag": "0dd1f07e80b2fc662599a61e94d9e219",
-                     *           "id": "mem_jgp53r413uu6b04o5wfy3c1l",
-                     *           "last_seen_at": "2026-11-22T07:56:00.996561Z",
+                     *           "etag": "3be643c019a5dbdd55a101eae2138989",
+                     *           "id": "mem_pndlfeem3i733cnbapf1cr9w",
+                     *           "last_seen_at": "2026-11-22T19:47:55.634236Z",
                      *           "name": "Grace",
                      *           "object": "member",
                      *           "role": "editor",
-                     *           "user": "user_86jocdq2dsr6pb174t6tn0ib"
+                     *           "user": "user_ofz3n0od3zgh0wpcg2n7sw23"
                      *         },
                      *         {
-                     *           "created_at": "2026-11-22T07:56:00.487807Z",
+                     *           "created_at": "2026-11-22T19:47:54.817573Z",
                      *           "email": "ada@example.org",
-                     *           "etag": "8983453e56fd65e4bbb2a4834f2d1ac3",
-                     *           "id": "mem_liiz8ddpgtmjbsef3orz239l",
-                     *           "last_seen_at": "2026-11-22T07:56:00.491476Z",
+                     *           "etag": "91604516db227a2d84fd1fd914dfebd6",
+                     *           "id": "mem_2o1ghn1pngouzmtntslgewea",
+                     *           "last_seen_at": "2026-11-22T19:47:54.818688Z",
                      *           "name": "Ada",
                      *           "object": "member",
                      *           "role": "owner",
-                     *           "user": "user_o91731ddzcf23sxh9vy8rbso"
+                     *           "user": "user_o40hjv6kufhuexxbtdzwb3g3"
                      *         }
                      *       ],
                      *       "has_more": false,
@@ -13825,16 +13825,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:06.498784Z",
+                     *       "created_at": "2026-11-22T19:48:00.933968Z",
                      *       "email": null,
-                     *       "etag": "12c11c1025af3cc3cec05eab26e80dfb",
-                     *       "id": "mem_8l8reekka0pm498xv4lr8h9i",
+                     *       "etag": "9c649cca1d97a99a9ccba158a076a774",
+                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
                      *       "last_seen_at": null,
                      *       "name": "sums",
                      *       "object": "member",
                      *       "role": "editor",
                      *       "url": "https://reinforge.example.org/sign-in?token=EXAMPLE",
-                     *       "user": "user_5r2xl9fk2wdkvotoelksv4j4"
+                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
                      *     }
                      */
                     "application/json": components["schemas"]["MemberInvited"];
@@ -13870,15 +13870,15 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:06.498784Z",
+                     *       "created_at": "2026-11-22T19:48:00.933968Z",
                      *       "email": null,
-                     *       "etag": "12c11c1025af3cc3cec05eab26e80dfb",
-                     *       "id": "mem_8l8reekka0pm498xv4lr8h9i",
+                     *       "etag": "9c649cca1d97a99a9ccba158a076a774",
+                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
                      *       "last_seen_at": null,
                      *       "name": "sums",
                      *       "object": "member",
                      *       "role": "editor",
-                     *       "user": "user_5r2xl9fk2wdkvotoelksv4j4"
+                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
                      *     }
                      */
                     "application/json": components["schemas"]["Member"];
@@ -13955,15 +13955,15 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:06.498784Z",
+                     *       "created_at": "2026-11-22T19:48:00.933968Z",
                      *       "email": null,
-                     *       "etag": "4451efa9177bf0d56358bb9d5a35ab9f",
-                     *       "id": "mem_8l8reekka0pm498xv4lr8h9i",
+                     *       "etag": "bb45250b810d5d31046fcf3fe398cf24",
+                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
                      *       "last_seen_at": null,
                      *       "name": "sums",
                      *       "object": "member",
                      *       "role": "viewer",
-                     *       "user": "user_5r2xl9fk2wdkvotoelksv4j4"
+                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
                      *     }
                      */
                     "application/json": components["schemas"]["Member"];
@@ -14013,16 +14013,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:06.498784Z",
+                     *       "created_at": "2026-11-22T19:48:00.933968Z",
                      *       "email": null,
-                     *       "etag": "4451efa9177bf0d56358bb9d5a35ab9f",
-                     *       "id": "mem_8l8reekka0pm498xv4lr8h9i",
+                     *       "etag": "bb45250b810d5d31046fcf3fe398cf24",
+                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
                      *       "last_seen_at": null,
                      *       "name": "sums",
                      *       "object": "member",
                      *       "role": "viewer",
                      *       "url": "https://reinforge.example.org/sign-in?token=EXAMPLE",
-                     *       "user": "user_5r2xl9fk2wdkvotoelksv4j4"
+                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
                      *     }
                      */
                     "application/json": components["schemas"]["MemberInvited"];
@@ -14058,16 +14058,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:00.993117Z",
+                     *       "created_at": "2026-11-22T19:47:55.623961Z",
                      *       "email": "grace@example.org",
-                     *       "etag": "0dd1f07e80b2fc662599a61e94d9e219",
-                     *       "id": "mem_jgp53r413uu6b04o5wfy3c1l",
-                     *       "last_seen_at": "2026-11-22T07:56:00.996561Z",
+                     *       "etag": "3be643c019a5dbdd55a101eae2138989",
+                     *       "id": "mem_pndlfeem3i733cnbapf1cr9w",
+                     *       "last_seen_at": "2026-11-22T19:47:55.634236Z",
                      *       "name": "Grace",
                      *       "object": "member",
                      *       "role": "editor",
                      *       "url": "https://reinforge.example.org/reset-password?token=EXAMPLE",
-                     *       "user": "user_86jocdq2dsr6pb174t6tn0ib"
+                     *       "user": "user_ofz3n0od3zgh0wpcg2n7sw23"
                      *     }
                      */
                     "application/json": components["schemas"]["MemberInvited"];
@@ -14106,10 +14106,10 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": "2026-11-22T07:56:06.537935Z",
+                     *           "created_at": "2026-11-22T19:48:00.975835Z",
                      *           "created_by": "owner",
-                     *           "expires_at": "2026-11-29T07:56:06.536361Z",
-                     *           "id": "inv_urjt0q8cyr6k8l25hyrwjy35",
+                     *           "expires_at": "2026-11-29T19:48:00.975390Z",
+                     *           "id": "inv_17qpr4bd9tgniu0l3wfywg2g",
                      *           "note": "sums",
                      *           "object": "invitation",
                      *           "role": "editor"
@@ -14161,10 +14161,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:00.778168Z",
+                     *       "created_at": "2026-11-22T19:47:55.205903Z",
                      *       "created_by": "Ada",
-                     *       "expires_at": "2026-11-29T07:56:00.777096Z",
-                     *       "id": "inv_5jkj489gk9hjkzcpkd47ar7r",
+                     *       "expires_at": "2026-11-29T19:47:55.204930Z",
+                     *       "id": "inv_ntp9tbzjhay5ih1tde15itk7",
                      *       "note": "for Grace",
                      *       "object": "invitation",
                      *       "role": "editor",
@@ -14225,7 +14225,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "token": "O12aNKvxI-iBIIfTLdIvCLPaE5mO7htBZh76Gzh2"
+                 *       "token": "NvkdojWOmYFwtvXZdX0nCePJf3wi2QsQjuhZc4uA"
                  *     }
                  */
                 "application/json": components["schemas"]["InvitationToken"];
@@ -14240,7 +14240,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "expires_at": "2026-11-29T07:56:00.777096Z",
+                     *       "expires_at": "2026-11-29T19:47:55.204930Z",
                      *       "object": "invitation.offer",
                      *       "project_name": "default",
                      *       "role": "editor",
@@ -14275,7 +14275,7 @@ export interface operations {
                  *       "email": "grace@example.org",
                  *       "name": "Grace",
                  *       "password": "another long one",
-                 *       "token": "O12aNKvxI-iBIIfTLdIvCLPaE5mO7htBZh76Gzh2"
+                 *       "token": "NvkdojWOmYFwtvXZdX0nCePJf3wi2QsQjuhZc4uA"
                  *     }
                  */
                 "application/json": components["schemas"]["InvitationAccept"];
@@ -14292,17 +14292,17 @@ export interface operations {
                      * @example {
                      *       "administrator": false,
                      *       "email": "grace@example.org",
-                     *       "etag": "b54d7c37cde271e76fb64565825a04fd",
+                     *       "etag": "3f79b92905427956a93668e97a0becdf",
                      *       "has_password": true,
-                     *       "key": "user_86jocdq2dsr6pb174t6tn0ib",
-                     *       "member": "mem_jgp53r413uu6b04o5wfy3c1l",
+                     *       "key": "user_ofz3n0od3zgh0wpcg2n7sw23",
+                     *       "member": "mem_pndlfeem3i733cnbapf1cr9w",
                      *       "name": "Grace",
                      *       "object": "me",
-                     *       "project": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
                      *       "project_name": "default",
                      *       "role": "editor",
                      *       "scopes": null,
-                     *       "user": "user_86jocdq2dsr6pb174t6tn0ib",
+                     *       "user": "user_ofz3n0od3zgh0wpcg2n7sw23",
                      *       "version": "0.1.0"
                      *     }
                      */
@@ -14342,7 +14342,7 @@ export interface operations {
                      *       "budgets": [
                      *         {
                      *           "amount": 1000000000,
-                     *           "created_at": "2026-11-22T07:56:06.356311Z",
+                     *           "created_at": "2026-11-22T19:48:00.766044Z",
                      *           "etag": "edc131455a94247b839a6628f91f5929",
                      *           "exhausted": false,
                      *           "kind": "judge_spend",
@@ -14367,15 +14367,15 @@ export interface operations {
                      *       "sources": [
                      *         {
                      *           "amounts": {
-                     *             "device_seconds": 0.950951,
+                     *             "device_seconds": 1.249783,
                      *             "sampled_tokens": 7
                      *           },
                      *           "name": "sums",
-                     *           "source": "ftjob-1uyi7twr1dpht3fnijh1brw9"
+                     *           "source": "ftjob-izzgnu4moko9gesqcf17h9st"
                      *         }
                      *       ],
                      *       "totals": {
-                     *         "device_seconds": 0.950951,
+                     *         "device_seconds": 1.249783,
                      *         "sampled_tokens": 7,
                      *         "storage_bytes": 17391
                      *       }
@@ -14427,7 +14427,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "amount": 1000000000,
-                     *       "created_at": "2026-11-22T07:56:06.356311Z",
+                     *       "created_at": "2026-11-22T19:48:00.766044Z",
                      *       "etag": "edc131455a94247b839a6628f91f5929",
                      *       "exhausted": false,
                      *       "kind": "judge_spend",
@@ -14518,26 +14518,26 @@ export interface operations {
                      *       "data": [
                      *         {
                      *           "action": "exportProject",
-                     *           "actor": "key_7269659377894",
+                     *           "actor": "key_49984949865665",
                      *           "actor_name": "owner",
-                     *           "created_at": "2026-11-22T07:56:22.650119Z",
+                     *           "created_at": "2026-11-22T19:48:11.301634Z",
                      *           "details": {},
-                     *           "id": "aud_qic5apsk7z2dirqm4ca2dndq",
+                     *           "id": "aud_pnqs6nairoenxprclu67csjm",
                      *           "object": "audit_entry",
                      *           "target": "proj_sums"
                      *         },
                      *         {
                      *           "action": "createInvitation",
-                     *           "actor": "key_7269659377894",
+                     *           "actor": "key_49984949865665",
                      *           "actor_name": "owner",
-                     *           "created_at": "2026-11-22T07:56:06.547352Z",
+                     *           "created_at": "2026-11-22T19:48:00.987858Z",
                      *           "details": {
-                     *             "expires_at": "2026-11-29T07:56:06.536361Z",
+                     *             "expires_at": "2026-11-29T19:48:00.975390Z",
                      *             "role": "editor"
                      *           },
-                     *           "id": "aud_uqg2t726zcbbu23m6hobs0hu",
+                     *           "id": "aud_ztcz1be1bggq3h48z3mwpxe2",
                      *           "object": "audit_entry",
-                     *           "target": "inv_urjt0q8cyr6k8l25hyrwjy35"
+                     *           "target": "inv_17qpr4bd9tgniu0l3wfywg2g"
                      *         }
                      *       ],
                      *       "has_more": false,
@@ -14579,16 +14579,16 @@ export interface operations {
                      *       "adapter": null,
                      *       "attempt": 0,
                      *       "best_step": null,
-                     *       "created_at": "2026-11-22T07:56:31.481467Z",
+                     *       "created_at": "2026-11-22T19:48:15.266623Z",
                      *       "created_by": "owner",
-                     *       "dataset": "file-8ych5oea2w3wba6jtxz80pjv",
+                     *       "dataset": "file-1b5dv4kvxiro4sp8ke81nmj4",
                      *       "error": null,
                      *       "facts": {},
                      *       "finished_at": null,
                      *       "forked_from": null,
                      *       "held_out_reward": null,
                      *       "held_out_reward_before": null,
-                     *       "id": "ftjob-7f234ca8kqgq3wf332vujh0i",
+                     *       "id": "ftjob-j5655c0ugb9m897qm2duqhxx",
                      *       "jail": "L",
                      *       "model": "starter-arith",
                      *       "name": "Show your work on additions",
@@ -14604,6 +14604,7 @@ export interface operations {
                      *         "steps": 60
                      *       },
                      *       "project": "proj_sums",
+                     *       "queue": null,
                      *       "reason": null,
                      *       "resolved_spec": {
                      *         "adapter": {
@@ -14708,8 +14709,8 @@ export interface operations {
                      *             "prompt": null,
                      *             "slice": null
                      *           },
-                     *           "dataset": "file-8ych5oea2w3wba6jtxz80pjv",
-                     *           "held_out": "file-7yp38cq9uwuxsm3sjp9pfuhw",
+                     *           "dataset": "file-1b5dv4kvxiro4sp8ke81nmj4",
+                     *           "held_out": "file-9xk6jyp8hiiikpz6jzevgz2g",
                      *           "held_out_rows": null,
                      *           "prompt_template": null,
                      *           "sampling": "shuffle",
@@ -14769,7 +14770,7 @@ export interface operations {
                      *             "on_error": "drop",
                      *             "path": null,
                      *             "revision": 1,
-                     *             "reward": "rew_29rmj7pnwpb3ecpqiyl9heu0",
+                     *             "reward": "rew_tu23vzasat41si44hfml0oj8",
                      *             "source": null,
                      *             "timeout_seconds": 2,
                      *             "type": "python",
@@ -14802,8 +14803,8 @@ export interface operations {
                      *           "columns": {
                      *             "answer": "answer"
                      *           },
-                     *           "dataset": "file-8ych5oea2w3wba6jtxz80pjv",
-                     *           "held_out": "file-7yp38cq9uwuxsm3sjp9pfuhw"
+                     *           "dataset": "file-1b5dv4kvxiro4sp8ke81nmj4",
+                     *           "held_out": "file-9xk6jyp8hiiikpz6jzevgz2g"
                      *         },
                      *         "evaluation": {
                      *           "every_steps": 10,
@@ -14825,7 +14826,7 @@ export interface operations {
                      *         "rewards": [
                      *           {
                      *             "name": "correct",
-                     *             "reward": "rew_29rmj7pnwpb3ecpqiyl9heu0",
+                     *             "reward": "rew_tu23vzasat41si44hfml0oj8",
                      *             "type": "python"
                      *           }
                      *         ],
@@ -14882,13 +14883,14 @@ export interface operations {
                      *               "type": "string"
                      *             }
                      *           ],
-                     *           "created_at": "2026-11-22T07:56:03.373219Z",
-                     *           "etag": "5d58c0a3d964a5b9119c1c645e9d6f58",
+                     *           "created_at": "2026-11-22T19:47:58.240659Z",
+                     *           "etag": "b67ef68298ef377abf0b004fd474b2d5",
                      *           "filename": "sums.jsonl",
                      *           "format": "jsonl",
-                     *           "id": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *           "id": "file-7o99tt6paxsuzqan0k5704ux",
                      *           "jobs": 2,
                      *           "name": "sums",
+                     *           "newest": null,
                      *           "object": "dataset",
                      *           "preview": [
                      *             {
@@ -14982,13 +14984,14 @@ export interface operations {
                      *           "type": "string"
                      *         }
                      *       ],
-                     *       "created_at": "2026-11-22T07:56:03.373219Z",
-                     *       "etag": "5d58c0a3d964a5b9119c1c645e9d6f58",
+                     *       "created_at": "2026-11-22T19:47:58.240659Z",
+                     *       "etag": "b67ef68298ef377abf0b004fd474b2d5",
                      *       "filename": "sums.jsonl",
                      *       "format": "jsonl",
-                     *       "id": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *       "id": "file-7o99tt6paxsuzqan0k5704ux",
                      *       "jobs": 0,
                      *       "name": "sums",
+                     *       "newest": null,
                      *       "object": "dataset",
                      *       "preview": [
                      *         {
@@ -15063,13 +15066,14 @@ export interface operations {
                      *           "type": "string"
                      *         }
                      *       ],
-                     *       "created_at": "2026-11-22T07:56:03.373219Z",
-                     *       "etag": "5d58c0a3d964a5b9119c1c645e9d6f58",
+                     *       "created_at": "2026-11-22T19:47:58.240659Z",
+                     *       "etag": "b67ef68298ef377abf0b004fd474b2d5",
                      *       "filename": "sums.jsonl",
                      *       "format": "jsonl",
-                     *       "id": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *       "id": "file-7o99tt6paxsuzqan0k5704ux",
                      *       "jobs": 2,
                      *       "name": "sums",
+                     *       "newest": null,
                      *       "object": "dataset",
                      *       "preview": [
                      *         {
@@ -15185,13 +15189,14 @@ export interface operations {
                      *           "type": "string"
                      *         }
                      *       ],
-                     *       "created_at": "2026-11-22T07:56:03.373219Z",
-                     *       "etag": "92e0b9e6011b98fbdafe821f777c7c5b",
+                     *       "created_at": "2026-11-22T19:47:58.240659Z",
+                     *       "etag": "b8ef81cbd42c8f0afd01733d5c875dc3",
                      *       "filename": "sums.jsonl",
                      *       "format": "jsonl",
-                     *       "id": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *       "id": "file-7o99tt6paxsuzqan0k5704ux",
                      *       "jobs": 2,
                      *       "name": "Sums",
+                     *       "newest": null,
                      *       "object": "dataset",
                      *       "preview": [
                      *         {
@@ -15542,12 +15547,12 @@ export interface operations {
                     /**
                      * @example {
                      *       "bytes": 34,
-                     *       "created_at": "2026-11-22T07:56:07.055960Z",
+                     *       "created_at": "2026-11-22T19:48:01.554848Z",
                      *       "dataset": null,
                      *       "direct": false,
-                     *       "expires_at": "2026-11-23T07:56:07.055960Z",
+                     *       "expires_at": "2026-11-23T19:48:01.554848Z",
                      *       "filename": "sums.jsonl",
-                     *       "id": "upload_ccl0ppz0ejve8bgxuehkz9ng",
+                     *       "id": "upload_q3cvgrkmhiodedwr8bmgof1k",
                      *       "missing": [
                      *         1
                      *       ],
@@ -15594,10 +15599,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "bytes": 1,
-                     *       "created_at": "2026-11-22T07:56:06.681733Z",
+                     *       "created_at": "2026-11-22T19:48:01.068843Z",
                      *       "dataset": null,
                      *       "direct": false,
-                     *       "expires_at": "2026-11-22T08:56:06.681733Z",
+                     *       "expires_at": "2026-11-22T20:48:01.068843Z",
                      *       "filename": "sums",
                      *       "id": "upload_numbered_sums",
                      *       "missing": [
@@ -15735,7 +15740,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "bytes": 34,
-                     *       "created_at": "2026-11-22T07:56:07.055960Z",
+                     *       "created_at": "2026-11-22T19:48:01.554848Z",
                      *       "dataset": {
                      *         "bytes": 34,
                      *         "columns": [
@@ -15752,13 +15757,14 @@ export interface operations {
                      *             "type": "string"
                      *           }
                      *         ],
-                     *         "created_at": "2026-11-22T07:56:08.858939Z",
-                     *         "etag": "262dc538d4bfe32ca607b3f2d53dcfd3",
+                     *         "created_at": "2026-11-22T19:48:03.253084Z",
+                     *         "etag": "9f812069831c166276f0da3a6744f91b",
                      *         "filename": "sums.jsonl",
                      *         "format": "jsonl",
-                     *         "id": "file-b1gpx34o8od6pdpxwgxqbb8t",
+                     *         "id": "file-zu2orgtmg81do4icm4ppfh4m",
                      *         "jobs": 0,
                      *         "name": "sums",
+                     *         "newest": null,
                      *         "object": "dataset",
                      *         "preview": [
                      *           {
@@ -15783,9 +15789,9 @@ export interface operations {
                      *         ]
                      *       },
                      *       "direct": false,
-                     *       "expires_at": "2026-11-23T07:56:07.143009Z",
+                     *       "expires_at": "2026-11-23T19:48:01.727547Z",
                      *       "filename": "sums.jsonl",
-                     *       "id": "upload_ccl0ppz0ejve8bgxuehkz9ng",
+                     *       "id": "upload_q3cvgrkmhiodedwr8bmgof1k",
                      *       "missing": [],
                      *       "name": null,
                      *       "object": "upload",
@@ -15830,10 +15836,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "bytes": 1,
-                     *       "created_at": "2026-11-22T07:56:06.681733Z",
+                     *       "created_at": "2026-11-22T19:48:01.068843Z",
                      *       "dataset": null,
                      *       "direct": false,
-                     *       "expires_at": "2026-11-22T08:56:06.681733Z",
+                     *       "expires_at": "2026-11-22T20:48:01.068843Z",
                      *       "filename": "sums",
                      *       "id": "upload_numbered_sums",
                      *       "missing": [],
@@ -15889,14 +15895,14 @@ export interface operations {
                      * @example {
                      *       "advice": [],
                      *       "compared": 8,
-                     *       "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *       "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *       "duplicates": {
                      *         "examples": [],
                      *         "prompts": 0,
                      *         "rows": 0
                      *       },
                      *       "leakage": {
-                     *         "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *         "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *         "equal": 0,
                      *         "examples": [],
                      *         "held_out": 1,
@@ -16113,18 +16119,18 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": "2026-11-22T07:56:03.450514Z",
+                     *           "created_at": "2026-11-22T19:47:58.292433Z",
                      *           "description": null,
                      *           "entry": null,
-                     *           "etag": "e437a28521d6041811cfcdb2fc15b079",
+                     *           "etag": "ef321b31e2492190e747da7265e42755",
                      *           "granularity": "sample",
-                     *           "id": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *           "id": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *           "jobs": 2,
                      *           "kind": "python",
                      *           "name": "sums",
                      *           "object": "reward",
                      *           "revision": 1,
-                     *           "updated_at": "2026-11-22T07:56:03.450510Z"
+                     *           "updated_at": "2026-11-22T19:47:58.292430Z"
                      *         }
                      *       ],
                      *       "has_more": false,
@@ -16175,12 +16181,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:03.450514Z",
+                     *       "created_at": "2026-11-22T19:47:58.292433Z",
                      *       "description": null,
                      *       "entry": null,
-                     *       "etag": "e437a28521d6041811cfcdb2fc15b079",
+                     *       "etag": "ef321b31e2492190e747da7265e42755",
                      *       "granularity": "sample",
-                     *       "id": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *       "id": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *       "jobs": 0,
                      *       "kind": "python",
                      *       "name": "sums",
@@ -16188,7 +16194,7 @@ export interface operations {
                      *       "revision": 1,
                      *       "revisions": [
                      *         {
-                     *           "created_at": "2026-11-22T07:56:03.453498Z",
+                     *           "created_at": "2026-11-22T19:47:58.295055Z",
                      *           "entries": [
                      *             {
                      *               "line": 1,
@@ -16202,7 +16208,7 @@ export interface operations {
                      *           "source": "def grade(sample, item):\n    return 1.0\n"
                      *         }
                      *       ],
-                     *       "updated_at": "2026-11-22T07:56:03.450510Z"
+                     *       "updated_at": "2026-11-22T19:47:58.292430Z"
                      *     }
                      */
                     "application/json": components["schemas"]["RewardDetail"];
@@ -16238,12 +16244,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:03.450514Z",
+                     *       "created_at": "2026-11-22T19:47:58.292433Z",
                      *       "description": null,
                      *       "entry": null,
-                     *       "etag": "e437a28521d6041811cfcdb2fc15b079",
+                     *       "etag": "ef321b31e2492190e747da7265e42755",
                      *       "granularity": "sample",
-                     *       "id": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *       "id": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *       "jobs": 2,
                      *       "kind": "python",
                      *       "name": "sums",
@@ -16251,7 +16257,7 @@ export interface operations {
                      *       "revision": 1,
                      *       "revisions": [
                      *         {
-                     *           "created_at": "2026-11-22T07:56:03.453498Z",
+                     *           "created_at": "2026-11-22T19:47:58.295055Z",
                      *           "entries": [
                      *             {
                      *               "line": 1,
@@ -16265,7 +16271,7 @@ export interface operations {
                      *           "source": "def grade(sample, item):\n    return 1.0\n"
                      *         }
                      *       ],
-                     *       "updated_at": "2026-11-22T07:56:03.450510Z"
+                     *       "updated_at": "2026-11-22T19:47:58.292430Z"
                      *     }
                      */
                     "application/json": components["schemas"]["RewardDetail"];
@@ -16313,12 +16319,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:03.450514Z",
+                     *       "created_at": "2026-11-22T19:47:58.292433Z",
                      *       "description": null,
                      *       "entry": null,
-                     *       "etag": "e437a28521d6041811cfcdb2fc15b079",
+                     *       "etag": "ef321b31e2492190e747da7265e42755",
                      *       "granularity": "sample",
-                     *       "id": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *       "id": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *       "jobs": 2,
                      *       "kind": "python",
                      *       "name": "sums",
@@ -16326,7 +16332,7 @@ export interface operations {
                      *       "revision": 1,
                      *       "revisions": [
                      *         {
-                     *           "created_at": "2026-11-22T07:56:03.453498Z",
+                     *           "created_at": "2026-11-22T19:47:58.295055Z",
                      *           "entries": [
                      *             {
                      *               "line": 1,
@@ -16340,7 +16346,7 @@ export interface operations {
                      *           "source": "def grade(sample, item):\n    return 1.0\n"
                      *         }
                      *       ],
-                     *       "updated_at": "2026-11-22T07:56:03.450510Z"
+                     *       "updated_at": "2026-11-22T19:47:58.292430Z"
                      *     }
                      */
                     "application/json": components["schemas"]["RewardDetail"];
@@ -16542,7 +16548,7 @@ export interface operations {
                      *       "data": [
                      *         {
                      *           "completion": "1",
-                     *           "created_at": "2026-11-22T07:56:06.631633Z",
+                     *           "created_at": "2026-11-22T19:48:01.029711Z",
                      *           "created_by": null,
                      *           "expect": {
                      *             "above": null,
@@ -16558,7 +16564,7 @@ export interface operations {
                      *           "object": "golden_case",
                      *           "origin": null,
                      *           "prompt": "",
-                     *           "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi"
+                     *           "reward": "rew_hzueib0ny5wfjwy6mz5052cq"
                      *         }
                      *       ],
                      *       "object": "list"
@@ -16616,7 +16622,7 @@ export interface operations {
                      *       "data": [
                      *         {
                      *           "completion": "1",
-                     *           "created_at": "2026-11-22T07:56:32.406387Z",
+                     *           "created_at": "2026-11-22T19:48:15.851876Z",
                      *           "created_by": "owner",
                      *           "expect": {
                      *             "above": null,
@@ -16626,13 +16632,13 @@ export interface operations {
                      *             "tolerance": 0.000001,
                      *             "value": 1
                      *           },
-                     *           "id": "gold_ta06jbq9n79hchwrq6gxags9",
+                     *           "id": "gold_9tl817wctvzra820wihrs42c",
                      *           "item": {},
                      *           "note": null,
                      *           "object": "golden_case",
                      *           "origin": null,
                      *           "prompt": "",
-                     *           "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi"
+                     *           "reward": "rew_hzueib0ny5wfjwy6mz5052cq"
                      *         }
                      *       ],
                      *       "object": "list"
@@ -16724,7 +16730,7 @@ export interface operations {
                      *           }
                      *         },
                      *         {
-                     *           "case": "gold_ta06jbq9n79hchwrq6gxags9",
+                     *           "case": "gold_9tl817wctvzra820wihrs42c",
                      *           "outcome": {
                      *             "expected": "1",
                      *             "message": null,
@@ -16737,7 +16743,7 @@ export interface operations {
                      *         }
                      *       ],
                      *       "revision": 1,
-                     *       "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi"
+                     *       "reward": "rew_hzueib0ny5wfjwy6mz5052cq"
                      *     }
                      */
                     "application/json": components["schemas"]["GoldenRun"];
@@ -16775,11 +16781,11 @@ export interface operations {
                      *         {
                      *           "base_url": "https://reinforge.example.org/v1",
                      *           "concurrency": 8,
-                     *           "created_at": "2026-11-22T07:56:03.487138Z",
+                     *           "created_at": "2026-11-22T19:47:58.316730Z",
                      *           "created_by": "owner",
-                     *           "etag": "916ad3167cd199afa501d76bd46a9cc3",
+                     *           "etag": "ff2cbfad054251bd4571b4ba62ab0ecd",
                      *           "has_key": false,
-                     *           "id": "judge_ios6mw5329rbuf2e888hw9sp",
+                     *           "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
                      *           "input_price": 0,
                      *           "model": "sums",
                      *           "name": "sums",
@@ -16788,7 +16794,7 @@ export interface operations {
                      *           "retries": 4,
                      *           "structured": "json_schema",
                      *           "timeout_seconds": 60,
-                     *           "updated_at": "2026-11-22T07:56:03.487132Z"
+                     *           "updated_at": "2026-11-22T19:47:58.316726Z"
                      *         }
                      *       ],
                      *       "has_more": false,
@@ -16831,11 +16837,11 @@ export interface operations {
                      * @example {
                      *       "base_url": "https://reinforge.example.org/v1",
                      *       "concurrency": 8,
-                     *       "created_at": "2026-11-22T07:56:03.487138Z",
+                     *       "created_at": "2026-11-22T19:47:58.316730Z",
                      *       "created_by": "owner",
-                     *       "etag": "916ad3167cd199afa501d76bd46a9cc3",
+                     *       "etag": "ff2cbfad054251bd4571b4ba62ab0ecd",
                      *       "has_key": false,
-                     *       "id": "judge_ios6mw5329rbuf2e888hw9sp",
+                     *       "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
                      *       "input_price": 0,
                      *       "model": "sums",
                      *       "name": "sums",
@@ -16844,7 +16850,7 @@ export interface operations {
                      *       "retries": 4,
                      *       "structured": "json_schema",
                      *       "timeout_seconds": 60,
-                     *       "updated_at": "2026-11-22T07:56:03.487132Z"
+                     *       "updated_at": "2026-11-22T19:47:58.316726Z"
                      *     }
                      */
                     "application/json": components["schemas"]["JudgeInfo"];
@@ -16882,11 +16888,11 @@ export interface operations {
                      * @example {
                      *       "base_url": "https://reinforge.example.org/v1",
                      *       "concurrency": 8,
-                     *       "created_at": "2026-11-22T07:56:03.487138Z",
+                     *       "created_at": "2026-11-22T19:47:58.316730Z",
                      *       "created_by": "owner",
-                     *       "etag": "916ad3167cd199afa501d76bd46a9cc3",
+                     *       "etag": "ff2cbfad054251bd4571b4ba62ab0ecd",
                      *       "has_key": false,
-                     *       "id": "judge_ios6mw5329rbuf2e888hw9sp",
+                     *       "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
                      *       "input_price": 0,
                      *       "model": "sums",
                      *       "name": "sums",
@@ -16895,7 +16901,7 @@ export interface operations {
                      *       "retries": 4,
                      *       "structured": "json_schema",
                      *       "timeout_seconds": 60,
-                     *       "updated_at": "2026-11-22T07:56:03.487132Z"
+                     *       "updated_at": "2026-11-22T19:47:58.316726Z"
                      *     }
                      */
                     "application/json": components["schemas"]["JudgeInfo"];
@@ -16974,11 +16980,11 @@ export interface operations {
                      * @example {
                      *       "base_url": "https://reinforge.example.org/v1",
                      *       "concurrency": 8,
-                     *       "created_at": "2026-11-22T07:56:03.487138Z",
+                     *       "created_at": "2026-11-22T19:47:58.316730Z",
                      *       "created_by": "owner",
-                     *       "etag": "23bfda9005fb35b58f72b2258527ccfa",
+                     *       "etag": "e81dc9d1ece05266446a0bda8c524a75",
                      *       "has_key": false,
-                     *       "id": "judge_ios6mw5329rbuf2e888hw9sp",
+                     *       "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
                      *       "input_price": 0.4,
                      *       "model": "sums",
                      *       "name": "sums",
@@ -16987,7 +16993,7 @@ export interface operations {
                      *       "retries": 4,
                      *       "structured": "json_schema",
                      *       "timeout_seconds": 60,
-                     *       "updated_at": "2026-11-22T07:56:32.592093Z"
+                     *       "updated_at": "2026-11-22T19:48:15.943042Z"
                      *     }
                      */
                     "application/json": components["schemas"]["JudgeInfo"];
@@ -17070,7 +17076,7 @@ export interface operations {
                      *           "bytes": 4000,
                      *           "chat_template_source": null,
                      *           "context_length": 128,
-                     *           "created_at": "2026-11-22T07:56:03.515803Z",
+                     *           "created_at": "2026-11-22T19:47:58.329666Z",
                      *           "error": null,
                      *           "failure": null,
                      *           "has_chat_template": true,
@@ -17096,7 +17102,7 @@ export interface operations {
                      *           "bytes": 4000,
                      *           "chat_template_source": null,
                      *           "context_length": 128,
-                     *           "created_at": "2026-11-22T07:56:02.036540Z",
+                     *           "created_at": "2026-11-22T19:47:56.556280Z",
                      *           "error": null,
                      *           "failure": null,
                      *           "has_chat_template": true,
@@ -17169,7 +17175,7 @@ export interface operations {
                      *       "bytes": 4000,
                      *       "chat_template_source": null,
                      *       "context_length": 128,
-                     *       "created_at": "2026-11-22T07:56:32.642224Z",
+                     *       "created_at": "2026-11-22T19:48:15.986791Z",
                      *       "error": null,
                      *       "failure": null,
                      *       "has_chat_template": true,
@@ -17227,7 +17233,7 @@ export interface operations {
                      *       "bytes": 4000,
                      *       "chat_template_source": null,
                      *       "context_length": 128,
-                     *       "created_at": "2026-11-22T07:56:03.515803Z",
+                     *       "created_at": "2026-11-22T19:47:58.329666Z",
                      *       "error": null,
                      *       "failure": null,
                      *       "has_chat_template": true,
@@ -17321,15 +17327,15 @@ export interface operations {
                      *           "adapter": null,
                      *           "attempt": 1,
                      *           "best_step": null,
-                     *           "created_at": "2026-11-22T07:56:05.034023Z",
+                     *           "created_at": "2026-11-22T19:48:00.154775Z",
                      *           "created_by": "owner",
-                     *           "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *           "error": null,
                      *           "finished_at": null,
                      *           "forked_from": null,
                      *           "held_out_reward": null,
                      *           "held_out_reward_before": null,
-                     *           "id": "ftjob-gu7swjobeawzd8obadsto8ma",
+                     *           "id": "ftjob-9tddutmfh9e05r2yagtxicb0",
                      *           "jail": "L",
                      *           "model": "tiny",
                      *           "name": "sums",
@@ -17345,26 +17351,27 @@ export interface operations {
                      *             "steps": 3
                      *           },
                      *           "project": "proj_sums",
+                     *           "queue": null,
                      *           "reason": null,
                      *           "reward_names": [
                      *             "right"
                      *           ],
-                     *           "started_at": "2026-11-22T07:56:05.131503Z",
+                     *           "started_at": "2026-11-22T19:48:00.320047Z",
                      *           "status": "running"
                      *         },
                      *         {
-                     *           "adapter": "adp_cx1t8xmw6bbsbq137sq331ve",
+                     *           "adapter": "adp_0z57s472cpnlr2zq3dh9uld8",
                      *           "attempt": 1,
                      *           "best_step": 1,
-                     *           "created_at": "2026-11-22T07:56:03.722051Z",
+                     *           "created_at": "2026-11-22T19:47:58.505315Z",
                      *           "created_by": "owner",
-                     *           "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *           "error": null,
-                     *           "finished_at": "2026-11-22T07:56:04.820176Z",
+                     *           "finished_at": "2026-11-22T19:47:59.951941Z",
                      *           "forked_from": null,
                      *           "held_out_reward": null,
                      *           "held_out_reward_before": null,
-                     *           "id": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *           "id": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *           "jail": "L",
                      *           "model": "tiny",
                      *           "name": "sums",
@@ -17380,11 +17387,12 @@ export interface operations {
                      *             "steps": 3
                      *           },
                      *           "project": "proj_sums",
+                     *           "queue": null,
                      *           "reason": null,
                      *           "reward_names": [
                      *             "right"
                      *           ],
-                     *           "started_at": "2026-11-22T07:56:03.958057Z",
+                     *           "started_at": "2026-11-22T19:47:58.792212Z",
                      *           "status": "succeeded"
                      *         }
                      *       ],
@@ -17421,7 +17429,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "data": {
-                 *         "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc"
+                 *         "dataset": "file-7o99tt6paxsuzqan0k5704ux"
                  *       },
                  *       "limits": {
                  *         "steps": 3
@@ -17431,7 +17439,7 @@ export interface operations {
                  *       "rewards": [
                  *         {
                  *           "name": "right",
-                 *           "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                 *           "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                  *           "type": "python"
                  *         }
                  *       ],
@@ -17457,16 +17465,16 @@ export interface operations {
                      *       "adapter": null,
                      *       "attempt": 0,
                      *       "best_step": null,
-                     *       "created_at": "2026-11-22T07:56:03.722051Z",
+                     *       "created_at": "2026-11-22T19:47:58.505315Z",
                      *       "created_by": "owner",
-                     *       "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *       "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *       "error": null,
                      *       "facts": {},
                      *       "finished_at": null,
                      *       "forked_from": null,
                      *       "held_out_reward": null,
                      *       "held_out_reward_before": null,
-                     *       "id": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *       "id": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *       "jail": "L",
                      *       "model": "tiny",
                      *       "name": "sums",
@@ -17482,6 +17490,12 @@ export interface operations {
                      *         "steps": 3
                      *       },
                      *       "project": "proj_sums",
+                     *       "queue": {
+                     *         "of": 1,
+                     *         "position": 1,
+                     *         "reason": "about_to_start",
+                     *         "workers": 1
+                     *       },
                      *       "reason": null,
                      *       "resolved_spec": {
                      *         "adapter": {
@@ -17586,7 +17600,7 @@ export interface operations {
                      *             "prompt": null,
                      *             "slice": null
                      *           },
-                     *           "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *           "held_out": null,
                      *           "held_out_rows": null,
                      *           "prompt_template": null,
@@ -17645,7 +17659,7 @@ export interface operations {
                      *             "on_error": "drop",
                      *             "path": null,
                      *             "revision": 1,
-                     *             "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *             "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *             "source": null,
                      *             "timeout_seconds": 2,
                      *             "type": "python",
@@ -17669,7 +17683,7 @@ export interface operations {
                      *       ],
                      *       "spec": {
                      *         "data": {
-                     *           "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc"
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux"
                      *         },
                      *         "limits": {
                      *           "steps": 3
@@ -17679,7 +17693,7 @@ export interface operations {
                      *         "rewards": [
                      *           {
                      *             "name": "right",
-                     *             "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *             "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *             "type": "python"
                      *           }
                      *         ],
@@ -17727,21 +17741,21 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "adapter": "adp_cx1t8xmw6bbsbq137sq331ve",
+                     *       "adapter": "adp_0z57s472cpnlr2zq3dh9uld8",
                      *       "attempt": 1,
                      *       "best_step": 1,
-                     *       "created_at": "2026-11-22T07:56:03.722051Z",
+                     *       "created_at": "2026-11-22T19:47:58.505315Z",
                      *       "created_by": "owner",
-                     *       "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *       "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *       "error": null,
                      *       "facts": {
                      *         "jail": "L"
                      *       },
-                     *       "finished_at": "2026-11-22T07:56:04.820176Z",
+                     *       "finished_at": "2026-11-22T19:47:59.951941Z",
                      *       "forked_from": null,
                      *       "held_out_reward": null,
                      *       "held_out_reward_before": null,
-                     *       "id": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *       "id": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *       "jail": "L",
                      *       "model": "tiny",
                      *       "name": "sums",
@@ -17757,6 +17771,7 @@ export interface operations {
                      *         "steps": 3
                      *       },
                      *       "project": "proj_sums",
+                     *       "queue": null,
                      *       "reason": null,
                      *       "resolved_spec": {
                      *         "adapter": {
@@ -17861,7 +17876,7 @@ export interface operations {
                      *             "prompt": null,
                      *             "slice": null
                      *           },
-                     *           "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *           "held_out": null,
                      *           "held_out_rows": null,
                      *           "prompt_template": null,
@@ -17920,7 +17935,7 @@ export interface operations {
                      *             "on_error": "drop",
                      *             "path": null,
                      *             "revision": 1,
-                     *             "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *             "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *             "source": null,
                      *             "timeout_seconds": 2,
                      *             "type": "python",
@@ -17944,7 +17959,7 @@ export interface operations {
                      *       ],
                      *       "spec": {
                      *         "data": {
-                     *           "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc"
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux"
                      *         },
                      *         "limits": {
                      *           "steps": 3
@@ -17954,7 +17969,7 @@ export interface operations {
                      *         "rewards": [
                      *           {
                      *             "name": "right",
-                     *             "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *             "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *             "type": "python"
                      *           }
                      *         ],
@@ -17964,7 +17979,7 @@ export interface operations {
                      *           "prompts_per_step": 4
                      *         }
                      *       },
-                     *       "started_at": "2026-11-22T07:56:03.958057Z",
+                     *       "started_at": "2026-11-22T19:47:58.792212Z",
                      *       "status": "succeeded",
                      *       "warnings": []
                      *     }
@@ -18005,18 +18020,18 @@ export interface operations {
                      *       "adapter": null,
                      *       "attempt": 1,
                      *       "best_step": 4,
-                     *       "created_at": "2026-11-22T07:56:17.453272Z",
+                     *       "created_at": "2026-11-22T19:48:07.689816Z",
                      *       "created_by": "bootstrap",
-                     *       "dataset": "file-52b666f092247285126347757",
+                     *       "dataset": "file-52b666f0922449995318846088",
                      *       "error": null,
                      *       "facts": {
                      *         "jail": "L"
                      *       },
-                     *       "finished_at": "2026-11-22T07:56:18.972556Z",
+                     *       "finished_at": "2026-11-22T19:48:08.831809Z",
                      *       "forked_from": null,
                      *       "held_out_reward": 0.1,
                      *       "held_out_reward_before": 0.1,
-                     *       "id": "ftjob-cdga1725p45dgv1451ftby0k",
+                     *       "id": "ftjob-44y4srv44je5wqd5gqzgk69b",
                      *       "jail": "L",
                      *       "model": "tiny",
                      *       "name": "tiny on sums",
@@ -18031,7 +18046,8 @@ export interface operations {
                      *         "step": 6,
                      *         "steps": 9
                      *       },
-                     *       "project": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
+                     *       "queue": null,
                      *       "reason": "requested",
                      *       "resolved_spec": {
                      *         "adapter": {
@@ -18136,7 +18152,7 @@ export interface operations {
                      *             "prompt": null,
                      *             "slice": null
                      *           },
-                     *           "dataset": "file-52b666f092247285126347757",
+                     *           "dataset": "file-52b666f0922449995318846088",
                      *           "held_out": null,
                      *           "held_out_rows": null,
                      *           "prompt_template": null,
@@ -18219,7 +18235,7 @@ export interface operations {
                      *       ],
                      *       "spec": {
                      *         "data": {
-                     *           "dataset": "file-52b666f092247285126347757"
+                     *           "dataset": "file-52b666f0922449995318846088"
                      *         },
                      *         "limits": {
                      *           "steps": 9
@@ -18238,7 +18254,7 @@ export interface operations {
                      *           "prompts_per_step": 4
                      *         }
                      *       },
-                     *       "started_at": "2026-11-22T07:56:17.647993Z",
+                     *       "started_at": "2026-11-22T19:48:07.811940Z",
                      *       "status": "cancelled",
                      *       "warnings": []
                      *     }
@@ -18279,9 +18295,9 @@ export interface operations {
                      *       "adapter": null,
                      *       "attempt": 1,
                      *       "best_step": 4,
-                     *       "created_at": "2026-11-22T07:56:17.453272Z",
+                     *       "created_at": "2026-11-22T19:48:07.689816Z",
                      *       "created_by": "bootstrap",
-                     *       "dataset": "file-52b666f092247285126347757",
+                     *       "dataset": "file-52b666f0922449995318846088",
                      *       "error": null,
                      *       "facts": {
                      *         "jail": "L"
@@ -18290,7 +18306,7 @@ export interface operations {
                      *       "forked_from": null,
                      *       "held_out_reward": 0.1,
                      *       "held_out_reward_before": 0.1,
-                     *       "id": "ftjob-cdga1725p45dgv1451ftby0k",
+                     *       "id": "ftjob-44y4srv44je5wqd5gqzgk69b",
                      *       "jail": "L",
                      *       "model": "tiny",
                      *       "name": "tiny on sums",
@@ -18305,7 +18321,8 @@ export interface operations {
                      *         "step": 6,
                      *         "steps": 9
                      *       },
-                     *       "project": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
+                     *       "queue": null,
                      *       "reason": "pause_requested",
                      *       "resolved_spec": {
                      *         "adapter": {
@@ -18410,7 +18427,7 @@ export interface operations {
                      *             "prompt": null,
                      *             "slice": null
                      *           },
-                     *           "dataset": "file-52b666f092247285126347757",
+                     *           "dataset": "file-52b666f0922449995318846088",
                      *           "held_out": null,
                      *           "held_out_rows": null,
                      *           "prompt_template": null,
@@ -18493,7 +18510,7 @@ export interface operations {
                      *       ],
                      *       "spec": {
                      *         "data": {
-                     *           "dataset": "file-52b666f092247285126347757"
+                     *           "dataset": "file-52b666f0922449995318846088"
                      *         },
                      *         "limits": {
                      *           "steps": 9
@@ -18512,7 +18529,7 @@ export interface operations {
                      *           "prompts_per_step": 4
                      *         }
                      *       },
-                     *       "started_at": "2026-11-22T07:56:17.647993Z",
+                     *       "started_at": "2026-11-22T19:48:07.811940Z",
                      *       "status": "pausing",
                      *       "warnings": []
                      *     }
@@ -18553,9 +18570,9 @@ export interface operations {
                      *       "adapter": null,
                      *       "attempt": 1,
                      *       "best_step": 4,
-                     *       "created_at": "2026-11-22T07:56:17.453272Z",
+                     *       "created_at": "2026-11-22T19:48:07.689816Z",
                      *       "created_by": "bootstrap",
-                     *       "dataset": "file-52b666f092247285126347757",
+                     *       "dataset": "file-52b666f0922449995318846088",
                      *       "error": null,
                      *       "facts": {
                      *         "jail": "L"
@@ -18564,7 +18581,7 @@ export interface operations {
                      *       "forked_from": null,
                      *       "held_out_reward": 0.1,
                      *       "held_out_reward_before": 0.1,
-                     *       "id": "ftjob-cdga1725p45dgv1451ftby0k",
+                     *       "id": "ftjob-44y4srv44je5wqd5gqzgk69b",
                      *       "jail": "L",
                      *       "model": "tiny",
                      *       "name": "tiny on sums",
@@ -18579,7 +18596,13 @@ export interface operations {
                      *         "step": 6,
                      *         "steps": 9
                      *       },
-                     *       "project": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
+                     *       "queue": {
+                     *         "of": 3,
+                     *         "position": 3,
+                     *         "reason": "workers_busy",
+                     *         "workers": 1
+                     *       },
                      *       "reason": null,
                      *       "resolved_spec": {
                      *         "adapter": {
@@ -18684,7 +18707,7 @@ export interface operations {
                      *             "prompt": null,
                      *             "slice": null
                      *           },
-                     *           "dataset": "file-52b666f092247285126347757",
+                     *           "dataset": "file-52b666f0922449995318846088",
                      *           "held_out": null,
                      *           "held_out_rows": null,
                      *           "prompt_template": null,
@@ -18767,7 +18790,7 @@ export interface operations {
                      *       ],
                      *       "spec": {
                      *         "data": {
-                     *           "dataset": "file-52b666f092247285126347757"
+                     *           "dataset": "file-52b666f0922449995318846088"
                      *         },
                      *         "limits": {
                      *           "steps": 9
@@ -18786,7 +18809,7 @@ export interface operations {
                      *           "prompts_per_step": 4
                      *         }
                      *       },
-                     *       "started_at": "2026-11-22T07:56:17.647993Z",
+                     *       "started_at": "2026-11-22T19:48:07.811940Z",
                      *       "status": "queued",
                      *       "warnings": []
                      *     }
@@ -18874,10 +18897,10 @@ export interface operations {
                      * @example {
                      *       "applied_at": null,
                      *       "before": 0.00001,
-                     *       "created_at": "2026-11-22T07:56:18.292470Z",
+                     *       "created_at": "2026-11-22T19:48:08.219660Z",
                      *       "created_by": "bootstrap",
-                     *       "id": "chg_sf80qyblrq5rdvl8i9ya7xm2",
-                     *       "job": "ftjob-cdga1725p45dgv1451ftby0k",
+                     *       "id": "chg_ftt0ghr0wpvbn7fw34twoy9f",
+                     *       "job": "ftjob-44y4srv44je5wqd5gqzgk69b",
                      *       "object": "job.change",
                      *       "revision": null,
                      *       "reward": null,
@@ -18972,9 +18995,9 @@ export interface operations {
                     /**
                      * @example {
                      *       "applied_at": null,
-                     *       "created_at": "2026-11-22T07:56:18.353476Z",
-                     *       "id": "cmd_gb5mrv0pjaq8w2zvtj06fszq",
-                     *       "job": "ftjob-cdga1725p45dgv1451ftby0k",
+                     *       "created_at": "2026-11-22T19:48:08.288818Z",
+                     *       "id": "cmd_voevi6svx3hi1nkygs0795g1",
+                     *       "job": "ftjob-44y4srv44je5wqd5gqzgk69b",
                      *       "kind": "checkpoint",
                      *       "object": "job.command",
                      *       "step": null
@@ -19028,9 +19051,9 @@ export interface operations {
                      *       "adapter": null,
                      *       "attempt": 0,
                      *       "best_step": null,
-                     *       "created_at": "2026-11-22T07:56:18.581530Z",
+                     *       "created_at": "2026-11-22T19:48:08.575069Z",
                      *       "created_by": "bootstrap",
-                     *       "dataset": "file-52b666f092247285126347757",
+                     *       "dataset": "file-52b666f0922449995318846088",
                      *       "error": null,
                      *       "facts": {},
                      *       "finished_at": null,
@@ -19039,12 +19062,12 @@ export interface operations {
                      *           "weights",
                      *           "optimizer"
                      *         ],
-                     *         "job": "ftjob-cdga1725p45dgv1451ftby0k",
+                     *         "job": "ftjob-44y4srv44je5wqd5gqzgk69b",
                      *         "step": 4
                      *       },
                      *       "held_out_reward": null,
                      *       "held_out_reward_before": null,
-                     *       "id": "ftjob-816cpdnwgm8locw4hcxu3x17",
+                     *       "id": "ftjob-usq9av0c947m4wnqsewsli1h",
                      *       "jail": "L",
                      *       "model": "tiny",
                      *       "name": "other way",
@@ -19059,7 +19082,13 @@ export interface operations {
                      *         "step": 4,
                      *         "steps": 9
                      *       },
-                     *       "project": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
+                     *       "queue": {
+                     *         "of": 2,
+                     *         "position": 2,
+                     *         "reason": "workers_busy",
+                     *         "workers": 1
+                     *       },
                      *       "reason": null,
                      *       "resolved_spec": {
                      *         "adapter": {
@@ -19164,7 +19193,7 @@ export interface operations {
                      *             "prompt": null,
                      *             "slice": null
                      *           },
-                     *           "dataset": "file-52b666f092247285126347757",
+                     *           "dataset": "file-52b666f0922449995318846088",
                      *           "held_out": null,
                      *           "held_out_rows": null,
                      *           "prompt_template": null,
@@ -19348,7 +19377,7 @@ export interface operations {
                      *             "prompt": null,
                      *             "slice": null
                      *           },
-                     *           "dataset": "file-52b666f092247285126347757",
+                     *           "dataset": "file-52b666f0922449995318846088",
                      *           "held_out": null,
                      *           "held_out_rows": null,
                      *           "prompt_template": null,
@@ -19509,18 +19538,18 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "adapter": "adp_cx1t8xmw6bbsbq137sq331ve",
+                     *           "adapter": "adp_0z57s472cpnlr2zq3dh9uld8",
                      *           "attempt": 1,
                      *           "best_step": 1,
-                     *           "created_at": "2026-11-22T07:56:03.722051Z",
+                     *           "created_at": "2026-11-22T19:47:58.505315Z",
                      *           "created_by": "owner",
-                     *           "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *           "error": null,
-                     *           "finished_at": "2026-11-22T07:56:04.820176Z",
+                     *           "finished_at": "2026-11-22T19:47:59.951941Z",
                      *           "forked_from": null,
                      *           "held_out_reward": null,
                      *           "held_out_reward_before": null,
-                     *           "id": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *           "id": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *           "jail": "L",
                      *           "model": "tiny",
                      *           "name": "sums",
@@ -19536,11 +19565,12 @@ export interface operations {
                      *             "steps": 3
                      *           },
                      *           "project": "proj_sums",
+                     *           "queue": null,
                      *           "reason": null,
                      *           "reward_names": [
                      *             "right"
                      *           ],
-                     *           "started_at": "2026-11-22T07:56:03.958057Z",
+                     *           "started_at": "2026-11-22T19:47:58.792212Z",
                      *           "status": "succeeded"
                      *         }
                      *       ],
@@ -26123,7 +26153,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "job": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *       "job": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *       "object": "metrics",
                      *       "seq": 9,
                      *       "series": [
@@ -26624,14 +26654,14 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "adapter": "adp_cx1t8xmw6bbsbq137sq331ve",
+                     *           "adapter": "adp_0z57s472cpnlr2zq3dh9uld8",
                      *           "best": true,
                      *           "bytes": 10240,
-                     *           "created_at": "2026-11-22T07:56:04.730283Z",
+                     *           "created_at": "2026-11-22T19:47:59.859435Z",
                      *           "final": true,
                      *           "held_out_reward": 0.5,
-                     *           "id": "ftckpt_w5dzl5ciqmmb5m57i52g132y",
-                     *           "job": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *           "id": "ftckpt_j5k9nhibmq8legzbvjt694s7",
+                     *           "job": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *           "object": "checkpoint",
                      *           "step": 1
                      *         }
@@ -26803,15 +26833,15 @@ export interface operations {
                      *             "adapter": null,
                      *             "attempt": 0,
                      *             "best_step": null,
-                     *             "created_at": "2026-11-22T07:56:03.722051Z",
+                     *             "created_at": "2026-11-22T19:47:58.505315Z",
                      *             "created_by": "owner",
-                     *             "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *             "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *             "error": null,
                      *             "finished_at": null,
                      *             "forked_from": null,
                      *             "held_out_reward": null,
                      *             "held_out_reward_before": null,
-                     *             "id": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *             "id": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *             "jail": "L",
                      *             "model": "tiny",
                      *             "name": "sums",
@@ -26827,6 +26857,7 @@ export interface operations {
                      *               "steps": 3
                      *             },
                      *             "project": "proj_sums",
+                     *             "queue": null,
                      *             "reason": null,
                      *             "reward_names": [
                      *               "right"
@@ -26834,7 +26865,7 @@ export interface operations {
                      *             "started_at": null,
                      *             "status": "queued"
                      *           },
-                     *           "job": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *           "job": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *           "seq": 1,
                      *           "type": "status"
                      *         },
@@ -26843,15 +26874,15 @@ export interface operations {
                      *             "adapter": null,
                      *             "attempt": 1,
                      *             "best_step": null,
-                     *             "created_at": "2026-11-22T07:56:03.722051Z",
+                     *             "created_at": "2026-11-22T19:47:58.505315Z",
                      *             "created_by": "owner",
-                     *             "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *             "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *             "error": null,
                      *             "finished_at": null,
                      *             "forked_from": null,
                      *             "held_out_reward": null,
                      *             "held_out_reward_before": null,
-                     *             "id": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *             "id": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *             "jail": "L",
                      *             "model": "tiny",
                      *             "name": "sums",
@@ -26867,6 +26898,7 @@ export interface operations {
                      *               "steps": 3
                      *             },
                      *             "project": "proj_sums",
+                     *             "queue": null,
                      *             "reason": null,
                      *             "reward_names": [
                      *               "right"
@@ -26874,7 +26906,7 @@ export interface operations {
                      *             "started_at": null,
                      *             "status": "starting"
                      *           },
-                     *           "job": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *           "job": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *           "seq": 2,
                      *           "type": "status"
                      *         }
@@ -26953,7 +26985,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "data": {
-                 *         "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc"
+                 *         "dataset": "file-7o99tt6paxsuzqan0k5704ux"
                  *       },
                  *       "limits": {
                  *         "steps": 3
@@ -26963,7 +26995,7 @@ export interface operations {
                  *       "rewards": [
                  *         {
                  *           "name": "right",
-                 *           "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                 *           "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                  *           "type": "python"
                  *         }
                  *       ],
@@ -26986,10 +27018,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:05.447260Z",
+                     *       "created_at": "2026-11-22T19:48:00.506254Z",
                      *       "error": null,
                      *       "finished_at": null,
-                     *       "id": "ftjob-grr2ovf00443l0kfvjthk4y0",
+                     *       "id": "ftjob-4fydlb5be27wksst2mght93z",
                      *       "object": "preflight",
                      *       "progress": {
                      *         "eta_high_seconds": null,
@@ -27004,7 +27036,7 @@ export interface operations {
                      *       "report": null,
                      *       "spec": {
                      *         "data": {
-                     *           "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc"
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux"
                      *         },
                      *         "limits": {
                      *           "steps": 3
@@ -27014,7 +27046,7 @@ export interface operations {
                      *         "rewards": [
                      *           {
                      *             "name": "right",
-                     *             "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *             "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *             "type": "python"
                      *           }
                      *         ],
@@ -27060,10 +27092,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:05.447260Z",
+                     *       "created_at": "2026-11-22T19:48:00.506254Z",
                      *       "error": null,
                      *       "finished_at": null,
-                     *       "id": "ftjob-grr2ovf00443l0kfvjthk4y0",
+                     *       "id": "ftjob-4fydlb5be27wksst2mght93z",
                      *       "object": "preflight",
                      *       "progress": {
                      *         "eta_high_seconds": null,
@@ -27078,7 +27110,7 @@ export interface operations {
                      *       "report": null,
                      *       "spec": {
                      *         "data": {
-                     *           "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc"
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux"
                      *         },
                      *         "limits": {
                      *           "steps": 3
@@ -27088,7 +27120,7 @@ export interface operations {
                      *         "rewards": [
                      *           {
                      *             "name": "right",
-                     *             "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *             "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *             "type": "python"
                      *           }
                      *         ],
@@ -27134,10 +27166,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:05.447260Z",
+                     *       "created_at": "2026-11-22T19:48:00.506254Z",
                      *       "error": null,
-                     *       "finished_at": "2026-11-22T07:56:33.816845Z",
-                     *       "id": "ftjob-grr2ovf00443l0kfvjthk4y0",
+                     *       "finished_at": "2026-11-22T19:48:16.603577Z",
+                     *       "id": "ftjob-4fydlb5be27wksst2mght93z",
                      *       "object": "preflight",
                      *       "progress": {
                      *         "eta_high_seconds": null,
@@ -27152,7 +27184,7 @@ export interface operations {
                      *       "report": null,
                      *       "spec": {
                      *         "data": {
-                     *           "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc"
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux"
                      *         },
                      *         "limits": {
                      *           "steps": 3
@@ -27162,7 +27194,7 @@ export interface operations {
                      *         "rewards": [
                      *           {
                      *             "name": "right",
-                     *             "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *             "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *             "type": "python"
                      *           }
                      *         ],
@@ -27217,14 +27249,14 @@ export interface operations {
                      *         {
                      *           "adapter": null,
                      *           "checkpoint": null,
-                     *           "created_at": "2026-11-22T07:56:05.521196Z",
+                     *           "created_at": "2026-11-22T19:48:00.556738Z",
                      *           "created_by": null,
                      *           "dataset": null,
                      *           "done": 0,
                      *           "error": null,
                      *           "finished_at": null,
                      *           "id": "eval_sums",
-                     *           "job": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *           "job": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *           "kind": "replay",
                      *           "model": null,
                      *           "name": null,
@@ -27269,7 +27301,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "dataset": "file-35469286b35b7276998433517",
+                 *       "dataset": "file-35469286b35b49991424756561",
                  *       "kind": "stand_alone",
                  *       "model": "tiny",
                  *       "name": "main",
@@ -27290,13 +27322,13 @@ export interface operations {
                      * @example {
                      *       "adapter": null,
                      *       "checkpoint": null,
-                     *       "created_at": "2026-11-22T07:56:09.278004Z",
+                     *       "created_at": "2026-11-22T19:48:03.752435Z",
                      *       "created_by": "bootstrap",
-                     *       "dataset": "file-35469286b35b7276998433517",
+                     *       "dataset": "file-35469286b35b49991424756561",
                      *       "done": 0,
                      *       "error": null,
                      *       "finished_at": null,
-                     *       "id": "eval_ai0on6d3vzuqxnypxb7q10ht",
+                     *       "id": "eval_edmtclhwyc0ylxbv4ogwjzzi",
                      *       "job": null,
                      *       "kind": "stand_alone",
                      *       "model": "tiny",
@@ -27360,13 +27392,13 @@ export interface operations {
                      * @example {
                      *       "adapter": null,
                      *       "checkpoint": null,
-                     *       "created_at": "2026-11-22T07:56:09.278004Z",
+                     *       "created_at": "2026-11-22T19:48:03.752435Z",
                      *       "created_by": "bootstrap",
-                     *       "dataset": "file-35469286b35b7276998433517",
+                     *       "dataset": "file-35469286b35b49991424756561",
                      *       "done": 0,
                      *       "error": null,
                      *       "finished_at": null,
-                     *       "id": "eval_ai0on6d3vzuqxnypxb7q10ht",
+                     *       "id": "eval_edmtclhwyc0ylxbv4ogwjzzi",
                      *       "job": null,
                      *       "kind": "stand_alone",
                      *       "model": "tiny",
@@ -27430,14 +27462,14 @@ export interface operations {
                      * @example {
                      *       "adapter": null,
                      *       "checkpoint": null,
-                     *       "created_at": "2026-11-22T07:56:05.521196Z",
+                     *       "created_at": "2026-11-22T19:48:00.556738Z",
                      *       "created_by": null,
                      *       "dataset": null,
                      *       "done": 0,
                      *       "error": null,
-                     *       "finished_at": "2026-11-22T07:56:33.855554Z",
+                     *       "finished_at": "2026-11-22T19:48:16.624401Z",
                      *       "id": "eval_sums",
-                     *       "job": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *       "job": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *       "kind": "replay",
                      *       "model": null,
                      *       "name": null,
@@ -27487,13 +27519,13 @@ export interface operations {
                      * @example {
                      *       "adapter": null,
                      *       "checkpoint": null,
-                     *       "created_at": "2026-11-22T07:56:09.278004Z",
+                     *       "created_at": "2026-11-22T19:48:03.752435Z",
                      *       "created_by": "bootstrap",
-                     *       "dataset": "file-35469286b35b7276998433517",
+                     *       "dataset": "file-35469286b35b49991424756561",
                      *       "done": 4,
                      *       "error": null,
                      *       "finished_at": null,
-                     *       "id": "eval_ai0on6d3vzuqxnypxb7q10ht",
+                     *       "id": "eval_edmtclhwyc0ylxbv4ogwjzzi",
                      *       "job": null,
                      *       "kind": "stand_alone",
                      *       "model": "tiny",
@@ -27712,7 +27744,7 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": "2026-11-22T07:56:32.824652Z",
+                     *           "created_at": "2026-11-22T19:48:16.101294Z",
                      *           "created_by": "owner",
                      *           "prompt_no": 0,
                      *           "right": true,
@@ -27760,7 +27792,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "disagreements": [],
-                     *       "job": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *       "job": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *       "object": "calibration",
                      *       "pass_above": 0.5,
                      *       "report": {
@@ -27897,11 +27929,11 @@ export interface operations {
                      *       "data": [
                      *         {
                      *           "bytes": 10240,
-                     *           "checkpoint": "ftckpt_w5dzl5ciqmmb5m57i52g132y",
-                     *           "created_at": "2026-11-22T07:56:04.821459Z",
+                     *           "checkpoint": "ftckpt_j5k9nhibmq8legzbvjt694s7",
+                     *           "created_at": "2026-11-22T19:47:59.953383Z",
                      *           "held_out_reward": 0.5,
-                     *           "id": "adp_cx1t8xmw6bbsbq137sq331ve",
-                     *           "job": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *           "id": "adp_0z57s472cpnlr2zq3dh9uld8",
+                     *           "job": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *           "model": "tiny",
                      *           "name": "sums",
                      *           "object": "adapter",
@@ -27948,11 +27980,11 @@ export interface operations {
                     /**
                      * @example {
                      *       "bytes": 10240,
-                     *       "checkpoint": "ftckpt_w5dzl5ciqmmb5m57i52g132y",
-                     *       "created_at": "2026-11-22T07:56:04.821459Z",
+                     *       "checkpoint": "ftckpt_j5k9nhibmq8legzbvjt694s7",
+                     *       "created_at": "2026-11-22T19:47:59.953383Z",
                      *       "held_out_reward": 0.5,
-                     *       "id": "adp_cx1t8xmw6bbsbq137sq331ve",
-                     *       "job": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *       "id": "adp_0z57s472cpnlr2zq3dh9uld8",
+                     *       "job": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *       "model": "tiny",
                      *       "name": "sums",
                      *       "object": "adapter",
@@ -28025,16 +28057,16 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": "2026-11-22T07:56:06.438152Z",
+                     *           "created_at": "2026-11-22T19:48:00.812572Z",
                      *           "created_by": "owner",
                      *           "description": "sums",
                      *           "disabled_reason": null,
                      *           "enabled": true,
-                     *           "etag": "a55dc90e07084b4ca909ba9a11c12760",
+                     *           "etag": "e44b180b4f36bc2ec8eefb3018b26ec1",
                      *           "events": [],
-                     *           "id": "wh_flufbot53inr3y44u9u35mpc",
+                     *           "id": "wh_x8mz8vou89xfkk3sbfk2faz0",
                      *           "object": "webhook",
-                     *           "updated_at": "2026-11-22T07:56:06.433663Z",
+                     *           "updated_at": "2026-11-22T19:48:00.811334Z",
                      *           "url": "http://93.184.215.14/hook"
                      *         }
                      *       ],
@@ -28084,17 +28116,17 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:06.438152Z",
+                     *       "created_at": "2026-11-22T19:48:00.812572Z",
                      *       "created_by": "owner",
                      *       "description": "sums",
                      *       "disabled_reason": null,
                      *       "enabled": true,
-                     *       "etag": "a55dc90e07084b4ca909ba9a11c12760",
+                     *       "etag": "e44b180b4f36bc2ec8eefb3018b26ec1",
                      *       "events": [],
-                     *       "id": "wh_flufbot53inr3y44u9u35mpc",
+                     *       "id": "wh_x8mz8vou89xfkk3sbfk2faz0",
                      *       "object": "webhook",
                      *       "secret": "whsec_RVhBTVBMRQ==",
-                     *       "updated_at": "2026-11-22T07:56:06.433663Z",
+                     *       "updated_at": "2026-11-22T19:48:00.811334Z",
                      *       "url": "http://93.184.215.14/hook"
                      *     }
                      */
@@ -28131,16 +28163,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:06.438152Z",
+                     *       "created_at": "2026-11-22T19:48:00.812572Z",
                      *       "created_by": "owner",
                      *       "description": "sums",
                      *       "disabled_reason": null,
                      *       "enabled": true,
-                     *       "etag": "a55dc90e07084b4ca909ba9a11c12760",
+                     *       "etag": "e44b180b4f36bc2ec8eefb3018b26ec1",
                      *       "events": [],
-                     *       "id": "wh_flufbot53inr3y44u9u35mpc",
+                     *       "id": "wh_x8mz8vou89xfkk3sbfk2faz0",
                      *       "object": "webhook",
-                     *       "updated_at": "2026-11-22T07:56:06.433663Z",
+                     *       "updated_at": "2026-11-22T19:48:00.811334Z",
                      *       "url": "http://93.184.215.14/hook"
                      *     }
                      */
@@ -28218,16 +28250,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:06.438152Z",
+                     *       "created_at": "2026-11-22T19:48:00.812572Z",
                      *       "created_by": "owner",
                      *       "description": "Tells the team",
                      *       "disabled_reason": null,
                      *       "enabled": true,
-                     *       "etag": "f069b4ffc9b5c342f279f39c53726a30",
+                     *       "etag": "1bf3adf05d84f133bd86ea4f5228c597",
                      *       "events": [],
-                     *       "id": "wh_flufbot53inr3y44u9u35mpc",
+                     *       "id": "wh_x8mz8vou89xfkk3sbfk2faz0",
                      *       "object": "webhook",
-                     *       "updated_at": "2026-11-22T07:56:32.867872Z",
+                     *       "updated_at": "2026-11-22T19:48:16.127631Z",
                      *       "url": "http://93.184.215.14/hook"
                      *     }
                      */
@@ -28278,17 +28310,17 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:06.438152Z",
+                     *       "created_at": "2026-11-22T19:48:00.812572Z",
                      *       "created_by": "owner",
                      *       "description": "Tells the team",
                      *       "disabled_reason": null,
                      *       "enabled": true,
-                     *       "etag": "f069b4ffc9b5c342f279f39c53726a30",
+                     *       "etag": "1bf3adf05d84f133bd86ea4f5228c597",
                      *       "events": [],
-                     *       "id": "wh_flufbot53inr3y44u9u35mpc",
+                     *       "id": "wh_x8mz8vou89xfkk3sbfk2faz0",
                      *       "object": "webhook",
                      *       "secret": "whsec_RVhBTVBMRQ==",
-                     *       "updated_at": "2026-11-22T07:56:32.931392Z",
+                     *       "updated_at": "2026-11-22T19:48:16.169845Z",
                      *       "url": "http://93.184.215.14/hook"
                      *     }
                      */
@@ -28325,11 +28357,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:33.011540Z",
+                     *       "created_at": "2026-11-22T19:48:16.188885Z",
                      *       "ended_at": null,
-                     *       "event": "evt_sqcqmsw8mf9asu7l4ejeog8l",
-                     *       "id": "msg_851aama6ygtn5cmzd1x70h5v",
-                     *       "next_at": "2026-11-22T07:56:33.011540Z",
+                     *       "event": "evt_v2h21dud32rk2el4kk9zqljp",
+                     *       "id": "msg_2m49jifr2g4fdkhssvhcfmqn",
+                     *       "next_at": "2026-11-22T19:48:16.188885Z",
                      *       "object": "webhook.delivery",
                      *       "state": "pending",
                      *       "tries": 0,
@@ -28374,7 +28406,7 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": "2026-11-22T07:56:06.468644Z",
+                     *           "created_at": "2026-11-22T19:48:00.896855Z",
                      *           "ended_at": null,
                      *           "event": "evt",
                      *           "id": "msg_sums",
@@ -28425,7 +28457,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "body": {},
-                     *       "created_at": "2026-11-22T07:56:06.468644Z",
+                     *       "created_at": "2026-11-22T19:48:00.896855Z",
                      *       "ended_at": null,
                      *       "event": "evt",
                      *       "id": "msg_sums",
@@ -28471,11 +28503,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T07:56:06.468644Z",
+                     *       "created_at": "2026-11-22T19:48:00.896855Z",
                      *       "ended_at": null,
                      *       "event": "evt",
                      *       "id": "msg_sums",
-                     *       "next_at": "2026-11-22T07:56:33.091662Z",
+                     *       "next_at": "2026-11-22T19:48:16.216532Z",
                      *       "object": "webhook.delivery",
                      *       "state": "pending",
                      *       "tries": 1,
@@ -28515,29 +28547,31 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
+                     *           "answers": null,
                      *           "busy": false,
                      *           "device": "cpu",
                      *           "hostname": "here",
-                     *           "id": "wrk_calls_7287044569672",
+                     *           "id": "wrk_calls_49996994534171",
                      *           "jail": "L",
                      *           "jail_reasons": [],
                      *           "job": null,
                      *           "kind": "calls",
-                     *           "last_seen_at": "2026-11-22T07:56:24.391831Z",
+                     *           "last_seen_at": "2026-11-22T19:48:12.304895Z",
                      *           "object": "worker",
                      *           "online": true,
                      *           "version": "0"
                      *         },
                      *         {
+                     *           "answers": null,
                      *           "busy": true,
                      *           "device": "cpu",
                      *           "hostname": "here",
                      *           "id": "wrk_test",
                      *           "jail": "L",
                      *           "jail_reasons": [],
-                     *           "job": "ftjob-gu7swjobeawzd8obadsto8ma",
+                     *           "job": "ftjob-9tddutmfh9e05r2yagtxicb0",
                      *           "kind": "trainer",
-                     *           "last_seen_at": "2026-11-22T07:56:00.364099Z",
+                     *           "last_seen_at": "2026-11-22T19:47:54.663908Z",
                      *           "object": "worker",
                      *           "online": true,
                      *           "version": "0"
@@ -28564,6 +28598,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
+                 *       "answers": null,
                  *       "device": "cpu",
                  *       "hostname": "here",
                  *       "id": "wrk_test",
@@ -28605,7 +28640,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "job": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                 *       "job": "ftjob-izzgnu4moko9gesqcf17h9st",
                  *       "worker": "wrk_test"
                  *     }
                  */
@@ -28632,8 +28667,8 @@ export interface operations {
                      *       "held_out": null,
                      *       "held_out_format": null,
                      *       "hub_token": null,
-                     *       "job": "ftjob-1uyi7twr1dpht3fnijh1brw9",
-                     *       "job_token": "bqSKN7bHb10G4gfYeu6ZEZWcIZbx3gWhPgGxeFs2xo0",
+                     *       "job": "ftjob-izzgnu4moko9gesqcf17h9st",
+                     *       "job_token": "CuFfkuyB1A5wk68J-Ih90abqZSqqg4ZvmhwqnB7EN34",
                      *       "judge_keys": {},
                      *       "judges": {},
                      *       "lease_seconds": 30,
@@ -28645,7 +28680,7 @@ export interface operations {
                      *         {
                      *           "kind": "python",
                      *           "name": "right",
-                     *           "revision": "rew_0q42ozf0pyvpbs8ztwtwkebi@1",
+                     *           "revision": "rew_hzueib0ny5wfjwy6mz5052cq@1",
                      *           "source": "def grade(sample, item):\n    return 1.0\n"
                      *         }
                      *       ],
@@ -28753,7 +28788,7 @@ export interface operations {
                      *             "prompt": null,
                      *             "slice": null
                      *           },
-                     *           "dataset": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux",
                      *           "held_out": null,
                      *           "held_out_rows": null,
                      *           "prompt_template": null,
@@ -28812,7 +28847,7 @@ export interface operations {
                      *             "on_error": "drop",
                      *             "path": null,
                      *             "revision": 1,
-                     *             "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *             "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *             "source": null,
                      *             "timeout_seconds": 2,
                      *             "type": "python",
@@ -28870,7 +28905,7 @@ export interface operations {
                  *         "render"
                  *       ],
                  *       "wait_seconds": 0.3,
-                 *       "worker": "wrk_calls_7268185895935"
+                 *       "worker": "wrk_calls_49982497409437"
                  *     }
                  */
                 "application/json": components["schemas"]["NextCall"];
@@ -28885,8 +28920,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "deadline_seconds": 29.92083,
-                     *       "id": "call_ityukn1m80quvoy33z1cr420",
+                     *       "deadline_seconds": 29.90151,
+                     *       "id": "call_7gdck5s04lf14jgyeoerzxfq",
                      *       "kind": "inspect_model",
                      *       "payload": {
                      *         "source": "builtin:starter-arith"
@@ -29034,12 +29069,12 @@ export interface operations {
                      *       "commands": [
                      *         {
                      *           "change": null,
-                     *           "id": "cmd_1nnuk3bte5a4eu4wnqn8tg6h",
+                     *           "id": "cmd_olhs4vedxjkwfxrr3q6j4udt",
                      *           "kind": "checkpoint"
                      *         },
                      *         {
                      *           "change": null,
-                     *           "id": "cmd_ja93tdvbt0nnmzd9lxlhkpsd",
+                     *           "id": "cmd_gglraosm9k255kx3jyo30xyo",
                      *           "kind": "pause"
                      *         }
                      *       ],
@@ -29240,7 +29275,7 @@ export interface operations {
                      *           "truncated_observation_error": false,
                      *           "unresponsive_reward_error": false
                      *         },
-                     *         "execution_time": 0.07872695299920451,
+                     *         "execution_time": 0.03502808800112689,
                      *         "name": "same",
                      *         "sampled_model_name": null,
                      *         "scores": {
@@ -29348,19 +29383,19 @@ export interface operations {
                      *       "data": [
                      *         {
                      *           "bytes": 304,
-                     *           "created_at": 1795334163,
+                     *           "created_at": 1795376878,
                      *           "expires_at": null,
                      *           "filename": "sums.jsonl",
-                     *           "id": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *           "id": "file-7o99tt6paxsuzqan0k5704ux",
                      *           "object": "file",
                      *           "purpose": "fine-tune",
                      *           "status": "processed",
                      *           "status_details": null
                      *         }
                      *       ],
-                     *       "first_id": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *       "first_id": "file-7o99tt6paxsuzqan0k5704ux",
                      *       "has_more": false,
-                     *       "last_id": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *       "last_id": "file-7o99tt6paxsuzqan0k5704ux",
                      *       "object": "list"
                      *     }
                      */
@@ -29416,10 +29451,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "bytes": 268,
-                     *       "created_at": 1795334172,
+                     *       "created_at": 1795376885,
                      *       "expires_at": null,
                      *       "filename": "sums.jsonl",
-                     *       "id": "file-mucxz0583iz60bhlfaeppeiq",
+                     *       "id": "file-g5lyp96x4tqk5e7x99bwugrm",
                      *       "object": "file",
                      *       "purpose": "fine-tune",
                      *       "status": "processed",
@@ -29460,10 +29495,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "bytes": 304,
-                     *       "created_at": 1795334163,
+                     *       "created_at": 1795376878,
                      *       "expires_at": null,
                      *       "filename": "sums.jsonl",
-                     *       "id": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *       "id": "file-7o99tt6paxsuzqan0k5704ux",
                      *       "object": "file",
                      *       "purpose": "fine-tune",
                      *       "status": "processed",
@@ -29504,7 +29539,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "deleted": true,
-                     *       "id": "file-lkyxiz5ag0o53qutbb8lijni",
+                     *       "id": "file-d8hfaios9fmhxnqnm5fuuecq",
                      *       "object": "file"
                      *     }
                      */
@@ -29581,11 +29616,11 @@ export interface operations {
                     /**
                      * @example {
                      *       "bytes": 268,
-                     *       "created_at": 1795334172,
-                     *       "expires_at": 1795337772,
+                     *       "created_at": 1795376885,
+                     *       "expires_at": 1795380485,
                      *       "file": null,
                      *       "filename": "sums.jsonl",
-                     *       "id": "upload_p9uusrbd52id726yge4hld4p",
+                     *       "id": "upload_u4xfw75e8fmg97f3vfl8pixx",
                      *       "object": "upload",
                      *       "purpose": "fine-tune",
                      *       "status": "pending"
@@ -29636,10 +29671,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": 1795334172,
-                     *       "id": "part_4h9ywqts8jkd9l147bxbsp2t",
+                     *       "created_at": 1795376885,
+                     *       "id": "part_vmvuk70sq4zba9ibqmii1nii",
                      *       "object": "upload.part",
-                     *       "upload_id": "upload_p9uusrbd52id726yge4hld4p"
+                     *       "upload_id": "upload_u4xfw75e8fmg97f3vfl8pixx"
                      *     }
                      */
                     "application/json": components["schemas"]["UploadPart"];
@@ -29670,7 +29705,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "part_ids": [
-                 *         "part_4h9ywqts8jkd9l147bxbsp2t"
+                 *         "part_vmvuk70sq4zba9ibqmii1nii"
                  *       ]
                  *     }
                  */
@@ -29687,21 +29722,21 @@ export interface operations {
                     /**
                      * @example {
                      *       "bytes": 268,
-                     *       "created_at": 1795334172,
-                     *       "expires_at": 1795337772,
+                     *       "created_at": 1795376885,
+                     *       "expires_at": 1795380485,
                      *       "file": {
                      *         "bytes": 268,
-                     *         "created_at": 1795334174,
+                     *         "created_at": 1795376885,
                      *         "expires_at": null,
                      *         "filename": "sums.jsonl",
-                     *         "id": "file-8adnfq60xvl83hfsco9k14w8",
+                     *         "id": "file-r7i2swipmmlg1k0b5w8oc058",
                      *         "object": "file",
                      *         "purpose": "fine-tune",
                      *         "status": "processed",
                      *         "status_details": null
                      *       },
                      *       "filename": "sums.jsonl",
-                     *       "id": "upload_p9uusrbd52id726yge4hld4p",
+                     *       "id": "upload_u4xfw75e8fmg97f3vfl8pixx",
                      *       "object": "upload",
                      *       "purpose": "fine-tune",
                      *       "status": "completed"
@@ -29741,8 +29776,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "bytes": 1,
-                     *       "created_at": 1795334166,
-                     *       "expires_at": 1795337766,
+                     *       "created_at": 1795376881,
+                     *       "expires_at": 1795380481,
                      *       "file": null,
                      *       "filename": "sums",
                      *       "id": "upload_sums",
@@ -29787,14 +29822,14 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": 1795334165,
+                     *           "created_at": 1795376880,
                      *           "error": null,
                      *           "estimated_finish": null,
                      *           "eval_id": null,
                      *           "fine_tuned_model": null,
                      *           "finished_at": null,
                      *           "hyperparameters": {},
-                     *           "id": "ftjob-gu7swjobeawzd8obadsto8ma",
+                     *           "id": "ftjob-9tddutmfh9e05r2yagtxicb0",
                      *           "integrations": [],
                      *           "metadata": {},
                      *           "method": {
@@ -29806,7 +29841,7 @@ export interface operations {
                      *                 "judges": {},
                      *                 "name": "right",
                      *                 "revision": 1,
-                     *                 "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *                 "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *                 "source": "",
                      *                 "timeout_seconds": 2,
                      *                 "type": "python"
@@ -29835,20 +29870,20 @@ export interface operations {
                      *           "shared_with_openai": false,
                      *           "status": "running",
                      *           "trained_tokens": null,
-                     *           "training_file": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *           "training_file": "file-7o99tt6paxsuzqan0k5704ux",
                      *           "usage_metrics": null,
                      *           "user_provided_suffix": null,
                      *           "validation_file": null
                      *         },
                      *         {
-                     *           "created_at": 1795334163,
+                     *           "created_at": 1795376878,
                      *           "error": null,
                      *           "estimated_finish": null,
                      *           "eval_id": null,
-                     *           "fine_tuned_model": "ft:tiny:sums::1uyi7twr",
-                     *           "finished_at": 1795334164,
+                     *           "fine_tuned_model": "ft:tiny:sums::izzgnu4m",
+                     *           "finished_at": 1795376879,
                      *           "hyperparameters": {},
-                     *           "id": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *           "id": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *           "integrations": [],
                      *           "metadata": {},
                      *           "method": {
@@ -29860,7 +29895,7 @@ export interface operations {
                      *                 "judges": {},
                      *                 "name": "right",
                      *                 "revision": 1,
-                     *                 "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *                 "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *                 "source": "",
                      *                 "timeout_seconds": 2,
                      *                 "type": "python"
@@ -29889,15 +29924,15 @@ export interface operations {
                      *           "shared_with_openai": false,
                      *           "status": "succeeded",
                      *           "trained_tokens": null,
-                     *           "training_file": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *           "training_file": "file-7o99tt6paxsuzqan0k5704ux",
                      *           "usage_metrics": null,
                      *           "user_provided_suffix": null,
                      *           "validation_file": null
                      *         }
                      *       ],
-                     *       "first_id": "ftjob-gu7swjobeawzd8obadsto8ma",
+                     *       "first_id": "ftjob-9tddutmfh9e05r2yagtxicb0",
                      *       "has_more": false,
-                     *       "last_id": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *       "last_id": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *       "object": "list"
                      *     }
                      */
@@ -29944,7 +29979,7 @@ export interface operations {
                  *         "type": "reinforcement"
                  *       },
                  *       "model": "tiny",
-                 *       "training_file": "file-mucxz0583iz60bhlfaeppeiq"
+                 *       "training_file": "file-g5lyp96x4tqk5e7x99bwugrm"
                  *     }
                  */
                 "application/json": components["schemas"]["JobCreate"];
@@ -29959,14 +29994,14 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": 1795334174,
+                     *       "created_at": 1795376886,
                      *       "error": null,
                      *       "estimated_finish": null,
                      *       "eval_id": null,
                      *       "fine_tuned_model": null,
                      *       "finished_at": null,
                      *       "hyperparameters": {},
-                     *       "id": "ftjob-9h3ky1nfwkyxorskerpp2vor",
+                     *       "id": "ftjob-e9p1915s2ggjj3i6epu2m2jz",
                      *       "integrations": [],
                      *       "metadata": {},
                      *       "method": {
@@ -29997,13 +30032,13 @@ export interface operations {
                      *       },
                      *       "model": "tiny",
                      *       "object": "fine_tuning.job",
-                     *       "organization_id": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "organization_id": "proj_7jv1fyninvg4o31a7pmvsp5l",
                      *       "result_files": [],
-                     *       "seed": 1935799269,
+                     *       "seed": 765992356,
                      *       "shared_with_openai": false,
                      *       "status": "queued",
                      *       "trained_tokens": null,
-                     *       "training_file": "file-mucxz0583iz60bhlfaeppeiq",
+                     *       "training_file": "file-g5lyp96x4tqk5e7x99bwugrm",
                      *       "usage_metrics": null,
                      *       "user_provided_suffix": null,
                      *       "validation_file": null
@@ -30042,14 +30077,14 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": 1795334163,
+                     *       "created_at": 1795376878,
                      *       "error": null,
                      *       "estimated_finish": null,
                      *       "eval_id": null,
-                     *       "fine_tuned_model": "ft:tiny:sums::1uyi7twr",
-                     *       "finished_at": 1795334164,
+                     *       "fine_tuned_model": "ft:tiny:sums::izzgnu4m",
+                     *       "finished_at": 1795376879,
                      *       "hyperparameters": {},
-                     *       "id": "ftjob-1uyi7twr1dpht3fnijh1brw9",
+                     *       "id": "ftjob-izzgnu4moko9gesqcf17h9st",
                      *       "integrations": [],
                      *       "metadata": {},
                      *       "method": {
@@ -30061,7 +30096,7 @@ export interface operations {
                      *             "judges": {},
                      *             "name": "right",
                      *             "revision": 1,
-                     *             "reward": "rew_0q42ozf0pyvpbs8ztwtwkebi",
+                     *             "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
                      *             "source": "",
                      *             "timeout_seconds": 2,
                      *             "type": "python"
@@ -30090,7 +30125,7 @@ export interface operations {
                      *       "shared_with_openai": false,
                      *       "status": "succeeded",
                      *       "trained_tokens": null,
-                     *       "training_file": "file-lqzcsh6yjf5aa6pzkp4j8ytc",
+                     *       "training_file": "file-7o99tt6paxsuzqan0k5704ux",
                      *       "usage_metrics": null,
                      *       "user_provided_suffix": null,
                      *       "validation_file": null
@@ -30129,14 +30164,14 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": 1795334174,
+                     *       "created_at": 1795376886,
                      *       "error": null,
                      *       "estimated_finish": null,
                      *       "eval_id": null,
                      *       "fine_tuned_model": null,
-                     *       "finished_at": 1795334175,
+                     *       "finished_at": 1795376886,
                      *       "hyperparameters": {},
-                     *       "id": "ftjob-9h3ky1nfwkyxorskerpp2vor",
+                     *       "id": "ftjob-e9p1915s2ggjj3i6epu2m2jz",
                      *       "integrations": [],
                      *       "metadata": {},
                      *       "method": {
@@ -30167,13 +30202,13 @@ export interface operations {
                      *       },
                      *       "model": "tiny",
                      *       "object": "fine_tuning.job",
-                     *       "organization_id": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "organization_id": "proj_7jv1fyninvg4o31a7pmvsp5l",
                      *       "result_files": [],
-                     *       "seed": 1935799269,
+                     *       "seed": 765992356,
                      *       "shared_with_openai": false,
                      *       "status": "cancelled",
                      *       "trained_tokens": null,
-                     *       "training_file": "file-mucxz0583iz60bhlfaeppeiq",
+                     *       "training_file": "file-g5lyp96x4tqk5e7x99bwugrm",
                      *       "usage_metrics": null,
                      *       "user_provided_suffix": null,
                      *       "validation_file": null
@@ -30212,14 +30247,14 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": 1795334174,
+                     *       "created_at": 1795376886,
                      *       "error": null,
-                     *       "estimated_finish": 1795334179,
+                     *       "estimated_finish": 1795376890,
                      *       "eval_id": null,
                      *       "fine_tuned_model": null,
                      *       "finished_at": null,
                      *       "hyperparameters": {},
-                     *       "id": "ftjob-9h3ky1nfwkyxorskerpp2vor",
+                     *       "id": "ftjob-e9p1915s2ggjj3i6epu2m2jz",
                      *       "integrations": [],
                      *       "metadata": {},
                      *       "method": {
@@ -30250,13 +30285,13 @@ export interface operations {
                      *       },
                      *       "model": "tiny",
                      *       "object": "fine_tuning.job",
-                     *       "organization_id": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "organization_id": "proj_7jv1fyninvg4o31a7pmvsp5l",
                      *       "result_files": [],
-                     *       "seed": 1935799269,
+                     *       "seed": 765992356,
                      *       "shared_with_openai": false,
                      *       "status": "pausing",
                      *       "trained_tokens": null,
-                     *       "training_file": "file-mucxz0583iz60bhlfaeppeiq",
+                     *       "training_file": "file-g5lyp96x4tqk5e7x99bwugrm",
                      *       "usage_metrics": null,
                      *       "user_provided_suffix": null,
                      *       "validation_file": null
@@ -30295,14 +30330,14 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": 1795334174,
+                     *       "created_at": 1795376886,
                      *       "error": null,
                      *       "estimated_finish": null,
                      *       "eval_id": null,
                      *       "fine_tuned_model": null,
                      *       "finished_at": null,
                      *       "hyperparameters": {},
-                     *       "id": "ftjob-9h3ky1nfwkyxorskerpp2vor",
+                     *       "id": "ftjob-e9p1915s2ggjj3i6epu2m2jz",
                      *       "integrations": [],
                      *       "metadata": {},
                      *       "method": {
@@ -30333,13 +30368,13 @@ export interface operations {
                      *       },
                      *       "model": "tiny",
                      *       "object": "fine_tuning.job",
-                     *       "organization_id": "proj_mqbvb5ckrdjf2l2xa8k146et",
+                     *       "organization_id": "proj_7jv1fyninvg4o31a7pmvsp5l",
                      *       "result_files": [],
-                     *       "seed": 1935799269,
+                     *       "seed": 765992356,
                      *       "shared_with_openai": false,
                      *       "status": "queued",
                      *       "trained_tokens": null,
-                     *       "training_file": "file-mucxz0583iz60bhlfaeppeiq",
+                     *       "training_file": "file-g5lyp96x4tqk5e7x99bwugrm",
                      *       "usage_metrics": null,
                      *       "user_provided_suffix": null,
                      *       "validation_file": null
@@ -30383,19 +30418,19 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": 1795334164,
+                     *           "created_at": 1795376879,
                      *           "data": {
                      *             "reason": null,
                      *             "status": "succeeded"
                      *           },
-                     *           "id": "ftevent-1uyi7twr1dpht3fnijh1brw9-9",
+                     *           "id": "ftevent-izzgnu4moko9gesqcf17h9st-9",
                      *           "level": "info",
                      *           "message": "The job has successfully completed.",
                      *           "object": "fine_tuning.job.event",
                      *           "type": "message"
                      *         },
                      *         {
-                     *           "created_at": 1795334164,
+                     *           "created_at": 1795376879,
                      *           "data": {
                      *             "completion_tokens_mean": null,
                      *             "errors": {
@@ -30452,16 +30487,16 @@ export interface operations {
                      *             },
                      *             "valid_reasoning_tokens_mean": null
                      *           },
-                     *           "id": "ftevent-1uyi7twr1dpht3fnijh1brw9-8",
+                     *           "id": "ftevent-izzgnu4moko9gesqcf17h9st-8",
                      *           "level": "info",
                      *           "message": "Step 3/3, train mean reward=0.3",
                      *           "object": "fine_tuning.job.event",
                      *           "type": "metrics"
                      *         }
                      *       ],
-                     *       "first_id": "ftevent-1uyi7twr1dpht3fnijh1brw9-9",
+                     *       "first_id": "ftevent-izzgnu4moko9gesqcf17h9st-9",
                      *       "has_more": false,
-                     *       "last_id": "ftevent-1uyi7twr1dpht3fnijh1brw9-1",
+                     *       "last_id": "ftevent-izzgnu4moko9gesqcf17h9st-1",
                      *       "object": "list"
                      *     }
                      */
@@ -30503,10 +30538,10 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": 1795334175,
-                     *           "fine_tuned_model_checkpoint": "ft:tiny:default::9h3ky1nf:ckpt-step-1",
-                     *           "fine_tuning_job_id": "ftjob-9h3ky1nfwkyxorskerpp2vor",
-                     *           "id": "ftckpt_15urpo6hbysx4525xxmi8s1f",
+                     *           "created_at": 1795376886,
+                     *           "fine_tuned_model_checkpoint": "ft:tiny:default::e9p1915s:ckpt-step-1",
+                     *           "fine_tuning_job_id": "ftjob-e9p1915s2ggjj3i6epu2m2jz",
+                     *           "id": "ftckpt_b5u6gk0isff9o2thmj1metnl",
                      *           "metrics": {
                      *             "step": 1,
                      *             "train_mean_reward": 0.1,
@@ -30516,9 +30551,9 @@ export interface operations {
                      *           "step_number": 1
                      *         }
                      *       ],
-                     *       "first_id": "ftckpt_15urpo6hbysx4525xxmi8s1f",
+                     *       "first_id": "ftckpt_b5u6gk0isff9o2thmj1metnl",
                      *       "has_more": false,
-                     *       "last_id": "ftckpt_15urpo6hbysx4525xxmi8s1f",
+                     *       "last_id": "ftckpt_b5u6gk0isff9o2thmj1metnl",
                      *       "object": "list"
                      *     }
                      */
@@ -30562,7 +30597,7 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": 1795334166,
+                     *           "created_at": 1795376881,
                      *           "id": "cp_sums",
                      *           "object": "checkpoint.permission",
                      *           "project_id": "proj_sums"
@@ -30620,15 +30655,15 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created_at": 1795334175,
-                     *           "id": "cp_t5a8anso6q8v79nqt4ud0nsv",
+                     *           "created_at": 1795376886,
+                     *           "id": "cp_h6yqmpt6rmlt4uawriznzyhf",
                      *           "object": "checkpoint.permission",
                      *           "project_id": "proj_sums"
                      *         }
                      *       ],
-                     *       "first_id": "cp_t5a8anso6q8v79nqt4ud0nsv",
+                     *       "first_id": "cp_h6yqmpt6rmlt4uawriznzyhf",
                      *       "has_more": false,
-                     *       "last_id": "cp_t5a8anso6q8v79nqt4ud0nsv",
+                     *       "last_id": "cp_h6yqmpt6rmlt4uawriznzyhf",
                      *       "object": "list"
                      *     }
                      */
@@ -30704,13 +30739,13 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
-                     *           "created": 1795334162,
+                     *           "created": 1795376876,
                      *           "id": "starter-arith",
                      *           "object": "model",
                      *           "owned_by": "system"
                      *         },
                      *         {
-                     *           "created": 1795334163,
+                     *           "created": 1795376878,
                      *           "id": "tiny",
                      *           "object": "model",
                      *           "owned_by": "system"
@@ -30718,7 +30753,7 @@ export interface operations {
                      *       ],
                      *       "first_id": "starter-arith",
                      *       "has_more": false,
-                     *       "last_id": "ft:tiny:sums::1uyi7twr:ckpt-step-1",
+                     *       "last_id": "ft:tiny:sums::izzgnu4m:ckpt-step-1",
                      *       "object": "list"
                      *     }
                      */
@@ -30746,8 +30781,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created": 1795334164,
-                     *       "id": "ft:tiny:sums::1uyi7twr",
+                     *       "created": 1795376879,
+                     *       "id": "ft:tiny:sums::izzgnu4m",
                      *       "object": "model",
                      *       "owned_by": "sums"
                      *     }
@@ -30786,7 +30821,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "deleted": true,
-                     *       "id": "ft:tiny:sums::1uyi7twr",
+                     *       "id": "ft:tiny:sums::izzgnu4m",
                      *       "object": "model"
                      *     }
                      */
@@ -30829,11 +30864,11 @@ export interface operations {
                      *           "adapter": null,
                      *           "bytes": null,
                      *           "checkpoint": null,
-                     *           "created_at": "2026-11-22T07:56:05.637376Z",
+                     *           "created_at": "2026-11-22T19:48:00.677291Z",
                      *           "created_by": "owner",
                      *           "error": null,
-                     *           "etag": "d2469e0167b692d53f072587034b1bd8",
-                     *           "id": "dep_jj5ycygngras5zj16se3p4h1",
+                     *           "etag": "642dd245a1b4d1dfdcb7cb2e185b7f4b",
+                     *           "id": "dep_q1wttkfk7oy45gqvi0ilz61q",
                      *           "job": null,
                      *           "last_used_at": null,
                      *           "model": "tiny",
@@ -30842,7 +30877,7 @@ export interface operations {
                      *           "state": "ready",
                      *           "step": null,
                      *           "under_way": 0,
-                     *           "updated_at": "2026-11-22T07:56:09.364259Z",
+                     *           "updated_at": "2026-11-22T19:48:03.780918Z",
                      *           "usage": {
                      *             "completion_tokens": 0,
                      *             "failed_requests": 0,
@@ -30911,11 +30946,11 @@ export interface operations {
                      *       "adapter": null,
                      *       "bytes": null,
                      *       "checkpoint": null,
-                     *       "created_at": "2026-11-22T07:56:05.637376Z",
+                     *       "created_at": "2026-11-22T19:48:00.677291Z",
                      *       "created_by": "owner",
                      *       "error": null,
-                     *       "etag": "d2469e0167b692d53f072587034b1bd8",
-                     *       "id": "dep_jj5ycygngras5zj16se3p4h1",
+                     *       "etag": "642dd245a1b4d1dfdcb7cb2e185b7f4b",
+                     *       "id": "dep_q1wttkfk7oy45gqvi0ilz61q",
                      *       "job": null,
                      *       "last_used_at": null,
                      *       "model": "tiny",
@@ -30924,7 +30959,7 @@ export interface operations {
                      *       "state": "loading",
                      *       "step": null,
                      *       "under_way": 0,
-                     *       "updated_at": "2026-11-22T07:56:05.637370Z",
+                     *       "updated_at": "2026-11-22T19:48:00.677287Z",
                      *       "usage": {
                      *         "completion_tokens": 0,
                      *         "failed_requests": 0,
@@ -30978,11 +31013,11 @@ export interface operations {
                      *       "adapter": null,
                      *       "bytes": null,
                      *       "checkpoint": null,
-                     *       "created_at": "2026-11-22T07:56:05.637376Z",
+                     *       "created_at": "2026-11-22T19:48:00.677291Z",
                      *       "created_by": "owner",
                      *       "error": null,
-                     *       "etag": "d2469e0167b692d53f072587034b1bd8",
-                     *       "id": "dep_jj5ycygngras5zj16se3p4h1",
+                     *       "etag": "642dd245a1b4d1dfdcb7cb2e185b7f4b",
+                     *       "id": "dep_q1wttkfk7oy45gqvi0ilz61q",
                      *       "job": null,
                      *       "last_used_at": null,
                      *       "model": "tiny",
@@ -30991,7 +31026,7 @@ export interface operations {
                      *       "state": "ready",
                      *       "step": null,
                      *       "under_way": 0,
-                     *       "updated_at": "2026-11-22T07:56:09.364259Z",
+                     *       "updated_at": "2026-11-22T19:48:03.780918Z",
                      *       "usage": {
                      *         "completion_tokens": 0,
                      *         "failed_requests": 0,
@@ -31086,11 +31121,11 @@ export interface operations {
                      *       "adapter": null,
                      *       "bytes": null,
                      *       "checkpoint": null,
-                     *       "created_at": "2026-11-22T07:56:05.637376Z",
+                     *       "created_at": "2026-11-22T19:48:00.677291Z",
                      *       "created_by": "owner",
                      *       "error": null,
-                     *       "etag": "d2469e0167b692d53f072587034b1bd8",
-                     *       "id": "dep_jj5ycygngras5zj16se3p4h1",
+                     *       "etag": "642dd245a1b4d1dfdcb7cb2e185b7f4b",
+                     *       "id": "dep_q1wttkfk7oy45gqvi0ilz61q",
                      *       "job": null,
                      *       "last_used_at": null,
                      *       "model": "tiny",
@@ -31099,7 +31134,7 @@ export interface operations {
                      *       "state": "loading",
                      *       "step": null,
                      *       "under_way": 0,
-                     *       "updated_at": "2026-11-22T07:56:33.359945Z",
+                     *       "updated_at": "2026-11-22T19:48:16.352817Z",
                      *       "usage": {
                      *         "completion_tokens": 0,
                      *         "failed_requests": 0,
@@ -31167,11 +31202,11 @@ export interface operations {
                      *       "adapter": null,
                      *       "bytes": null,
                      *       "checkpoint": null,
-                     *       "created_at": "2026-11-22T07:56:05.637376Z",
+                     *       "created_at": "2026-11-22T19:48:00.677291Z",
                      *       "created_by": "owner",
                      *       "error": null,
-                     *       "etag": "d2469e0167b692d53f072587034b1bd8",
-                     *       "id": "dep_jj5ycygngras5zj16se3p4h1",
+                     *       "etag": "642dd245a1b4d1dfdcb7cb2e185b7f4b",
+                     *       "id": "dep_q1wttkfk7oy45gqvi0ilz61q",
                      *       "job": null,
                      *       "last_used_at": null,
                      *       "model": "tiny",
@@ -31180,7 +31215,7 @@ export interface operations {
                      *       "state": "loading",
                      *       "step": null,
                      *       "under_way": 0,
-                     *       "updated_at": "2026-11-22T07:56:33.359945Z",
+                     *       "updated_at": "2026-11-22T19:48:16.352817Z",
                      *       "usage": {
                      *         "completion_tokens": 0,
                      *         "failed_requests": 0,
@@ -31234,11 +31269,11 @@ export interface operations {
                      *       "adapter": null,
                      *       "bytes": null,
                      *       "checkpoint": null,
-                     *       "created_at": "2026-11-22T07:56:08.906316Z",
+                     *       "created_at": "2026-11-22T19:48:03.334940Z",
                      *       "created_by": "bootstrap",
                      *       "error": null,
-                     *       "etag": "a3b5ed2f696476fd9256f2d81bfa493b",
-                     *       "id": "dep_13ydxod67379674o9gbx93fz",
+                     *       "etag": "dabfa1ed50f9dbabc61feafe74f2a5c0",
+                     *       "id": "dep_ol9abdpps7inh87z40dxq44m",
                      *       "job": null,
                      *       "last_used_at": null,
                      *       "model": "tiny",
@@ -31247,7 +31282,7 @@ export interface operations {
                      *       "state": "stopped",
                      *       "step": null,
                      *       "under_way": 0,
-                     *       "updated_at": "2026-11-22T07:56:08.997540Z",
+                     *       "updated_at": "2026-11-22T19:48:03.478321Z",
                      *       "usage": {
                      *         "completion_tokens": 0,
                      *         "failed_requests": 0,
@@ -31324,8 +31359,8 @@ export interface operations {
                      *           }
                      *         }
                      *       ],
-                     *       "created": 1795334170,
-                     *       "id": "chatcmpl-eqrdxe84rkziioqi31so03ws",
+                     *       "created": 1795376884,
+                     *       "id": "chatcmpl-1xbvgus8lu5nwzni9vrz3udr",
                      *       "model": "tiny",
                      *       "object": "chat.completion",
                      *       "system_fingerprint": "fp_abababababab",
@@ -31337,7 +31372,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ChatCompletion"];
-                    /** @example data: {"id":"chatcmpl-py44p94cdd2qt9jq09q8kzri","object":"chat.completion.chunk","created":1795334170,"model":"tiny","system_fingerprint":"fp_abababababab","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]} */
+                    /** @example data: {"id":"chatcmpl-b708ibb3p6znkv8d12jwa6zv","object":"chat.completion.chunk","created":1795376884,"model":"tiny","system_fingerprint":"fp_abababababab","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]} */
                     "text/event-stream": string;
                 };
             };
@@ -31415,8 +31450,8 @@ export interface operations {
                      *           "ready": true
                      *         },
                      *         "worker": {
-                     *           "online": 0,
-                     *           "ready": false
+                     *           "online": 1,
+                     *           "ready": true
                      *         }
                      *       },
                      *       "ready": true
