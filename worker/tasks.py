@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 from celery import shared_task, signals
 
 from reinforge.errors import ReinforgeError
+from reinforge.schemas.worker_door import Claimed
 from worker.blob_cache import BlobCache
-from worker.door import Door
+from worker.door import BackendAway, Door
 from worker.jail_status import jail_status
 from worker.models.sources import ModelStore
 from worker.presence import Presence
@@ -22,6 +24,8 @@ from worker.trainer_process import TRAINER
 
 log = logging.getLogger(__name__)
 
+PATIENCE_SECONDS = 30.0
+"""For a backend that is away; then the next wake-up counts, which may take 20 s more."""
 trainer_command: Sequence[str] = TRAINER
 """What is started for a job."""
 
@@ -65,7 +69,7 @@ class TrainerWorker:
         """
         while not self.supervisor.stop.is_set():
             try:
-                claimed = self.supervisor.door.claim(self.slot.worker_id, None)
+                claimed = self._claim()
             except ReinforgeError as error:
                 # The backend sends wake-ups again for as long as jobs are queued and we have nothing to do.
                 log.warning("woken for %s, nothing claimed: %s", job, error.message)
@@ -74,6 +78,20 @@ class TrainerWorker:
                 log.info("woken for %s: nothing is queued", job)
                 return
             self.supervisor.run(claimed)
+
+    def _claim(self) -> Claimed | None:
+        """Waits a while for a backend that is away: mostly it is started again, and has just queued what it lost.
+
+        Raises ReinforgeError.
+        """
+        deadline, pause = time.monotonic() + PATIENCE_SECONDS, 0.2
+        while True:
+            try:
+                return self.supervisor.door.claim(self.slot.worker_id, None)
+            except BackendAway:
+                if time.monotonic() > deadline or self.supervisor.stop.wait(pause):
+                    raise
+                pause = min(2 * pause, 2.0)
 
     def shut_down(self) -> None:
         """Have a running trainer ended; the job's lease then runs out and another attempt continues."""

@@ -1,0 +1,61 @@
+"""What a wake-up does while the backend is away."""
+
+import threading
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reinforge.errors import ReinforgeError
+from worker import tasks
+from worker.door import BackendAway, DoorRefused
+from worker.tasks import TrainerWorker
+
+
+class Woken:
+    """A worker whose claims are answered in turn; an exception is raised, everything else returned."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.ran = list(answers), list[Any]()
+        self.stop = threading.Event()
+        door = SimpleNamespace(claim=lambda _worker, _job: self._answer())
+        supervisor = SimpleNamespace(stop=self.stop, door=door, run=self.ran.append)
+        slot = SimpleNamespace(worker_id="wrk_1")
+        stands: Callable[..., Any] = TrainerWorker
+        self.worker = stands(supervisor, slot, door, SimpleNamespace())
+
+    def _answer(self) -> Any:
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, ReinforgeError):
+            raise answer
+        return answer
+
+
+def test_a_backend_that_is_started_again_is_waited_for() -> None:
+    woken = Woken(BackendAway("gone"), BackendAway("gone"), "a job", None)
+    woken.worker.wake("ftjob-1")
+    assert woken.ran == ["a job"]
+
+
+def test_the_wait_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "PATIENCE_SECONDS", 0.3)
+    woken = Woken(BackendAway("gone"))
+    woken.worker.wake("ftjob-1")
+    assert woken.ran == []
+
+
+def test_a_worker_that_goes_down_does_not_wait() -> None:
+    woken = Woken(BackendAway("gone"))
+    thread = threading.Thread(target=woken.worker.wake, args=("ftjob-1",))
+    thread.start()
+    woken.stop.set()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert woken.ran == []
+
+
+def test_what_the_backend_refuses_is_not_asked_again() -> None:
+    woken = Woken(DoorRefused("no", status=401), "a job")
+    woken.worker.wake("ftjob-1")
+    assert woken.ran == []
