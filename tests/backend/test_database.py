@@ -10,7 +10,8 @@ from tests.backend.server import Backend
 
 END_ALL = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND pid <> pg_backend_pid() AND query NOT LIKE 'LISTEN%%'"
+    " WHERE datname = current_database() AND usename = current_user"
+    " AND pid <> pg_backend_pid() AND query NOT LIKE 'LISTEN%%'"
 )
 
 

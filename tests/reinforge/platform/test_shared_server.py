@@ -77,3 +77,18 @@ def test_database_with_open_sessions_is_dropped(database_server: DatabaseServer)
         connection.execute("SELECT 1")
     with pytest.raises(psycopg.OperationalError):
         connection.execute("SELECT 1")
+
+
+def test_a_database_that_the_server_is_vacuuming_is_dropped_after_it(database_server: DatabaseServer) -> None:
+    class Vacuumed(DatabaseServer):
+        refusals = iter([psycopg.errors.InsufficientPrivilege("permission denied to terminate process")] * 2)
+
+        def execute(self, statement: str) -> None:
+            for refusal in self.refusals:
+                raise refusal
+            super().execute(statement)
+
+    url = database_server.create()
+    Vacuumed(database_server.url, database_server.folder, database_server.run).drop(url)
+    assert not connects(url)
+    assert list(Vacuumed.refusals) == []
