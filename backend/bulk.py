@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import FromClause, TextClause, text
+from sqlalchemy import JSON, FromClause, TextClause, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -31,8 +31,26 @@ async def insert_many(
     if not rows:
         return
     same = same or {}
+    if len(rows) == 1:
+        row = {**same, **{name: rows[0].get(name) for name in columns}}
+        await _insert_one(session, table, row, replacing)
+        return
     statement = _statement(table, tuple(same), tuple(columns), replacing)
     await session.execute(statement, {**same, "rows": orjson.dumps(rows).decode()})
+
+
+async def _insert_one(
+    session: AsyncSession, table: type[Base], row: Mapping[str, Any], replacing: bool
+) -> None:
+    """A row of its own: large JSON in it is parsed once, where a list of rows has it parsed twice."""
+    known = table.metadata.tables[table.__tablename__]
+    values = {
+        name: orjson.dumps(value).decode()
+        if value is not None and isinstance(known.c[name].type, JSON)
+        else value
+        for name, value in row.items()
+    }
+    await session.execute(_statement_of_one(table, tuple(row), replacing), values)
 
 
 async def insert_columns(
@@ -60,6 +78,14 @@ def _statement_of_columns(table: type[Base], names: tuple[str, ...], replacing: 
     known = table.metadata.tables[table.__tablename__]
     arrays = (f"CAST(:{name} AS {known.c[name].type.compile(dialect=_DIALECT)}[])" for name in names)
     statement = f"INSERT INTO {known.name} ({', '.join(names)}) SELECT * FROM unnest({', '.join(arrays)})"
+    return text(statement + (_replacement(known, names) if replacing else ""))
+
+
+@functools.cache
+def _statement_of_one(table: type[Base], names: tuple[str, ...], replacing: bool) -> TextClause:
+    known = table.metadata.tables[table.__tablename__]
+    values = (f"CAST(:{name} AS {known.c[name].type.compile(dialect=_DIALECT)})" for name in names)
+    statement = f"INSERT INTO {known.name} ({', '.join(names)}) VALUES ({', '.join(values)})"
     return text(statement + (_replacement(known, names) if replacing else ""))
 
 

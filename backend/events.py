@@ -14,18 +14,19 @@ from typing import Annotated
 
 import psycopg
 from fastapi import Depends, Request
-from sqlalchemy import func, select
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 log = logging.getLogger(__name__)
 
 CHANNEL = "reinforge"
 _RECONNECT_SECONDS = 1.0
+_NOTIFY = text("SELECT pg_notify(:channel, :topic)")
 
 
 async def notify(session: AsyncSession, topic: str) -> None:
     """Wake everyone who waits for `topic`, in every process, once this transaction is stored."""
-    await session.execute(select(func.pg_notify(CHANNEL, topic)))
+    await session.execute(_NOTIFY, {"channel": CHANNEL, "topic": topic})
 
 
 class Subscription:

@@ -59,6 +59,8 @@ from backend.usage.endpoints import router as usage
 from backend.users import addresses
 from backend.users.endpoints import router as sign_in
 from backend.webhooks.endpoints import router as webhooks
+from backend.workers.endpoints import door as worker_door
+from backend.workers.endpoints import jobs_door
 from backend.workers.endpoints import router as workers
 from reinforge import __version__
 from reinforge.errors import Unavailable
@@ -67,12 +69,13 @@ from reinforge.storage import open_store
 log = logging.getLogger(__name__)
 
 _DATABASE_WITHIN = 30.0
+# Tried in this order, and those of a room in theirs: what is asked most stands first.
 ROUTERS = (
-    sign_in, api_keys, projects, members, invitations, usage, audit, demo, datasets, dataset_prompts,
-    dataset_uploads, dataset_reports, reward_sources, rewards, golden, judges, base_models, jobs,
-    preflights, evaluations, playground, adapters, webhooks, workers, openai_graders, openai_files,
-    openai_uploads, openai_jobs, openai_checkpoints, openai_models, deployments, openai_chat,
-    health.router,
+    jobs_door, jobs, worker_door, sign_in, api_keys, projects, members, invitations, usage, audit,
+    demo, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources, rewards, golden,
+    judges, base_models, preflights, evaluations, playground, adapters, webhooks, workers,
+    openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
+    deployments, openai_chat, health.router,
 )  # fmt: skip
 
 

@@ -138,7 +138,3 @@ async def store_call_chunk(id: str, body: CallChunk, calls: CallsDep) -> None:
 @door.post("/calls/{id}/answer", status_code=204, operation_id="answerCall")
 async def answer_call(id: str, body: CallAnswer, calls: CallsDep) -> None:
     await calls.answer(id, body.result, body.error)
-
-
-router.include_router(door)
-router.include_router(jobs_door)

@@ -2,13 +2,22 @@
 
 import hmac
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import digest
 from backend.models import Attempt, Job
 from reinforge.errors import LeaseLost
 from reinforge.states import LEASED
+
+_LOCKED = (
+    select(Job, Attempt)
+    .join(Attempt, Attempt.job_id == Job.id)
+    .where(Job.id == bindparam("job"), Attempt.number == bindparam("number"))
+    .with_for_update()
+    .execution_options(populate_existing=True)
+)
+"""Built once: every request of a trainer begins with it."""
 
 
 async def lock_attempt(
@@ -18,9 +27,7 @@ async def lock_attempt(
 
     The attempt may have ended: what it reported again was stored, which `holds_lease` does not say.
     """
-    both = select(Job, Attempt).join(Attempt, Attempt.job_id == Job.id)
-    query = both.where(Job.id == job_id, Attempt.number == number).with_for_update()
-    found = (await session.execute(query.execution_options(populate_existing=True))).one_or_none()
+    found = (await session.execute(_LOCKED, {"job": job_id, "number": number})).one_or_none()
     if found is None:
         raise _lost(f"There is no attempt {number} of a job {job_id}.")
     job, attempt = found

@@ -3,12 +3,22 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.bulk import insert_columns
 from backend.models import MetricPoint, MetricSeries
+
+_NAMED = (MetricSeries.kind, MetricSeries.key, MetricSeries.id)
+_SERIES = select(
+    *_NAMED,
+    select(func.max(MetricPoint.step))
+    .where(MetricPoint.series_id == MetricSeries.id)
+    .scalar_subquery()
+    .label("newest"),
+).where(MetricSeries.job_id == bindparam("job"))
+"""A job's series and the newest step of each."""
 
 
 class Points:
@@ -53,16 +63,13 @@ class Points:
 
     async def _series(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, int | None]]:
         """Kind and key → id of the series, made where missing, and the newest step that it has."""
-        table = (MetricSeries.kind, MetricSeries.key, MetricSeries.id)
-        newest = select(func.max(MetricPoint.step)).where(MetricPoint.series_id == MetricSeries.id)
-        query = select(*table, newest.scalar_subquery().label("newest"))
-        mine = await self._session.execute(query.where(MetricSeries.job_id == self._job_id))
+        mine = await self._session.execute(_SERIES, {"job": self._job_id})
         known: dict[tuple[str, str], tuple[int, int | None]]
         known = {(row.kind, row.key): (row.id, row.newest) for row in mine}
         missing = [
             {"job_id": self._job_id, "kind": kind, "key": key} for kind, key in sorted(wanted - known.keys())
         ]
         if missing:
-            added = await self._session.execute(insert(MetricSeries).values(missing).returning(*table))
+            added = await self._session.execute(insert(MetricSeries).values(missing).returning(*_NAMED))
             known |= {(row.kind, row.key): (row.id, None) for row in added}
         return known

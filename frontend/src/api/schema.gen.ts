@@ -4,6 +4,672 @@
  */
 
 export interface paths {
+    "/worker/v1/jobs/{id}/heartbeat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Beat */
+        post: operations["heartbeat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/jobs/{id}/records": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Store Records */
+        post: operations["storeRecords"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/blobs/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Blob
+         * @description With a job token only what the job has to do with.
+         */
+        get: operations["getBlob"];
+        /**
+         * Put Blob
+         * @description 201 once stored, 200 when it was there already.
+         */
+        put: operations["putBlob"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Jobs
+         * @description Newest first; all that is given has to hold. `status` may be given several times, for any of them.
+         *
+         *     `dataset`: trained or held out on it. `reward`: the id of a stored one. `q`: part of the name or of the id.
+         */
+        get: operations["listJobs"];
+        put?: never;
+        /**
+         * Create Job
+         * @description Validate a job, with a worker's help, and queue it. Nothing is stored when it is refused.
+         *
+         *     Answers 422 with `param` for what is wrong with it, 503 `no_worker` when no worker can check it.
+         */
+        post: operations["createJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Job */
+        get: operations["getJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Job
+         * @description At once when no worker has the job; else it is `cancelling` until its worker has stopped.
+         */
+        post: operations["cancelJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Job
+         * @description At once when no worker has begun with it; else it is `pausing` until its worker, after the step under way, has
+         *     made a checkpoint and stopped. A worker that does not stop in time is ended, and the job has paused.
+         */
+        post: operations["pauseJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Job
+         * @description Queue a paused job: its next attempt continues from where it paused.
+         */
+        post: operations["resumeJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Changes */
+        get: operations["listJobChanges"];
+        put?: never;
+        /**
+         * Change Job
+         * @description From the next step on score with another revision, whose golden cases have to pass, or train with another number.
+         *
+         *     Until the trainer has applied it `step` is null; a resumed job applies it at the same step again.
+         */
+        post: operations["changeJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Settings
+         * @description The numbers that can be changed while the job runs, with what they are now.
+         */
+        get: operations["listJobSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Checkpoint Job
+         * @description Ask a running job for a checkpoint and a resume state after the step under way; `step` is null until it is there.
+         *
+         *     Asked for again before it is there, it is the same one.
+         */
+        post: operations["checkpointJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fork Job
+         * @description A new job that goes on from a step of this one, checked like any other. The old one is not touched.
+         *
+         *     `forked_from.carried` says what went on as it was; anything else began anew.
+         */
+        post: operations["forkJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/starts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Starts
+         * @description The steps that a fork can go on from, newest first.
+         */
+        get: operations["listJobStarts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/family": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Family
+         * @description The job, what it was forked from and every fork of those, oldest first; `forked_from` makes the tree.
+         */
+        get: operations["listJobFamily"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Groups
+         * @description Every group of one step, of the newest by default: how its prompt begins and what its completions got.
+         */
+        get: operations["listGroups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check
+         * @description Everything wrong with a specification, by field; `quick` leaves out what only a worker can tell.
+         */
+        post: operations["checkJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/job-form": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Form
+         * @description What a form for jobs is made from.
+         */
+        get: operations["getJobForm"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Metrics
+         * @description Every series, columnar; `seq` is where a stream that continues these points starts.
+         *
+         *     With `buckets` a series has at most that many points: the last of each run of steps, with the smallest and the
+         *     largest value in it. `key` may be given several times. Answers 304 to the `ETag` of an answer that still holds.
+         */
+        get: operations["getJobMetrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Completions
+         * @description Completions of one step: whole groups by prompt, or one by one with `sort`.
+         */
+        get: operations["listCompletions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/completions/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search Completions
+         * @description Completions of all steps by words and numbers; all that is given has to hold.
+         *
+         *     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Words of letters and digits are
+         *     found as words; anything else, such as `<think>` or `"12 + 30"`, as it stands. In any case, and in the first 2,000
+         *     characters of a completion. Completions without a reward come last in the order of rewards.
+         */
+        get: operations["searchCompletions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/groups/{split}/{step}/{prompt_no}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Group
+         * @description The completions of one prompt at one step with what each reward said, without their tokens.
+         */
+        get: operations["getGroup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Completion
+         * @description One completion with prompt, row, tokens, log-probabilities, entropies and what each reward said.
+         */
+        get: operations["getCompletion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Checkpoints
+         * @description The best three by held-out reward and the last, highest step first.
+         */
+        get: operations["listCheckpoints"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoints/{step}/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Checkpoint
+         * @description The checkpoint's adapter as `.tar.gz` with a standard PEFT directory at its top, as of an adapter.
+         */
+        get: operations["downloadCheckpoint"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Logs
+         * @description In order; `after` is the `seq` of the last line already seen.
+         */
+        get: operations["listJobLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Findings */
+        get: operations["listFindings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Events
+         * @description In order; `after` is the `seq` of the last event already seen.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream Job
+         * @description Live events (server-sent): frames of event `batch` with `{seq, events}`, their id being `ftjob-…:SEQ`.
+         */
+        get: operations["streamJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Register
+         * @description Say that a worker is there; repeated every 10 s as its keep-alive.
+         */
+        post: operations["registerWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/jobs/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Claim Job */
+        post: operations["claimJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/calls/next": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Next Call
+         * @description Long poll: the next call of these kinds, or 204 after `wait_seconds`.
+         */
+        post: operations["nextCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/calls/{id}/chunks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Store Call Chunk */
+        post: operations["storeCallChunk"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/calls/{id}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer Call */
+        post: operations["answerCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me": {
         parameters: {
             query?: never;
@@ -1217,523 +1883,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/jobs": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Jobs
-         * @description Newest first; all that is given has to hold. `status` may be given several times, for any of them.
-         *
-         *     `dataset`: trained or held out on it. `reward`: the id of a stored one. `q`: part of the name or of the id.
-         */
-        get: operations["listJobs"];
-        put?: never;
-        /**
-         * Create Job
-         * @description Validate a job, with a worker's help, and queue it. Nothing is stored when it is refused.
-         *
-         *     Answers 422 with `param` for what is wrong with it, 503 `no_worker` when no worker can check it.
-         */
-        post: operations["createJob"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Get Job */
-        get: operations["getJob"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Cancel Job
-         * @description At once when no worker has the job; else it is `cancelling` until its worker has stopped.
-         */
-        post: operations["cancelJob"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/pause": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Pause Job
-         * @description At once when no worker has begun with it; else it is `pausing` until its worker, after the step under way, has
-         *     made a checkpoint and stopped. A worker that does not stop in time is ended, and the job has paused.
-         */
-        post: operations["pauseJob"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/resume": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Resume Job
-         * @description Queue a paused job: its next attempt continues from where it paused.
-         */
-        post: operations["resumeJob"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/changes": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List Changes */
-        get: operations["listJobChanges"];
-        put?: never;
-        /**
-         * Change Job
-         * @description From the next step on score with another revision, whose golden cases have to pass, or train with another number.
-         *
-         *     Until the trainer has applied it `step` is null; a resumed job applies it at the same step again.
-         */
-        post: operations["changeJob"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/settings": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Settings
-         * @description The numbers that can be changed while the job runs, with what they are now.
-         */
-        get: operations["listJobSettings"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/checkpoint": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Checkpoint Job
-         * @description Ask a running job for a checkpoint and a resume state after the step under way; `step` is null until it is there.
-         *
-         *     Asked for again before it is there, it is the same one.
-         */
-        post: operations["checkpointJob"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/fork": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Fork Job
-         * @description A new job that goes on from a step of this one, checked like any other. The old one is not touched.
-         *
-         *     `forked_from.carried` says what went on as it was; anything else began anew.
-         */
-        post: operations["forkJob"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/starts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Starts
-         * @description The steps that a fork can go on from, newest first.
-         */
-        get: operations["listJobStarts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/family": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Family
-         * @description The job, what it was forked from and every fork of those, oldest first; `forked_from` makes the tree.
-         */
-        get: operations["listJobFamily"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/groups": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Groups
-         * @description Every group of one step, of the newest by default: how its prompt begins and what its completions got.
-         */
-        get: operations["listGroups"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/check": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Check
-         * @description Everything wrong with a specification, by field; `quick` leaves out what only a worker can tell.
-         */
-        post: operations["checkJob"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/job-form": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Form
-         * @description What a form for jobs is made from.
-         */
-        get: operations["getJobForm"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/metrics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Metrics
-         * @description Every series, columnar; `seq` is where a stream that continues these points starts.
-         *
-         *     With `buckets` a series has at most that many points: the last of each run of steps, with the smallest and the
-         *     largest value in it. `key` may be given several times. Answers 304 to the `ETag` of an answer that still holds.
-         */
-        get: operations["getJobMetrics"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/completions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Completions
-         * @description Completions of one step: whole groups by prompt, or one by one with `sort`.
-         */
-        get: operations["listCompletions"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/completions/search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Search Completions
-         * @description Completions of all steps by words and numbers; all that is given has to hold.
-         *
-         *     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Words of letters and digits are
-         *     found as words; anything else, such as `<think>` or `"12 + 30"`, as it stands. In any case, and in the first 2,000
-         *     characters of a completion. Completions without a reward come last in the order of rewards.
-         */
-        get: operations["searchCompletions"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/groups/{split}/{step}/{prompt_no}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Group
-         * @description The completions of one prompt at one step with what each reward said, without their tokens.
-         */
-        get: operations["getGroup"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Completion
-         * @description One completion with prompt, row, tokens, log-probabilities, entropies and what each reward said.
-         */
-        get: operations["getCompletion"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/checkpoints": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Checkpoints
-         * @description The best three by held-out reward and the last, highest step first.
-         */
-        get: operations["listCheckpoints"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/checkpoints/{step}/download": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Checkpoint
-         * @description The checkpoint's adapter as `.tar.gz` with a standard PEFT directory at its top, as of an adapter.
-         */
-        get: operations["downloadCheckpoint"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/logs": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Logs
-         * @description In order; `after` is the `seq` of the last line already seen.
-         */
-        get: operations["listJobLogs"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/findings": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List Findings */
-        get: operations["listFindings"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Events
-         * @description In order; `after` is the `seq` of the last event already seen.
-         */
-        get: operations["listEvents"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/stream": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Stream Job
-         * @description Live events (server-sent): frames of event `batch` with `{seq, events}`, their id being `ftjob-…:SEQ`.
-         */
-        get: operations["streamJob"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/preflights": {
         parameters: {
             query?: never;
@@ -2197,155 +2346,6 @@ export interface paths {
         /** List Workers */
         get: operations["listWorkers"];
         put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/worker/v1/workers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Register
-         * @description Say that a worker is there; repeated every 10 s as its keep-alive.
-         */
-        post: operations["registerWorker"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/worker/v1/jobs/claim": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Claim Job */
-        post: operations["claimJob"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/worker/v1/calls/next": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Next Call
-         * @description Long poll: the next call of these kinds, or 204 after `wait_seconds`.
-         */
-        post: operations["nextCall"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/worker/v1/calls/{id}/chunks": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Store Call Chunk */
-        post: operations["storeCallChunk"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/worker/v1/calls/{id}/answer": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Answer Call */
-        post: operations["answerCall"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/worker/v1/jobs/{id}/heartbeat": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Beat */
-        post: operations["heartbeat"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/worker/v1/jobs/{id}/records": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Store Records */
-        post: operations["storeRecords"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/worker/v1/blobs/{sha256}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Blob
-         * @description With a job token only what the job has to do with.
-         */
-        get: operations["getBlob"];
-        /**
-         * Put Blob
-         * @description 201 once stored, 200 when it was there already.
-         */
-        put: operations["putBlob"];
         post?: never;
         delete?: never;
         options?: never;
@@ -12892,646 +12892,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    getMe: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "administrator": true,
-                     *       "email": "ada@example.org",
-                     *       "etag": "eda3d4355dc3a25fc513717dcf1b4cf4",
-                     *       "has_password": true,
-                     *       "key": "user_o40hjv6kufhuexxbtdzwb3g3",
-                     *       "member": "mem_2o1ghn1pngouzmtntslgewea",
-                     *       "name": "Ada",
-                     *       "object": "me",
-                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
-                     *       "project_name": "default",
-                     *       "role": "owner",
-                     *       "scopes": null,
-                     *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
-                     *       "version": "0.1.0"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Me"];
-                };
-            };
-        };
-    };
-    updateMe: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
-                "if-match": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "email": "ada@example.org",
-                 *       "name": "Ada",
-                 *       "password": "correct horse battery"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AccountUpdate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "administrator": true,
-                     *       "email": "ada@example.org",
-                     *       "etag": "eda3d4355dc3a25fc513717dcf1b4cf4",
-                     *       "has_password": true,
-                     *       "key": "user_o40hjv6kufhuexxbtdzwb3g3",
-                     *       "member": "mem_2o1ghn1pngouzmtntslgewea",
-                     *       "name": "Ada",
-                     *       "object": "me",
-                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
-                     *       "project_name": "default",
-                     *       "role": "owner",
-                     *       "scopes": null,
-                     *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
-                     *       "version": "0.1.0"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Me"];
-                };
-            };
-            /** @description It has changed since; `error.current` is what it is now. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            /** @description If-Match is missing. */
-            428: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    listMySessions: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "agent": "test browser",
-                     *           "created_at": "2026-11-22T19:47:56.119151Z",
-                     *           "current": true,
-                     *           "expires_at": "2026-12-22T19:47:56.118649Z",
-                     *           "id": "sess_x5gbmfeno6ng8eh364ifys86",
-                     *           "last_seen_at": "2026-11-22T19:47:56.119148Z",
-                     *           "object": "browser_session"
-                     *         }
-                     *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Page_BrowserSession_"];
-                };
-            };
-        };
-    };
-    endMySession: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    signIn: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "token": "token of the start"
-                 *     }
-                 */
-                "application/json": components["schemas"]["SignIn"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "administrator": true,
-                     *       "email": null,
-                     *       "etag": "2db4ac9283e9dfc49ddda5a882f7c329",
-                     *       "has_password": false,
-                     *       "key": "user_o40hjv6kufhuexxbtdzwb3g3",
-                     *       "member": "mem_2o1ghn1pngouzmtntslgewea",
-                     *       "name": "owner",
-                     *       "object": "me",
-                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
-                     *       "project_name": "default",
-                     *       "role": "owner",
-                     *       "scopes": null,
-                     *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
-                     *       "version": "0.1.0"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Me"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    createSignInLink: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "object": "one_time_address",
-                     *       "url": "https://reinforge.example.org/sign-in?token=EXAMPLE"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["OneTimeAddress"];
-                };
-            };
-        };
-    };
-    resetPassword: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "password": "a third long one",
-                 *       "token": "TanbnAdkdoKNI4viOhuaXf4OOIQbiaMwn2u436S2"
-                 *     }
-                 */
-                "application/json": components["schemas"]["PasswordReset"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "administrator": false,
-                     *       "email": "grace@example.org",
-                     *       "etag": "3f79b92905427956a93668e97a0becdf",
-                     *       "has_password": true,
-                     *       "key": "user_ofz3n0od3zgh0wpcg2n7sw23",
-                     *       "member": "mem_pndlfeem3i733cnbapf1cr9w",
-                     *       "name": "Grace",
-                     *       "object": "me",
-                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
-                     *       "project_name": "default",
-                     *       "role": "editor",
-                     *       "scopes": null,
-                     *       "user": "user_ofz3n0od3zgh0wpcg2n7sw23",
-                     *       "version": "0.1.0"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Me"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    signOut: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    listApiKeys: {
-        parameters: {
-            query?: {
-                limit?: number;
-                after?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "created_at": "2026-11-22T19:48:00.730996Z",
-                     *           "created_by": "owner",
-                     *           "expires_at": null,
-                     *           "id": "key_n91boy9wn2l5xwjbkbghhgxt",
-                     *           "last_used_at": null,
-                     *           "name": "sums",
-                     *           "object": "api_key",
-                     *           "prefix": "rf-ayE",
-                     *           "role": "editor",
-                     *           "scopes": null
-                     *         },
-                     *         {
-                     *           "created_at": "2026-11-22T19:47:57.152530Z",
-                     *           "created_by": null,
-                     *           "expires_at": null,
-                     *           "id": "key_49984949865665",
-                     *           "last_used_at": "2026-11-22T19:47:57.327406Z",
-                     *           "name": "owner",
-                     *           "object": "api_key",
-                     *           "prefix": "rf-",
-                     *           "role": "owner",
-                     *           "scopes": null
-                     *         }
-                     *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Page_ApiKey_"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    createApiKey: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "sums"
-                 *     }
-                 */
-                "application/json": components["schemas"]["ApiKeyCreate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:48:00.730996Z",
-                     *       "created_by": "owner",
-                     *       "expires_at": null,
-                     *       "id": "key_n91boy9wn2l5xwjbkbghhgxt",
-                     *       "key": "rf-EXAMPLE",
-                     *       "last_used_at": null,
-                     *       "name": "sums",
-                     *       "object": "api_key",
-                     *       "prefix": "rf-ayE",
-                     *       "role": "editor",
-                     *       "scopes": null
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ApiKeyCreated"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    revokeApiKey: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    getProject: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:47:54.164016Z",
-                     *       "etag": "6c9bc3b32bc709e88a034e286c1b0771",
-                     *       "id": "proj_7jv1fyninvg4o31a7pmvsp5l",
-                     *       "name": "default",
-                     *       "object": "project"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Project"];
-                };
-            };
-        };
-    };
-    listProjects: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "created_at": "2026-11-22T19:47:57.139901Z",
-                     *           "current": true,
-                     *           "etag": "cee09a5c16706757d60e9eedc96668bb",
-                     *           "id": "proj_sums",
-                     *           "name": "sums",
-                     *           "object": "project",
-                     *           "role": "owner"
-                     *         }
-                     *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Page_ProjectSeen_"];
-                };
-            };
-        };
-    };
-    createProject: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "Second project"
-                 *     }
-                 */
-                "application/json": components["schemas"]["ProjectCreate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:48:01.102099Z",
-                     *       "etag": "0d2743e2f78de0fb929cf88c2a5cd5ae",
-                     *       "id": "proj_cs5by8qpb3rtl7g6ycmrjsts",
-                     *       "key": null,
-                     *       "name": "Second project",
-                     *       "object": "project"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ProjectCreated"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    getProjectById: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:47:57.139901Z",
-                     *       "etag": "cee09a5c16706757d60e9eedc96668bb",
-                     *       "id": "proj_sums",
-                     *       "name": "sums",
-                     *       "object": "project"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Project"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    deleteProject: {
+    heartbeat: {
         parameters: {
             query?: never;
             header?: never;
@@ -13544,51 +12905,11 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "Second project"
+                 *       "applied_commands": [],
+                 *       "attempt": 1
                  *     }
                  */
-                "application/json": components["schemas"]["ProjectDelete"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    renameProject: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
-                "if-match": string;
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "sums two"
-                 *     }
-                 */
-                "application/json": components["schemas"]["ProjectUpdate"];
+                "application/json": components["schemas"]["Heartbeat"];
             };
         };
         responses: {
@@ -13600,192 +12921,22 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "created_at": "2026-11-22T19:47:57.139901Z",
-                     *       "etag": "f7ea213bc2dc174c3e5e9b61f19f28e4",
-                     *       "id": "proj_sums",
-                     *       "name": "sums two",
-                     *       "object": "project"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Project"];
-                };
-            };
-            /** @description It has changed since; `error.current` is what it is now. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            /** @description If-Match is missing. */
-            428: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    switchProject: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:47:54.164016Z",
-                     *       "etag": "6c9bc3b32bc709e88a034e286c1b0771",
-                     *       "id": "proj_7jv1fyninvg4o31a7pmvsp5l",
-                     *       "name": "default",
-                     *       "object": "project"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Project"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    exportProject: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    getProjectCounts: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "adapters": 1,
-                     *       "datasets": 1,
-                     *       "demo_job": null,
-                     *       "jobs": 2,
-                     *       "models": 2,
-                     *       "object": "project.counts",
-                     *       "rewards": 1,
-                     *       "unfinished_jobs": 1
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ProjectCounts"];
-                };
-            };
-        };
-    };
-    listMembers: {
-        parameters: {
-            query?: {
-                limit?: number;
-                after?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
+                     *       "commands": [
                      *         {
-                     *           "created_at": "2026-11-22T19:47:55.623961Z",
-                     *           "email": "grace@example.org",
-                     *           "etag": "3be643c019a5dbdd55a101eae2138989",
-                     *           "id": "mem_pndlfeem3i733cnbapf1cr9w",
-                     *           "last_seen_at": "2026-11-22T19:47:55.634236Z",
-                     *           "name": "Grace",
-                     *           "object": "member",
-                     *           "role": "editor",
-                     *           "user": "user_ofz3n0od3zgh0wpcg2n7sw23"
+                     *           "change": null,
+                     *           "id": "cmd_olhs4vedxjkwfxrr3q6j4udt",
+                     *           "kind": "checkpoint"
                      *         },
                      *         {
-                     *           "created_at": "2026-11-22T19:47:54.817573Z",
-                     *           "email": "ada@example.org",
-                     *           "etag": "91604516db227a2d84fd1fd914dfebd6",
-                     *           "id": "mem_2o1ghn1pngouzmtntslgewea",
-                     *           "last_seen_at": "2026-11-22T19:47:54.818688Z",
-                     *           "name": "Ada",
-                     *           "object": "member",
-                     *           "role": "owner",
-                     *           "user": "user_o40hjv6kufhuexxbtdzwb3g3"
+                     *           "change": null,
+                     *           "id": "cmd_gglraosm9k255kx3jyo30xyo",
+                     *           "kind": "pause"
                      *         }
                      *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
+                     *       "lease_seconds": 30
                      *     }
                      */
-                    "application/json": components["schemas"]["Page_Member_"];
+                    "application/json": components["schemas"]["HeartbeatReply"];
                 };
             };
             /** @description Validation Error */
@@ -13799,1539 +12950,7 @@ export interface operations {
             };
         };
     };
-    createMember: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "sums"
-                 *     }
-                 */
-                "application/json": components["schemas"]["MemberCreate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:48:00.933968Z",
-                     *       "email": null,
-                     *       "etag": "9c649cca1d97a99a9ccba158a076a774",
-                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
-                     *       "last_seen_at": null,
-                     *       "name": "sums",
-                     *       "object": "member",
-                     *       "role": "editor",
-                     *       "url": "https://reinforge.example.org/sign-in?token=EXAMPLE",
-                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["MemberInvited"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    getMember: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:48:00.933968Z",
-                     *       "email": null,
-                     *       "etag": "9c649cca1d97a99a9ccba158a076a774",
-                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
-                     *       "last_seen_at": null,
-                     *       "name": "sums",
-                     *       "object": "member",
-                     *       "role": "editor",
-                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Member"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    removeMember: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    updateMember: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
-                "if-match": string;
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "role": "viewer"
-                 *     }
-                 */
-                "application/json": components["schemas"]["MemberUpdate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:48:00.933968Z",
-                     *       "email": null,
-                     *       "etag": "bb45250b810d5d31046fcf3fe398cf24",
-                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
-                     *       "last_seen_at": null,
-                     *       "name": "sums",
-                     *       "object": "member",
-                     *       "role": "viewer",
-                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Member"];
-                };
-            };
-            /** @description It has changed since; `error.current` is what it is now. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            /** @description If-Match is missing. */
-            428: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    createMemberSignInLink: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:48:00.933968Z",
-                     *       "email": null,
-                     *       "etag": "bb45250b810d5d31046fcf3fe398cf24",
-                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
-                     *       "last_seen_at": null,
-                     *       "name": "sums",
-                     *       "object": "member",
-                     *       "role": "viewer",
-                     *       "url": "https://reinforge.example.org/sign-in?token=EXAMPLE",
-                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["MemberInvited"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    createPasswordReset: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:47:55.623961Z",
-                     *       "email": "grace@example.org",
-                     *       "etag": "3be643c019a5dbdd55a101eae2138989",
-                     *       "id": "mem_pndlfeem3i733cnbapf1cr9w",
-                     *       "last_seen_at": "2026-11-22T19:47:55.634236Z",
-                     *       "name": "Grace",
-                     *       "object": "member",
-                     *       "role": "editor",
-                     *       "url": "https://reinforge.example.org/reset-password?token=EXAMPLE",
-                     *       "user": "user_ofz3n0od3zgh0wpcg2n7sw23"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["MemberInvited"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    listInvitations: {
-        parameters: {
-            query?: {
-                limit?: number;
-                after?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "created_at": "2026-11-22T19:48:00.975835Z",
-                     *           "created_by": "owner",
-                     *           "expires_at": "2026-11-29T19:48:00.975390Z",
-                     *           "id": "inv_17qpr4bd9tgniu0l3wfywg2g",
-                     *           "note": "sums",
-                     *           "object": "invitation",
-                     *           "role": "editor"
-                     *         }
-                     *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Page_Invitation_"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    createInvitation: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "note": "for Grace",
-                 *       "role": "editor"
-                 *     }
-                 */
-                "application/json": components["schemas"]["InvitationCreate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:47:55.205903Z",
-                     *       "created_by": "Ada",
-                     *       "expires_at": "2026-11-29T19:47:55.204930Z",
-                     *       "id": "inv_ntp9tbzjhay5ih1tde15itk7",
-                     *       "note": "for Grace",
-                     *       "object": "invitation",
-                     *       "role": "editor",
-                     *       "url": "https://reinforge.example.org/join?token=EXAMPLE"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["InvitationMade"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    withdrawInvitation: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    lookAtInvitation: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "token": "NvkdojWOmYFwtvXZdX0nCePJf3wi2QsQjuhZc4uA"
-                 *     }
-                 */
-                "application/json": components["schemas"]["InvitationToken"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "expires_at": "2026-11-29T19:47:55.204930Z",
-                     *       "object": "invitation.offer",
-                     *       "project_name": "default",
-                     *       "role": "editor",
-                     *       "signed_in_as": null
-                     *     }
-                     */
-                    "application/json": components["schemas"]["InvitationOffer"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    acceptInvitation: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "email": "grace@example.org",
-                 *       "name": "Grace",
-                 *       "password": "another long one",
-                 *       "token": "NvkdojWOmYFwtvXZdX0nCePJf3wi2QsQjuhZc4uA"
-                 *     }
-                 */
-                "application/json": components["schemas"]["InvitationAccept"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "administrator": false,
-                     *       "email": "grace@example.org",
-                     *       "etag": "3f79b92905427956a93668e97a0becdf",
-                     *       "has_password": true,
-                     *       "key": "user_ofz3n0od3zgh0wpcg2n7sw23",
-                     *       "member": "mem_pndlfeem3i733cnbapf1cr9w",
-                     *       "name": "Grace",
-                     *       "object": "me",
-                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
-                     *       "project_name": "default",
-                     *       "role": "editor",
-                     *       "scopes": null,
-                     *       "user": "user_ofz3n0od3zgh0wpcg2n7sw23",
-                     *       "version": "0.1.0"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Me"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    getUsage: {
-        parameters: {
-            query?: {
-                days?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "budgets": [
-                     *         {
-                     *           "amount": 1000000000,
-                     *           "created_at": "2026-11-22T19:48:00.766044Z",
-                     *           "etag": "edc131455a94247b839a6628f91f5929",
-                     *           "exhausted": false,
-                     *           "kind": "judge_spend",
-                     *           "object": "budget",
-                     *           "period": "total",
-                     *           "used": 0
-                     *         }
-                     *       ],
-                     *       "days": [
-                     *         {
-                     *           "amounts": {},
-                     *           "day": "2026-10-24"
-                     *         },
-                     *         {
-                     *           "amounts": {},
-                     *           "day": "2026-10-25"
-                     *         }
-                     *       ],
-                     *       "first_day": "2026-10-24",
-                     *       "last_day": "2026-11-22",
-                     *       "object": "usage",
-                     *       "sources": [
-                     *         {
-                     *           "amounts": {
-                     *             "device_seconds": 1.249783,
-                     *             "sampled_tokens": 7
-                     *           },
-                     *           "name": "sums",
-                     *           "source": "ftjob-izzgnu4moko9gesqcf17h9st"
-                     *         }
-                     *       ],
-                     *       "totals": {
-                     *         "device_seconds": 1.249783,
-                     *         "sampled_tokens": 7,
-                     *         "storage_bytes": 17391
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ProjectUsage"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    setBudget: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The `etag` of what the change was made from, or `*`. */
-                "if-match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "amount": 1000000000,
-                 *       "kind": "judge_spend",
-                 *       "period": "total"
-                 *     }
-                 */
-                "application/json": components["schemas"]["BudgetSet"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "amount": 1000000000,
-                     *       "created_at": "2026-11-22T19:48:00.766044Z",
-                     *       "etag": "edc131455a94247b839a6628f91f5929",
-                     *       "exhausted": false,
-                     *       "kind": "judge_spend",
-                     *       "object": "budget",
-                     *       "period": "total",
-                     *       "used": 0
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Budget"];
-                };
-            };
-            /** @description It has changed since; `error.current` is what it is now. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            /** @description If-Match is missing. */
-            428: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    removeBudget: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                kind: "device_seconds" | "sampled_tokens" | "trained_tokens" | "judge_spend" | "storage_bytes" | "served_input_tokens" | "served_output_tokens";
-                period: "day" | "month" | "total";
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    listAuditEntries: {
-        parameters: {
-            query?: {
-                limit?: number;
-                after?: string | null;
-                q?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "action": "exportProject",
-                     *           "actor": "key_49984949865665",
-                     *           "actor_name": "owner",
-                     *           "created_at": "2026-11-22T19:48:11.301634Z",
-                     *           "details": {},
-                     *           "id": "aud_pnqs6nairoenxprclu67csjm",
-                     *           "object": "audit_entry",
-                     *           "target": "proj_sums"
-                     *         },
-                     *         {
-                     *           "action": "createInvitation",
-                     *           "actor": "key_49984949865665",
-                     *           "actor_name": "owner",
-                     *           "created_at": "2026-11-22T19:48:00.987858Z",
-                     *           "details": {
-                     *             "expires_at": "2026-11-29T19:48:00.975390Z",
-                     *             "role": "editor"
-                     *           },
-                     *           "id": "aud_ztcz1be1bggq3h48z3mwpxe2",
-                     *           "object": "audit_entry",
-                     *           "target": "inv_17qpr4bd9tgniu0l3wfywg2g"
-                     *         }
-                     *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Page_AuditEntry_"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    startDemo: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "adapter": null,
-                     *       "attempt": 0,
-                     *       "best_step": null,
-                     *       "created_at": "2026-11-22T19:48:15.266623Z",
-                     *       "created_by": "owner",
-                     *       "dataset": "file-1b5dv4kvxiro4sp8ke81nmj4",
-                     *       "error": null,
-                     *       "facts": {},
-                     *       "finished_at": null,
-                     *       "forked_from": null,
-                     *       "held_out_reward": null,
-                     *       "held_out_reward_before": null,
-                     *       "id": "ftjob-j5655c0ugb9m897qm2duqhxx",
-                     *       "jail": "L",
-                     *       "model": "starter-arith",
-                     *       "name": "Show your work on additions",
-                     *       "object": "job",
-                     *       "preset_title": "GRPO",
-                     *       "progress": {
-                     *         "eta_high_seconds": null,
-                     *         "eta_low_seconds": null,
-                     *         "eta_seconds": null,
-                     *         "percent": 0,
-                     *         "phase": null,
-                     *         "step": 0,
-                     *         "steps": 60
-                     *       },
-                     *       "project": "proj_sums",
-                     *       "queue": null,
-                     *       "reason": null,
-                     *       "resolved_spec": {
-                     *         "adapter": {
-                     *           "alpha": 32,
-                     *           "dropout": 0,
-                     *           "rank": 16,
-                     *           "targets": "all-linear",
-                     *           "type": "lora"
-                     *         },
-                     *         "algorithm": {
-                     *           "advantage": {
-                     *             "eps": 0.0001,
-                     *             "std": "sample",
-                     *             "type": "grpo"
-                     *           },
-                     *           "critic": {
-                     *             "type": "none"
-                     *           },
-                     *           "loss": {
-                     *             "aggregation": {
-                     *               "type": "seq_mean"
-                     *             },
-                     *             "aux": {
-                     *               "type": "none"
-                     *             },
-                     *             "entropy": {
-                     *               "type": "none"
-                     *             },
-                     *             "force_aggregation": false,
-                     *             "kl": {
-                     *               "adaptive": null,
-                     *               "beta": 0,
-                     *               "beta_by": null,
-                     *               "estimator": "k3",
-                     *               "level": "token"
-                     *             },
-                     *             "mismatch": {
-                     *               "type": "none"
-                     *             },
-                     *             "off_policy_mask": {
-                     *               "type": "none"
-                     *             },
-                     *             "policy_tokens": {
-                     *               "type": "all"
-                     *             },
-                     *             "ratio_level": "token",
-                     *             "surrogate": {
-                     *               "delta": null,
-                     *               "dual_clip": null,
-                     *               "eps_high": 0.2,
-                     *               "eps_low": 0.2,
-                     *               "type": "ppo_clip"
-                     *             }
-                     *           },
-                     *           "packages": {},
-                     *           "preset": "grpo",
-                     *           "reference": {
-                     *             "mixup": 1,
-                     *             "refresh_every": 0
-                     *           },
-                     *           "selection": {
-                     *             "type": "keep_all"
-                     *           },
-                     *           "shaping": {
-                     *             "cosine_length": {
-                     *               "correct": [
-                     *                 0.5,
-                     *                 1
-                     *               ],
-                     *               "correct_above": 0.5,
-                     *               "limit": null,
-                     *               "longer_is_better": false,
-                     *               "weight": 0,
-                     *               "wrong": [
-                     *                 -0.5,
-                     *                 -1
-                     *               ]
-                     *             },
-                     *             "kl": {
-                     *               "adaptive": null,
-                     *               "beta": 0,
-                     *               "level": "sequence"
-                     *             },
-                     *             "mask_truncated": false,
-                     *             "repetition": {
-                     *               "n": 5,
-                     *               "weight": 0
-                     *             },
-                     *             "soft_overlong": {
-                     *               "cache": null,
-                     *               "limit": null,
-                     *               "weight": 0
-                     *             },
-                     *             "type": "weighted_sum"
-                     *           },
-                     *           "updates_per_step": 1
-                     *         },
-                     *         "data": {
-                     *           "columns": {
-                     *             "answer": "answer",
-                     *             "messages": null,
-                     *             "prompt": null,
-                     *             "slice": null
-                     *           },
-                     *           "dataset": "file-1b5dv4kvxiro4sp8ke81nmj4",
-                     *           "held_out": "file-9xk6jyp8hiiikpz6jzevgz2g",
-                     *           "held_out_rows": null,
-                     *           "prompt_template": null,
-                     *           "sampling": "shuffle",
-                     *           "split_by": "row",
-                     *           "system_prompt": null
-                     *         },
-                     *         "environment": {
-                     *           "type": "single_turn"
-                     *         },
-                     *         "evaluation": {
-                     *           "answer": null,
-                     *           "every_steps": 10,
-                     *           "pass_above": 0.5,
-                     *           "rows": 64,
-                     *           "samples_per_row": 4,
-                     *           "temperature": 1
-                     *         },
-                     *         "judges": {},
-                     *         "limits": {
-                     *           "checkpoint_every": 20,
-                     *           "early_stop": {
-                     *             "min_delta": 0,
-                     *             "no_signal_share": 1,
-                     *             "no_signal_steps": null,
-                     *             "patience": null
-                     *           },
-                     *           "error_share": 0.2,
-                     *           "judge_budget": null,
-                     *           "max_seconds": null,
-                     *           "steps": 60
-                     *         },
-                     *         "metadata": {
-                     *           "demo": "a2d70f9fb4b49c09"
-                     *         },
-                     *         "model": "starter-arith",
-                     *         "name": "Show your work on additions",
-                     *         "optimizer": {
-                     *           "betas": [
-                     *             0.9,
-                     *             0.999
-                     *           ],
-                     *           "clip_norm": 1,
-                     *           "eps": 1e-8,
-                     *           "learning_rate": 0.0006,
-                     *           "schedule": "constant",
-                     *           "type": "adamw",
-                     *           "warmup_steps": 0,
-                     *           "weight_decay": 0
-                     *         },
-                     *         "rewards": [
-                     *           {
-                     *             "entry": "grade",
-                     *             "granularity": "sample",
-                     *             "isolate": "batch",
-                     *             "judges": {},
-                     *             "name": "correct",
-                     *             "on_error": "drop",
-                     *             "path": null,
-                     *             "revision": 1,
-                     *             "reward": "rew_tu23vzasat41si44hfml0oj8",
-                     *             "source": null,
-                     *             "timeout_seconds": 2,
-                     *             "type": "python",
-                     *             "weight": 1
-                     *           }
-                     *         ],
-                     *         "rollout": {
-                     *           "completions_per_prompt": 8,
-                     *           "engine": "transformers",
-                     *           "max_completion_tokens": 56,
-                     *           "max_prompt_tokens": 72,
-                     *           "prompts_per_step": 16,
-                     *           "stop": [],
-                     *           "temperature": 1,
-                     *           "top_p": 1
-                     *         },
-                     *         "seed": 0
-                     *       },
-                     *       "reward_names": [
-                     *         "correct"
-                     *       ],
-                     *       "spec": {
-                     *         "adapter": {
-                     *           "rank": 16
-                     *         },
-                     *         "algorithm": {
-                     *           "preset": "grpo"
-                     *         },
-                     *         "data": {
-                     *           "columns": {
-                     *             "answer": "answer"
-                     *           },
-                     *           "dataset": "file-1b5dv4kvxiro4sp8ke81nmj4",
-                     *           "held_out": "file-9xk6jyp8hiiikpz6jzevgz2g"
-                     *         },
-                     *         "evaluation": {
-                     *           "every_steps": 10,
-                     *           "rows": 64,
-                     *           "samples_per_row": 4
-                     *         },
-                     *         "limits": {
-                     *           "checkpoint_every": 20,
-                     *           "steps": 60
-                     *         },
-                     *         "metadata": {
-                     *           "demo": "a2d70f9fb4b49c09"
-                     *         },
-                     *         "model": "starter-arith",
-                     *         "name": "Show your work on additions",
-                     *         "optimizer": {
-                     *           "learning_rate": 0.0006
-                     *         },
-                     *         "rewards": [
-                     *           {
-                     *             "name": "correct",
-                     *             "reward": "rew_tu23vzasat41si44hfml0oj8",
-                     *             "type": "python"
-                     *           }
-                     *         ],
-                     *         "rollout": {
-                     *           "completions_per_prompt": 8,
-                     *           "max_completion_tokens": 56,
-                     *           "prompts_per_step": 16
-                     *         }
-                     *       },
-                     *       "started_at": null,
-                     *       "status": "queued",
-                     *       "warnings": []
-                     *     }
-                     */
-                    "application/json": components["schemas"]["JobDetail"];
-                };
-            };
-        };
-    };
-    listDatasets: {
-        parameters: {
-            query?: {
-                limit?: number;
-                after?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "bytes": 304,
-                     *           "columns": [
-                     *             {
-                     *               "example": "0+1=",
-                     *               "name": "prompt",
-                     *               "nulls": 0,
-                     *               "type": "string"
-                     *             },
-                     *             {
-                     *               "example": "sums",
-                     *               "name": "answer",
-                     *               "nulls": 0,
-                     *               "type": "string"
-                     *             }
-                     *           ],
-                     *           "created_at": "2026-11-22T19:47:58.240659Z",
-                     *           "etag": "b67ef68298ef377abf0b004fd474b2d5",
-                     *           "filename": "sums.jsonl",
-                     *           "format": "jsonl",
-                     *           "id": "file-7o99tt6paxsuzqan0k5704ux",
-                     *           "jobs": 2,
-                     *           "name": "sums",
-                     *           "newest": null,
-                     *           "object": "dataset",
-                     *           "preview": [
-                     *             {
-                     *               "answer": "sums",
-                     *               "prompt": "0+1="
-                     *             },
-                     *             {
-                     *               "answer": "sums",
-                     *               "prompt": "1+1="
-                     *             }
-                     *           ],
-                     *           "prompt_view": {
-                     *             "columns": {
-                     *               "answer": null,
-                     *               "messages": null,
-                     *               "prompt": null,
-                     *               "slice": null
-                     *             },
-                     *             "prompt_template": null,
-                     *             "system_prompt": null
-                     *           },
-                     *           "rows": 8,
-                     *           "sha256": "3b99e3aacf0ed092c6470f8f3345a418901aebfb76eeed3daeb695ab877363d3",
-                     *           "warnings": []
-                     *         }
-                     *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Page_Dataset_"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    createDataset: {
-        parameters: {
-            query?: never;
-            header?: {
-                "Idempotency-Key"?: string | null;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "file": "(the bytes of sums.jsonl)",
-                 *       "name": "Sums"
-                 *     }
-                 */
-                "multipart/form-data": {
-                    /** Format: binary */
-                    file: string;
-                    name?: string;
-                };
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "bytes": 304,
-                     *       "columns": [
-                     *         {
-                     *           "example": "0+1=",
-                     *           "name": "prompt",
-                     *           "nulls": 0,
-                     *           "type": "string"
-                     *         },
-                     *         {
-                     *           "example": "sums",
-                     *           "name": "answer",
-                     *           "nulls": 0,
-                     *           "type": "string"
-                     *         }
-                     *       ],
-                     *       "created_at": "2026-11-22T19:47:58.240659Z",
-                     *       "etag": "b67ef68298ef377abf0b004fd474b2d5",
-                     *       "filename": "sums.jsonl",
-                     *       "format": "jsonl",
-                     *       "id": "file-7o99tt6paxsuzqan0k5704ux",
-                     *       "jobs": 0,
-                     *       "name": "sums",
-                     *       "newest": null,
-                     *       "object": "dataset",
-                     *       "preview": [
-                     *         {
-                     *           "answer": "sums",
-                     *           "prompt": "0+1="
-                     *         },
-                     *         {
-                     *           "answer": "sums",
-                     *           "prompt": "1+1="
-                     *         }
-                     *       ],
-                     *       "prompt_view": {
-                     *         "columns": {
-                     *           "answer": null,
-                     *           "messages": null,
-                     *           "prompt": null,
-                     *           "slice": null
-                     *         },
-                     *         "prompt_template": null,
-                     *         "system_prompt": null
-                     *       },
-                     *       "rows": 8,
-                     *       "sha256": "3b99e3aacf0ed092c6470f8f3345a418901aebfb76eeed3daeb695ab877363d3",
-                     *       "warnings": []
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Dataset"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    getDataset: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "bytes": 304,
-                     *       "columns": [
-                     *         {
-                     *           "example": "0+1=",
-                     *           "name": "prompt",
-                     *           "nulls": 0,
-                     *           "type": "string"
-                     *         },
-                     *         {
-                     *           "example": "sums",
-                     *           "name": "answer",
-                     *           "nulls": 0,
-                     *           "type": "string"
-                     *         }
-                     *       ],
-                     *       "created_at": "2026-11-22T19:47:58.240659Z",
-                     *       "etag": "b67ef68298ef377abf0b004fd474b2d5",
-                     *       "filename": "sums.jsonl",
-                     *       "format": "jsonl",
-                     *       "id": "file-7o99tt6paxsuzqan0k5704ux",
-                     *       "jobs": 2,
-                     *       "name": "sums",
-                     *       "newest": null,
-                     *       "object": "dataset",
-                     *       "preview": [
-                     *         {
-                     *           "answer": "sums",
-                     *           "prompt": "0+1="
-                     *         },
-                     *         {
-                     *           "answer": "sums",
-                     *           "prompt": "1+1="
-                     *         }
-                     *       ],
-                     *       "prompt_view": {
-                     *         "columns": {
-                     *           "answer": null,
-                     *           "messages": null,
-                     *           "prompt": null,
-                     *           "slice": null
-                     *         },
-                     *         "prompt_template": null,
-                     *         "system_prompt": null
-                     *       },
-                     *       "rows": 8,
-                     *       "sha256": "3b99e3aacf0ed092c6470f8f3345a418901aebfb76eeed3daeb695ab877363d3",
-                     *       "warnings": []
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Dataset"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    deleteDataset: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    updateDataset: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
-                "if-match": string;
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "Sums"
-                 *     }
-                 */
-                "application/json": components["schemas"]["DatasetUpdate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "bytes": 304,
-                     *       "columns": [
-                     *         {
-                     *           "example": "0+1=",
-                     *           "name": "prompt",
-                     *           "nulls": 0,
-                     *           "type": "string"
-                     *         },
-                     *         {
-                     *           "example": "sums",
-                     *           "name": "answer",
-                     *           "nulls": 0,
-                     *           "type": "string"
-                     *         }
-                     *       ],
-                     *       "created_at": "2026-11-22T19:47:58.240659Z",
-                     *       "etag": "b8ef81cbd42c8f0afd01733d5c875dc3",
-                     *       "filename": "sums.jsonl",
-                     *       "format": "jsonl",
-                     *       "id": "file-7o99tt6paxsuzqan0k5704ux",
-                     *       "jobs": 2,
-                     *       "name": "Sums",
-                     *       "newest": null,
-                     *       "object": "dataset",
-                     *       "preview": [
-                     *         {
-                     *           "answer": "sums",
-                     *           "prompt": "0+1="
-                     *         },
-                     *         {
-                     *           "answer": "sums",
-                     *           "prompt": "1+1="
-                     *         }
-                     *       ],
-                     *       "prompt_view": {
-                     *         "columns": {
-                     *           "answer": null,
-                     *           "messages": null,
-                     *           "prompt": null,
-                     *           "slice": null
-                     *         },
-                     *         "prompt_template": null,
-                     *         "system_prompt": null
-                     *       },
-                     *       "rows": 8,
-                     *       "sha256": "3b99e3aacf0ed092c6470f8f3345a418901aebfb76eeed3daeb695ab877363d3",
-                     *       "warnings": []
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Dataset"];
-                };
-            };
-            /** @description It has changed since; `error.current` is what it is now. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            /** @description If-Match is missing. */
-            428: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    listDatasetRows: {
-        parameters: {
-            query?: {
-                offset?: number;
-                limit?: number;
-            };
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "answer": "sums",
-                     *           "prompt": "0+1="
-                     *         },
-                     *         {
-                     *           "answer": "sums",
-                     *           "prompt": "1+1="
-                     *         }
-                     *       ],
-                     *       "object": "list",
-                     *       "offset": 0,
-                     *       "total": 8
-                     *     }
-                     */
-                    "application/json": components["schemas"]["DatasetRows"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    downloadDataset: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    renderDataset: {
+    storeRecords: {
         parameters: {
             query?: never;
             header?: never;
@@ -15344,10 +12963,22 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "model": "tiny"
+                 *       "attempt": 1,
+                 *       "records": [
+                 *         {
+                 *           "facts": {
+                 *             "jail": "L"
+                 *           },
+                 *           "kind": "started",
+                 *           "sequence": 1,
+                 *           "step": 0,
+                 *           "steps": 3,
+                 *           "ts": 1001
+                 *         }
+                 *       ]
                  *     }
                  */
-                "application/json": components["schemas"]["RenderRequest"];
+                "application/json": components["schemas"]["RecordBatch"];
             };
         };
         responses: {
@@ -15359,43 +12990,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "context_length": 128,
-                     *       "data": [
-                     *         {
-                     *           "answer": null,
-                     *           "error": null,
-                     *           "index": 0,
-                     *           "messages": [
-                     *             {
-                     *               "content": "0+1=",
-                     *               "role": "user"
-                     *             }
-                     *           ],
-                     *           "slice": null,
-                     *           "text": "0+1=",
-                     *           "tokens": 4
-                     *         },
-                     *         {
-                     *           "answer": null,
-                     *           "error": null,
-                     *           "index": 1,
-                     *           "messages": [
-                     *             {
-                     *               "content": "1+1=",
-                     *               "role": "user"
-                     *             }
-                     *           ],
-                     *           "slice": null,
-                     *           "text": "1+1=",
-                     *           "tokens": 4
-                     *         }
-                     *       ],
-                     *       "object": "list",
-                     *       "offset": 0,
-                     *       "total": 8
+                     *       "acknowledged": 1
                      *     }
                      */
-                    "application/json": components["schemas"]["RenderedPrompts"];
+                    "application/json": components["schemas"]["RecordReply"];
                 };
             };
             /** @description Validation Error */
@@ -15409,284 +13007,13 @@ export interface operations {
             };
         };
     };
-    measureDataset: {
+    getBlob: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "model": "tiny"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LengthsRequest"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "bins": [
-                     *         {
-                     *           "count": 8,
-                     *           "high": 4,
-                     *           "low": 4
-                     *         }
-                     *       ],
-                     *       "context_length": 128,
-                     *       "counted": 8,
-                     *       "failed": 0,
-                     *       "longest_row": 0,
-                     *       "max": 4,
-                     *       "median": 4,
-                     *       "min": 4,
-                     *       "object": "token_lengths",
-                     *       "p90": 4,
-                     *       "total": 8
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TokenLengths"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    splitDataset: {
-        parameters: {
-            query?: {
-                held_out_rows?: number | null;
-                seed?: number;
-                split_by?: "row" | "prompt";
-            };
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "held_out": 1,
-                     *       "held_out_rows": [
-                     *         6
-                     *       ],
-                     *       "note": null,
-                     *       "object": "split",
-                     *       "seed": 0,
-                     *       "train": 7
-                     *     }
-                     */
-                    "application/json": components["schemas"]["SplitView"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    createDatasetUpload: {
-        parameters: {
-            query?: never;
-            header?: {
-                "Idempotency-Key"?: string | null;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "bytes": 34,
-                 *       "filename": "sums.jsonl"
-                 *     }
-                 */
-                "application/json": components["schemas"]["DatasetUploadCreate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "bytes": 34,
-                     *       "created_at": "2026-11-22T19:48:01.554848Z",
-                     *       "dataset": null,
-                     *       "direct": false,
-                     *       "expires_at": "2026-11-23T19:48:01.554848Z",
-                     *       "filename": "sums.jsonl",
-                     *       "id": "upload_q3cvgrkmhiodedwr8bmgof1k",
-                     *       "missing": [
-                     *         1
-                     *       ],
-                     *       "name": null,
-                     *       "object": "upload",
-                     *       "part_bytes": 16777216,
-                     *       "part_count": 1,
-                     *       "parts": [],
-                     *       "sha256": null,
-                     *       "status": "pending"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["DatasetUpload"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    getDatasetUpload: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "bytes": 1,
-                     *       "created_at": "2026-11-22T19:48:01.068843Z",
-                     *       "dataset": null,
-                     *       "direct": false,
-                     *       "expires_at": "2026-11-22T20:48:01.068843Z",
-                     *       "filename": "sums",
-                     *       "id": "upload_numbered_sums",
-                     *       "missing": [
-                     *         1
-                     *       ],
-                     *       "name": null,
-                     *       "object": "upload",
-                     *       "part_bytes": 1,
-                     *       "part_count": 1,
-                     *       "parts": [],
-                     *       "sha256": null,
-                     *       "status": "pending"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["DatasetUpload"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    putDatasetUploadPart: {
-        parameters: {
-            query?: {
-                sha256?: string | null;
-            };
-            header?: never;
-            path: {
-                id: string;
-                number: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/octet-stream": string;
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "bytes": 34,
-                     *       "number": 1,
-                     *       "sha256": "35469286b35b7df5ca6585966cc7eda185f72b998c65d19c3626162734137fd1"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["DatasetUploadPart"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    createDatasetUploadPartUrl: {
-        parameters: {
-            query: {
-                /** @description SHA-256 of the part, in hex. */
                 sha256: string;
             };
-            header?: never;
-            path: {
-                id: string;
-                number: number;
-            };
             cookie?: never;
         };
         requestBody?: never;
@@ -15696,18 +13023,7 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content: {
-                    /**
-                     * @example {
-                     *       "expires_at": "2026-11-22T09:00:00Z",
-                     *       "headers": {
-                     *         "x-amz-checksum-sha256": "pY0Xy2Zr0a1cW3vF8nq0S1m2b3c4d5e6f7g8h9i0j1k="
-                     *       },
-                     *       "url": "https://bucket.s3.example.org/uploads/upload_1?partNumber=1&X-Amz-Signature=EXAMPLE"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["PartDestination"];
-                };
+                content?: never;
             };
             /** @description Validation Error */
             422: {
@@ -15720,1568 +13036,21 @@ export interface operations {
             };
         };
     };
-    completeDatasetUpload: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "bytes": 34,
-                     *       "created_at": "2026-11-22T19:48:01.554848Z",
-                     *       "dataset": {
-                     *         "bytes": 34,
-                     *         "columns": [
-                     *           {
-                     *             "example": "1+1=",
-                     *             "name": "prompt",
-                     *             "nulls": 0,
-                     *             "type": "string"
-                     *           },
-                     *           {
-                     *             "example": "2",
-                     *             "name": "answer",
-                     *             "nulls": 0,
-                     *             "type": "string"
-                     *           }
-                     *         ],
-                     *         "created_at": "2026-11-22T19:48:03.253084Z",
-                     *         "etag": "9f812069831c166276f0da3a6744f91b",
-                     *         "filename": "sums.jsonl",
-                     *         "format": "jsonl",
-                     *         "id": "file-zu2orgtmg81do4icm4ppfh4m",
-                     *         "jobs": 0,
-                     *         "name": "sums",
-                     *         "newest": null,
-                     *         "object": "dataset",
-                     *         "preview": [
-                     *           {
-                     *             "answer": "2",
-                     *             "prompt": "1+1="
-                     *           }
-                     *         ],
-                     *         "prompt_view": {
-                     *           "columns": {
-                     *             "answer": null,
-                     *             "messages": null,
-                     *             "prompt": null,
-                     *             "slice": null
-                     *           },
-                     *           "prompt_template": null,
-                     *           "system_prompt": null
-                     *         },
-                     *         "rows": 1,
-                     *         "sha256": "35469286b35b7df5ca6585966cc7eda185f72b998c65d19c3626162734137fd1",
-                     *         "warnings": [
-                     *           "The dataset has 1 row: nothing can be held out, so there will be no held-out evaluation."
-                     *         ]
-                     *       },
-                     *       "direct": false,
-                     *       "expires_at": "2026-11-23T19:48:01.727547Z",
-                     *       "filename": "sums.jsonl",
-                     *       "id": "upload_q3cvgrkmhiodedwr8bmgof1k",
-                     *       "missing": [],
-                     *       "name": null,
-                     *       "object": "upload",
-                     *       "part_bytes": 16777216,
-                     *       "part_count": 1,
-                     *       "parts": [],
-                     *       "sha256": null,
-                     *       "status": "completed"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["DatasetUpload"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    cancelDatasetUpload: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "bytes": 1,
-                     *       "created_at": "2026-11-22T19:48:01.068843Z",
-                     *       "dataset": null,
-                     *       "direct": false,
-                     *       "expires_at": "2026-11-22T20:48:01.068843Z",
-                     *       "filename": "sums",
-                     *       "id": "upload_numbered_sums",
-                     *       "missing": [],
-                     *       "name": null,
-                     *       "object": "upload",
-                     *       "part_bytes": 1,
-                     *       "part_count": 1,
-                     *       "parts": [],
-                     *       "sha256": null,
-                     *       "status": "cancelled"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["DatasetUpload"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    reportDataset: {
+    putBlob: {
         parameters: {
             query?: {
-                /** @description Another dataset. */
-                held_out?: string | null;
-                held_out_rows?: number | null;
-                seed?: number;
-                split_by?: "row" | "prompt";
-                /** @description Seconds to wait for it. */
-                wait?: number;
+                kind?: string;
             };
             header?: never;
             path: {
-                id: string;
+                sha256: string;
             };
             cookie?: never;
         };
         requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "advice": [],
-                     *       "compared": 8,
-                     *       "dataset": "file-7o99tt6paxsuzqan0k5704ux",
-                     *       "duplicates": {
-                     *         "examples": [],
-                     *         "prompts": 0,
-                     *         "rows": 0
-                     *       },
-                     *       "leakage": {
-                     *         "dataset": "file-7o99tt6paxsuzqan0k5704ux",
-                     *         "equal": 0,
-                     *         "examples": [],
-                     *         "held_out": 1,
-                     *         "name": "sums",
-                     *         "near": 0,
-                     *         "near_compared": 0,
-                     *         "seed": 0,
-                     *         "source": "split",
-                     *         "split_by": "row",
-                     *         "train": 7
-                     *       },
-                     *       "object": "dataset_report",
-                     *       "rows": 8,
-                     *       "seconds": 0,
-                     *       "status": "ready",
-                     *       "without_prompt": 0
-                     *     }
-                     */
-                    "application/json": components["schemas"]["DatasetOverlap"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    listRewardTemplates: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "columns": [
-                     *             "answer"
-                     *           ],
-                     *           "description": "Compares the text of the one <answer> block with the row's answer. For questions with one right spelling: labels, names, dates, short arithmetic. Several accepted spellings may stand in the row as a list.",
-                     *           "example_completions": [
-                     *             "17 + 25 is 30 + 12. <answer>42</answer>",
-                     *             "<answer>41</answer>"
-                     *           ],
-                     *           "example_item": {
-                     *             "answer": "42",
-                     *             "prompt": "What is 17 + 25?"
-                     *           },
-                     *           "granularity": "sample",
-                     *           "group": "Right answers",
-                     *           "id": "exact_answer",
-                     *           "isolate": "batch",
-                     *           "limits": [
-                     *             "42.0 and forty-two are not 42: for numbers take numeric, for formulas math_equal.",
-                     *             "Says nothing about the way to the answer."
-                     *           ],
-                     *           "optional_columns": [],
-                     *           "parameters": [
-                     *             {
-                     *               "default": "answer",
-                     *               "meaning": "the answer stands between <answer> and </answer>",
-                     *               "name": "TAG"
-                     *             },
-                     *             {
-                     *               "default": true,
-                     *               "meaning": "Paris and paris are the same",
-                     *               "name": "IGNORE_CASE"
-                     *             }
-                     *           ],
-                     *           "source": "\"\"\"1 when the one <answer> of the completion is the row's answer, else 0.\n\nWhat comes before the answer is the model's own affair; what it says while thinking is not its answer. Two answers are\nnone: else a model learns to name them all.\n\"\"\"\n\nimport unicodedata\n\nTAG = \"answer\"  # the answer stands between <answer> and </answer>\nIGNORE_CASE = True  # Paris and paris are the same\nLONGEST = 200  # ch",
-                     *           "title": "Exact answer in tags",
-                     *           "type": "python"
-                     *         },
-                     *         {
-                     *           "columns": [
-                     *             "answer"
-                     *           ],
-                     *           "description": "Compares the one number in the <answer> block with the row's, within a tolerance, converting units and reading 1,234.5, 2e-4, 3/4 and 75 %. For word problems, physics and estimates. Whole answers have to be met exactly.",
-                     *           "example_completions": [
-                     *             "1.5 h at 60 km/h are <answer>90 km</answer>",
-                     *             "1.5 h at 60 km/h are <answer>90</answer>"
-                     *           ],
-                     *           "example_item": {
-                     *             "answer": "90",
-                     *             "prompt": "How far does a car get in 90 minutes at 60 km/h?",
-                     *             "unit": "km"
-                     *           },
-                     *           "granularity": "sample",
-                     *           "group": "Right answers",
-                     *           "id": "numeric",
-                     *           "isolate": "batch",
-                     *           "limits": [
-                     *             "Units are those of UNITS; add what your rows need.",
-                     *             "No formulas: sqrt(2) or 2π are for math_equal."
-                     *           ],
-                     *           "optional_columns": [
-                     *             "unit",
-                     *             "tolerance"
-                     *           ],
-                     *           "parameters": [
-                     *             {
-                     *               "default": 0.001,
-                     *               "meaning": "share of an answer with a fraction that a number may be off",
-                     *               "name": "RELATIVE"
-                     *             },
-                     *             {
-                     *               "default": true,
-                     *               "meaning": "an answer that has a unit wants one; False: a number without one is taken to be in that unit",
-                     *               "name": "UNIT_NEEDED"
-                     *             }
-                     *           ],
-                     *           "source": "\"\"\"1 when the one <answer> of the completion is the row's number, within a tolerance and in a unit of its kind, else 0.\n\nReads 1,234.5 and -3, 2e-4 and 1.2 × 10^3, 3/4 and 75 %, and units: 1.5 km is 1500 m. Nothing else may stand in the\nblock. A whole number has to be met exactly, whatever its size, unless the row has a `tolerance` (in its own unit).\n\"\"\"\n\nimport re\nfrom decimal import Context, Dec",
-                     *           "title": "Number with tolerance and unit",
-                     *           "type": "python"
-                     *         }
-                     *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Page_RewardTemplate_"];
-                };
-            };
-        };
-    };
-    checkRewardSource: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "source": "def grade(sample, item):\n    return 1.0\n"
-                 *     }
-                 */
-                "application/json": components["schemas"]["RewardCheck"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "entries": [
-                     *         {
-                     *           "line": 1,
-                     *           "name": "grade",
-                     *           "spelling": "openai"
-                     *         }
-                     *       ],
-                     *       "jail": "L",
-                     *       "object": "reward.check",
-                     *       "ok": true,
-                     *       "problems": []
-                     *     }
-                     */
-                    "application/json": components["schemas"]["RewardCheckResult"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    listRewards: {
-        parameters: {
-            query?: {
-                limit?: number;
-                after?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "created_at": "2026-11-22T19:47:58.292433Z",
-                     *           "description": null,
-                     *           "entry": null,
-                     *           "etag": "ef321b31e2492190e747da7265e42755",
-                     *           "granularity": "sample",
-                     *           "id": "rew_hzueib0ny5wfjwy6mz5052cq",
-                     *           "jobs": 2,
-                     *           "kind": "python",
-                     *           "name": "sums",
-                     *           "object": "reward",
-                     *           "revision": 1,
-                     *           "updated_at": "2026-11-22T19:47:58.292430Z"
-                     *         }
-                     *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Page_RewardSummary_"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    createReward: {
-        parameters: {
-            query?: never;
-            header?: {
-                "Idempotency-Key"?: string | null;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "sums",
-                 *       "source": "def grade(sample, item):\n    return 1.0\n"
-                 *     }
-                 */
-                "application/json": components["schemas"]["RewardCreate"];
-            };
-        };
         responses: {
             /** @description Successful Response */
             201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:47:58.292433Z",
-                     *       "description": null,
-                     *       "entry": null,
-                     *       "etag": "ef321b31e2492190e747da7265e42755",
-                     *       "granularity": "sample",
-                     *       "id": "rew_hzueib0ny5wfjwy6mz5052cq",
-                     *       "jobs": 0,
-                     *       "kind": "python",
-                     *       "name": "sums",
-                     *       "object": "reward",
-                     *       "revision": 1,
-                     *       "revisions": [
-                     *         {
-                     *           "created_at": "2026-11-22T19:47:58.295055Z",
-                     *           "entries": [
-                     *             {
-                     *               "line": 1,
-                     *               "name": "grade",
-                     *               "spelling": "openai"
-                     *             }
-                     *           ],
-                     *           "kind": "python",
-                     *           "revision": 1,
-                     *           "sha256": "51e4a89d7e179c7f986e9cb97cfa98f1ec9e3e700dd062439daa00a1815f855a",
-                     *           "source": "def grade(sample, item):\n    return 1.0\n"
-                     *         }
-                     *       ],
-                     *       "updated_at": "2026-11-22T19:47:58.292430Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["RewardDetail"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    getReward: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:47:58.292433Z",
-                     *       "description": null,
-                     *       "entry": null,
-                     *       "etag": "ef321b31e2492190e747da7265e42755",
-                     *       "granularity": "sample",
-                     *       "id": "rew_hzueib0ny5wfjwy6mz5052cq",
-                     *       "jobs": 2,
-                     *       "kind": "python",
-                     *       "name": "sums",
-                     *       "object": "reward",
-                     *       "revision": 1,
-                     *       "revisions": [
-                     *         {
-                     *           "created_at": "2026-11-22T19:47:58.295055Z",
-                     *           "entries": [
-                     *             {
-                     *               "line": 1,
-                     *               "name": "grade",
-                     *               "spelling": "openai"
-                     *             }
-                     *           ],
-                     *           "kind": "python",
-                     *           "revision": 1,
-                     *           "sha256": "51e4a89d7e179c7f986e9cb97cfa98f1ec9e3e700dd062439daa00a1815f855a",
-                     *           "source": "def grade(sample, item):\n    return 1.0\n"
-                     *         }
-                     *       ],
-                     *       "updated_at": "2026-11-22T19:47:58.292430Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["RewardDetail"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    createRewardRevision: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
-                "if-match": string;
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "source": "def grade(sample, item):\n    return 1.0\n"
-                 *     }
-                 */
-                "application/json": components["schemas"]["RevisionCreate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-11-22T19:47:58.292433Z",
-                     *       "description": null,
-                     *       "entry": null,
-                     *       "etag": "ef321b31e2492190e747da7265e42755",
-                     *       "granularity": "sample",
-                     *       "id": "rew_hzueib0ny5wfjwy6mz5052cq",
-                     *       "jobs": 2,
-                     *       "kind": "python",
-                     *       "name": "sums",
-                     *       "object": "reward",
-                     *       "revision": 1,
-                     *       "revisions": [
-                     *         {
-                     *           "created_at": "2026-11-22T19:47:58.295055Z",
-                     *           "entries": [
-                     *             {
-                     *               "line": 1,
-                     *               "name": "grade",
-                     *               "spelling": "openai"
-                     *             }
-                     *           ],
-                     *           "kind": "python",
-                     *           "revision": 1,
-                     *           "sha256": "51e4a89d7e179c7f986e9cb97cfa98f1ec9e3e700dd062439daa00a1815f855a",
-                     *           "source": "def grade(sample, item):\n    return 1.0\n"
-                     *         }
-                     *       ],
-                     *       "updated_at": "2026-11-22T19:47:58.292430Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["RewardDetail"];
-                };
-            };
-            /** @description It has changed since; `error.current` is what it is now. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            /** @description If-Match is missing. */
-            428: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    testRewardSource: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "rows": [
-                 *         {
-                 *           "completion": "4",
-                 *           "item": {
-                 *             "answer": "4"
-                 *           }
-                 *         }
-                 *       ],
-                 *       "source": "def grade(sample, item):\n    return 1.0\n"
-                 *     }
-                 */
-                "application/json": components["schemas"]["RewardTest"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "jail": "L",
-                     *       "load_error": null,
-                     *       "object": "reward.test",
-                     *       "results": [
-                     *         {
-                     *           "candidates": [],
-                     *           "code": null,
-                     *           "cpu_ms": 0.3,
-                     *           "criteria": {},
-                     *           "labels": {},
-                     *           "message": null,
-                     *           "name": "reward",
-                     *           "part_status": {},
-                     *           "parts": {},
-                     *           "prints": "",
-                     *           "reason": null,
-                     *           "revision": null,
-                     *           "status": "ok",
-                     *           "steps": [],
-                     *           "usage": {},
-                     *           "value": 1,
-                     *           "wall_ms": 0.4
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["RewardTestResult"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    testReward: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "rows": [
-                 *         {
-                 *           "completion": "4",
-                 *           "item": {
-                 *             "answer": "4"
-                 *           }
-                 *         }
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["RewardTest"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "jail": "L",
-                     *       "load_error": null,
-                     *       "object": "reward.test",
-                     *       "results": [
-                     *         {
-                     *           "candidates": [],
-                     *           "code": null,
-                     *           "cpu_ms": 0.3,
-                     *           "criteria": {},
-                     *           "labels": {},
-                     *           "message": null,
-                     *           "name": "sums",
-                     *           "part_status": {},
-                     *           "parts": {},
-                     *           "prints": "",
-                     *           "reason": null,
-                     *           "revision": null,
-                     *           "status": "ok",
-                     *           "steps": [],
-                     *           "usage": {},
-                     *           "value": 1,
-                     *           "wall_ms": 0.4
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["RewardTestResult"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    listGoldenCases: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "completion": "1",
-                     *           "created_at": "2026-11-22T19:48:01.029711Z",
-                     *           "created_by": null,
-                     *           "expect": {
-                     *             "above": null,
-                     *             "least": null,
-                     *             "most": null,
-                     *             "not_applicable": false,
-                     *             "tolerance": 0.000001,
-                     *             "value": 1
-                     *           },
-                     *           "id": "gold_sums",
-                     *           "item": {},
-                     *           "note": null,
-                     *           "object": "golden_case",
-                     *           "origin": null,
-                     *           "prompt": "",
-                     *           "reward": "rew_hzueib0ny5wfjwy6mz5052cq"
-                     *         }
-                     *       ],
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["GoldenCaseList"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    createGoldenCases: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "cases": [
-                 *         {
-                 *           "completion": "1",
-                 *           "expect": {
-                 *             "value": 1
-                 *           }
-                 *         }
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["GoldenCasesCreate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "completion": "1",
-                     *           "created_at": "2026-11-22T19:48:15.851876Z",
-                     *           "created_by": "owner",
-                     *           "expect": {
-                     *             "above": null,
-                     *             "least": null,
-                     *             "most": null,
-                     *             "not_applicable": false,
-                     *             "tolerance": 0.000001,
-                     *             "value": 1
-                     *           },
-                     *           "id": "gold_9tl817wctvzra820wihrs42c",
-                     *           "item": {},
-                     *           "note": null,
-                     *           "object": "golden_case",
-                     *           "origin": null,
-                     *           "prompt": "",
-                     *           "reward": "rew_hzueib0ny5wfjwy6mz5052cq"
-                     *         }
-                     *       ],
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["GoldenCaseList"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    deleteGoldenCase: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-                case: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    runGoldenCases: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /** @example {} */
-                "application/json": components["schemas"]["GoldenRunCreate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "jail": "L",
-                     *       "load_error": null,
-                     *       "object": "golden_run",
-                     *       "passed": true,
-                     *       "results": [
-                     *         {
-                     *           "case": "gold_sums",
-                     *           "outcome": {
-                     *             "expected": "1",
-                     *             "message": null,
-                     *             "other_value": null,
-                     *             "passed": true,
-                     *             "status": "ok",
-                     *             "value": 1,
-                     *             "wall_ms": 0.4
-                     *           }
-                     *         },
-                     *         {
-                     *           "case": "gold_9tl817wctvzra820wihrs42c",
-                     *           "outcome": {
-                     *             "expected": "1",
-                     *             "message": null,
-                     *             "other_value": null,
-                     *             "passed": true,
-                     *             "status": "ok",
-                     *             "value": 1,
-                     *             "wall_ms": 0.4
-                     *           }
-                     *         }
-                     *       ],
-                     *       "revision": 1,
-                     *       "reward": "rew_hzueib0ny5wfjwy6mz5052cq"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["GoldenRun"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    listJudges: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "base_url": "https://reinforge.example.org/v1",
-                     *           "concurrency": 8,
-                     *           "created_at": "2026-11-22T19:47:58.316730Z",
-                     *           "created_by": "owner",
-                     *           "etag": "ff2cbfad054251bd4571b4ba62ab0ecd",
-                     *           "has_key": false,
-                     *           "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
-                     *           "input_price": 0,
-                     *           "model": "sums",
-                     *           "name": "sums",
-                     *           "object": "judge",
-                     *           "output_price": 0,
-                     *           "retries": 4,
-                     *           "structured": "json_schema",
-                     *           "timeout_seconds": 60,
-                     *           "updated_at": "2026-11-22T19:47:58.316726Z"
-                     *         }
-                     *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Page_JudgeInfo_"];
-                };
-            };
-        };
-    };
-    createJudge: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "base_url": "https://reinforge.example.org/v1",
-                 *       "model": "sums",
-                 *       "name": "sums"
-                 *     }
-                 */
-                "application/json": components["schemas"]["JudgeCreate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "base_url": "https://reinforge.example.org/v1",
-                     *       "concurrency": 8,
-                     *       "created_at": "2026-11-22T19:47:58.316730Z",
-                     *       "created_by": "owner",
-                     *       "etag": "ff2cbfad054251bd4571b4ba62ab0ecd",
-                     *       "has_key": false,
-                     *       "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
-                     *       "input_price": 0,
-                     *       "model": "sums",
-                     *       "name": "sums",
-                     *       "object": "judge",
-                     *       "output_price": 0,
-                     *       "retries": 4,
-                     *       "structured": "json_schema",
-                     *       "timeout_seconds": 60,
-                     *       "updated_at": "2026-11-22T19:47:58.316726Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["JudgeInfo"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    getJudge: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "base_url": "https://reinforge.example.org/v1",
-                     *       "concurrency": 8,
-                     *       "created_at": "2026-11-22T19:47:58.316730Z",
-                     *       "created_by": "owner",
-                     *       "etag": "ff2cbfad054251bd4571b4ba62ab0ecd",
-                     *       "has_key": false,
-                     *       "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
-                     *       "input_price": 0,
-                     *       "model": "sums",
-                     *       "name": "sums",
-                     *       "object": "judge",
-                     *       "output_price": 0,
-                     *       "retries": 4,
-                     *       "structured": "json_schema",
-                     *       "timeout_seconds": 60,
-                     *       "updated_at": "2026-11-22T19:47:58.316726Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["JudgeInfo"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    deleteJudge: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    changeJudge: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
-                "if-match": string;
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "input_price": 0.4
-                 *     }
-                 */
-                "application/json": components["schemas"]["JudgeChange"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "base_url": "https://reinforge.example.org/v1",
-                     *       "concurrency": 8,
-                     *       "created_at": "2026-11-22T19:47:58.316730Z",
-                     *       "created_by": "owner",
-                     *       "etag": "e81dc9d1ece05266446a0bda8c524a75",
-                     *       "has_key": false,
-                     *       "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
-                     *       "input_price": 0.4,
-                     *       "model": "sums",
-                     *       "name": "sums",
-                     *       "object": "judge",
-                     *       "output_price": 0,
-                     *       "retries": 4,
-                     *       "structured": "json_schema",
-                     *       "timeout_seconds": 60,
-                     *       "updated_at": "2026-11-22T19:48:15.943042Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["JudgeInfo"];
-                };
-            };
-            /** @description It has changed since; `error.current` is what it is now. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            /** @description If-Match is missing. */
-            428: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    getSigningSecret: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "object": "signing_secret",
-                     *       "secret": "whsec_RVhBTVBMRQ=="
-                     *     }
-                     */
-                    "application/json": components["schemas"]["SigningSecret"];
-                };
-            };
-        };
-    };
-    listModels: {
-        parameters: {
-            query?: {
-                limit?: number;
-                after?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "architecture": "Qwen3ForCausalLM",
-                     *           "bytes": 4000,
-                     *           "chat_template_source": null,
-                     *           "context_length": 128,
-                     *           "created_at": "2026-11-22T19:47:58.329666Z",
-                     *           "error": null,
-                     *           "failure": null,
-                     *           "has_chat_template": true,
-                     *           "has_token": false,
-                     *           "id": "tiny",
-                     *           "licence": null,
-                     *           "lora_targets": [
-                     *             "q_proj",
-                     *             "v_proj"
-                     *           ],
-                     *           "memory": null,
-                     *           "object": "base_model",
-                     *           "parameters": 1000,
-                     *           "progress": null,
-                     *           "revision": null,
-                     *           "sha256": "abababababababababababababababababababababababababababababababab",
-                     *           "source": "/models/tiny",
-                     *           "status": "ready",
-                     *           "vocabulary": 64
-                     *         },
-                     *         {
-                     *           "architecture": "Qwen3ForCausalLM",
-                     *           "bytes": 4000,
-                     *           "chat_template_source": null,
-                     *           "context_length": 128,
-                     *           "created_at": "2026-11-22T19:47:56.556280Z",
-                     *           "error": null,
-                     *           "failure": null,
-                     *           "has_chat_template": true,
-                     *           "has_token": false,
-                     *           "id": "starter-arith",
-                     *           "licence": null,
-                     *           "lora_targets": [
-                     *             "q_proj"
-                     *           ],
-                     *           "memory": null,
-                     *           "object": "base_model",
-                     *           "parameters": 1000,
-                     *           "progress": null,
-                     *           "revision": null,
-                     *           "sha256": "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd",
-                     *           "source": "builtin:starter-arith",
-                     *           "status": "ready",
-                     *           "vocabulary": 64
-                     *         }
-                     *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Page_BaseModelInfo_"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    createModel: {
-        parameters: {
-            query?: {
-                wait?: boolean;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "qwen-small",
-                 *       "source": "hub:Qwen/Qwen3-0.6B@main"
-                 *     }
-                 */
-                "application/json": components["schemas"]["ModelCreate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "architecture": "Qwen3ForCausalLM",
-                     *       "bytes": 4000,
-                     *       "chat_template_source": null,
-                     *       "context_length": 128,
-                     *       "created_at": "2026-11-22T19:48:15.986791Z",
-                     *       "error": null,
-                     *       "failure": null,
-                     *       "has_chat_template": true,
-                     *       "has_token": false,
-                     *       "id": "qwen-small",
-                     *       "licence": null,
-                     *       "lora_targets": [
-                     *         "q_proj"
-                     *       ],
-                     *       "memory": null,
-                     *       "object": "base_model",
-                     *       "parameters": 1000,
-                     *       "progress": null,
-                     *       "revision": null,
-                     *       "sha256": "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd",
-                     *       "source": "hub:Qwen/Qwen3-0.6B@main",
-                     *       "status": "ready",
-                     *       "vocabulary": 64
-                     *     }
-                     */
-                    "application/json": components["schemas"]["BaseModelInfo"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    getModel: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "architecture": "Qwen3ForCausalLM",
-                     *       "bytes": 4000,
-                     *       "chat_template_source": null,
-                     *       "context_length": 128,
-                     *       "created_at": "2026-11-22T19:47:58.329666Z",
-                     *       "error": null,
-                     *       "failure": null,
-                     *       "has_chat_template": true,
-                     *       "has_token": false,
-                     *       "id": "tiny",
-                     *       "licence": null,
-                     *       "lora_targets": [
-                     *         "q_proj",
-                     *         "v_proj"
-                     *       ],
-                     *       "memory": null,
-                     *       "object": "base_model",
-                     *       "parameters": 1000,
-                     *       "progress": null,
-                     *       "revision": null,
-                     *       "sha256": "abababababababababababababababababababababababababababababababab",
-                     *       "source": "/models/tiny",
-                     *       "status": "ready",
-                     *       "vocabulary": 64
-                     *     }
-                     */
-                    "application/json": components["schemas"]["BaseModelInfo"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    deleteModel: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -26973,6 +22742,4862 @@ export interface operations {
             };
         };
     };
+    registerWorker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "answers": null,
+                 *       "device": "cpu",
+                 *       "hostname": "here",
+                 *       "id": "wrk_test",
+                 *       "jail": "L",
+                 *       "kind": "trainer",
+                 *       "version": "0"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Register"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    claimJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "job": "ftjob-izzgnu4moko9gesqcf17h9st",
+                 *       "worker": "wrk_test"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Claim"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "attempt": 1,
+                     *       "changes": [],
+                     *       "dataset": {
+                     *         "bytes": 304,
+                     *         "sha256": "3b99e3aacf0ed092c6470f8f3345a418901aebfb76eeed3daeb695ab877363d3"
+                     *       },
+                     *       "dataset_format": "jsonl",
+                     *       "fork": null,
+                     *       "held_out": null,
+                     *       "held_out_format": null,
+                     *       "hub_token": null,
+                     *       "job": "ftjob-izzgnu4moko9gesqcf17h9st",
+                     *       "job_token": "CuFfkuyB1A5wk68J-Ih90abqZSqqg4ZvmhwqnB7EN34",
+                     *       "judge_keys": {},
+                     *       "judges": {},
+                     *       "lease_seconds": 30,
+                     *       "model_sha256": "abababababababababababababababababababababababababababababababab",
+                     *       "model_source": "/models/tiny",
+                     *       "resume": null,
+                     *       "resume_step": 0,
+                     *       "rewards": [
+                     *         {
+                     *           "kind": "python",
+                     *           "name": "right",
+                     *           "revision": "rew_hzueib0ny5wfjwy6mz5052cq@1",
+                     *           "source": "def grade(sample, item):\n    return 1.0\n"
+                     *         }
+                     *       ],
+                     *       "signing_secret": null,
+                     *       "spec": {
+                     *         "adapter": {
+                     *           "alpha": 32,
+                     *           "dropout": 0,
+                     *           "rank": 16,
+                     *           "targets": "all-linear",
+                     *           "type": "lora"
+                     *         },
+                     *         "algorithm": {
+                     *           "advantage": {
+                     *             "eps": 0.0001,
+                     *             "std": "sample",
+                     *             "type": "grpo"
+                     *           },
+                     *           "critic": {
+                     *             "type": "none"
+                     *           },
+                     *           "loss": {
+                     *             "aggregation": {
+                     *               "type": "seq_mean"
+                     *             },
+                     *             "aux": {
+                     *               "type": "none"
+                     *             },
+                     *             "entropy": {
+                     *               "type": "none"
+                     *             },
+                     *             "force_aggregation": false,
+                     *             "kl": {
+                     *               "adaptive": null,
+                     *               "beta": 0,
+                     *               "beta_by": null,
+                     *               "estimator": "k3",
+                     *               "level": "token"
+                     *             },
+                     *             "mismatch": {
+                     *               "type": "none"
+                     *             },
+                     *             "off_policy_mask": {
+                     *               "type": "none"
+                     *             },
+                     *             "policy_tokens": {
+                     *               "type": "all"
+                     *             },
+                     *             "ratio_level": "token",
+                     *             "surrogate": {
+                     *               "delta": null,
+                     *               "dual_clip": null,
+                     *               "eps_high": 0.2,
+                     *               "eps_low": 0.2,
+                     *               "type": "ppo_clip"
+                     *             }
+                     *           },
+                     *           "packages": {},
+                     *           "preset": "grpo",
+                     *           "reference": {
+                     *             "mixup": 1,
+                     *             "refresh_every": 0
+                     *           },
+                     *           "selection": {
+                     *             "type": "keep_all"
+                     *           },
+                     *           "shaping": {
+                     *             "cosine_length": {
+                     *               "correct": [
+                     *                 0.5,
+                     *                 1
+                     *               ],
+                     *               "correct_above": 0.5,
+                     *               "limit": null,
+                     *               "longer_is_better": false,
+                     *               "weight": 0,
+                     *               "wrong": [
+                     *                 -0.5,
+                     *                 -1
+                     *               ]
+                     *             },
+                     *             "kl": {
+                     *               "adaptive": null,
+                     *               "beta": 0,
+                     *               "level": "sequence"
+                     *             },
+                     *             "mask_truncated": false,
+                     *             "repetition": {
+                     *               "n": 5,
+                     *               "weight": 0
+                     *             },
+                     *             "soft_overlong": {
+                     *               "cache": null,
+                     *               "limit": null,
+                     *               "weight": 0
+                     *             },
+                     *             "type": "weighted_sum"
+                     *           },
+                     *           "updates_per_step": 1
+                     *         },
+                     *         "data": {
+                     *           "columns": {
+                     *             "answer": null,
+                     *             "messages": null,
+                     *             "prompt": null,
+                     *             "slice": null
+                     *           },
+                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux",
+                     *           "held_out": null,
+                     *           "held_out_rows": null,
+                     *           "prompt_template": null,
+                     *           "sampling": "shuffle",
+                     *           "split_by": "row",
+                     *           "system_prompt": null
+                     *         },
+                     *         "environment": {
+                     *           "type": "single_turn"
+                     *         },
+                     *         "evaluation": {
+                     *           "answer": null,
+                     *           "every_steps": 10,
+                     *           "pass_above": 0.5,
+                     *           "rows": 64,
+                     *           "samples_per_row": 4,
+                     *           "temperature": 1
+                     *         },
+                     *         "judges": {},
+                     *         "limits": {
+                     *           "checkpoint_every": 10,
+                     *           "early_stop": {
+                     *             "min_delta": 0,
+                     *             "no_signal_share": 1,
+                     *             "no_signal_steps": null,
+                     *             "patience": null
+                     *           },
+                     *           "error_share": 0.2,
+                     *           "judge_budget": null,
+                     *           "max_seconds": null,
+                     *           "steps": 3
+                     *         },
+                     *         "metadata": {},
+                     *         "model": "tiny",
+                     *         "name": "sums",
+                     *         "optimizer": {
+                     *           "betas": [
+                     *             0.9,
+                     *             0.999
+                     *           ],
+                     *           "clip_norm": 1,
+                     *           "eps": 1e-8,
+                     *           "learning_rate": 0.00001,
+                     *           "schedule": "constant",
+                     *           "type": "adamw",
+                     *           "warmup_steps": 0,
+                     *           "weight_decay": 0
+                     *         },
+                     *         "rewards": [
+                     *           {
+                     *             "entry": "grade",
+                     *             "granularity": "sample",
+                     *             "isolate": "batch",
+                     *             "judges": {},
+                     *             "name": "right",
+                     *             "on_error": "drop",
+                     *             "path": null,
+                     *             "revision": 1,
+                     *             "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
+                     *             "source": null,
+                     *             "timeout_seconds": 2,
+                     *             "type": "python",
+                     *             "weight": 1
+                     *           }
+                     *         ],
+                     *         "rollout": {
+                     *           "completions_per_prompt": 2,
+                     *           "engine": "transformers",
+                     *           "max_completion_tokens": 16,
+                     *           "max_prompt_tokens": 112,
+                     *           "prompts_per_step": 4,
+                     *           "stop": [],
+                     *           "temperature": 1,
+                     *           "top_p": 1
+                     *         },
+                     *         "seed": 0
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Claimed"];
+                };
+            };
+            /** @description Nothing to do. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    nextCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "kinds": [
+                 *         "validate",
+                 *         "render"
+                 *       ],
+                 *       "wait_seconds": 0.3,
+                 *       "worker": "wrk_calls_49982497409437"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NextCall"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "deadline_seconds": 29.90151,
+                     *       "id": "call_7gdck5s04lf14jgyeoerzxfq",
+                     *       "kind": "inspect_model",
+                     *       "payload": {
+                     *         "source": "builtin:starter-arith"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CallMessage"];
+                };
+            };
+            /** @description Nothing to do. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    storeCallChunk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "events": [],
+                 *       "seq": 1
+                 *     }
+                 */
+                "application/json": components["schemas"]["CallChunk"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    answerCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "result": {
+                 *         "architecture": "Qwen3ForCausalLM",
+                 *         "bytes": 4000,
+                 *         "context_length": 128,
+                 *         "has_chat_template": true,
+                 *         "lora_targets": [
+                 *           "q_proj"
+                 *         ],
+                 *         "parameters": 1000,
+                 *         "sha256": "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd",
+                 *         "vocabulary": 64
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CallAnswer"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getMe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "administrator": true,
+                     *       "email": "ada@example.org",
+                     *       "etag": "eda3d4355dc3a25fc513717dcf1b4cf4",
+                     *       "has_password": true,
+                     *       "key": "user_o40hjv6kufhuexxbtdzwb3g3",
+                     *       "member": "mem_2o1ghn1pngouzmtntslgewea",
+                     *       "name": "Ada",
+                     *       "object": "me",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
+                     *       "project_name": "default",
+                     *       "role": "owner",
+                     *       "scopes": null,
+                     *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
+                     *       "version": "0.1.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+        };
+    };
+    updateMe: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.org",
+                 *       "name": "Ada",
+                 *       "password": "correct horse battery"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccountUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "administrator": true,
+                     *       "email": "ada@example.org",
+                     *       "etag": "eda3d4355dc3a25fc513717dcf1b4cf4",
+                     *       "has_password": true,
+                     *       "key": "user_o40hjv6kufhuexxbtdzwb3g3",
+                     *       "member": "mem_2o1ghn1pngouzmtntslgewea",
+                     *       "name": "Ada",
+                     *       "object": "me",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
+                     *       "project_name": "default",
+                     *       "role": "owner",
+                     *       "scopes": null,
+                     *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
+                     *       "version": "0.1.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    listMySessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "agent": "test browser",
+                     *           "created_at": "2026-11-22T19:47:56.119151Z",
+                     *           "current": true,
+                     *           "expires_at": "2026-12-22T19:47:56.118649Z",
+                     *           "id": "sess_x5gbmfeno6ng8eh364ifys86",
+                     *           "last_seen_at": "2026-11-22T19:47:56.119148Z",
+                     *           "object": "browser_session"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_BrowserSession_"];
+                };
+            };
+        };
+    };
+    endMySession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    signIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "token of the start"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "administrator": true,
+                     *       "email": null,
+                     *       "etag": "2db4ac9283e9dfc49ddda5a882f7c329",
+                     *       "has_password": false,
+                     *       "key": "user_o40hjv6kufhuexxbtdzwb3g3",
+                     *       "member": "mem_2o1ghn1pngouzmtntslgewea",
+                     *       "name": "owner",
+                     *       "object": "me",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
+                     *       "project_name": "default",
+                     *       "role": "owner",
+                     *       "scopes": null,
+                     *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
+                     *       "version": "0.1.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createSignInLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "object": "one_time_address",
+                     *       "url": "https://reinforge.example.org/sign-in?token=EXAMPLE"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneTimeAddress"];
+                };
+            };
+        };
+    };
+    resetPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "password": "a third long one",
+                 *       "token": "TanbnAdkdoKNI4viOhuaXf4OOIQbiaMwn2u436S2"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PasswordReset"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "administrator": false,
+                     *       "email": "grace@example.org",
+                     *       "etag": "3f79b92905427956a93668e97a0becdf",
+                     *       "has_password": true,
+                     *       "key": "user_ofz3n0od3zgh0wpcg2n7sw23",
+                     *       "member": "mem_pndlfeem3i733cnbapf1cr9w",
+                     *       "name": "Grace",
+                     *       "object": "me",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
+                     *       "project_name": "default",
+                     *       "role": "editor",
+                     *       "scopes": null,
+                     *       "user": "user_ofz3n0od3zgh0wpcg2n7sw23",
+                     *       "version": "0.1.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    signOut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    listApiKeys: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "created_at": "2026-11-22T19:48:00.730996Z",
+                     *           "created_by": "owner",
+                     *           "expires_at": null,
+                     *           "id": "key_n91boy9wn2l5xwjbkbghhgxt",
+                     *           "last_used_at": null,
+                     *           "name": "sums",
+                     *           "object": "api_key",
+                     *           "prefix": "rf-ayE",
+                     *           "role": "editor",
+                     *           "scopes": null
+                     *         },
+                     *         {
+                     *           "created_at": "2026-11-22T19:47:57.152530Z",
+                     *           "created_by": null,
+                     *           "expires_at": null,
+                     *           "id": "key_49984949865665",
+                     *           "last_used_at": "2026-11-22T19:47:57.327406Z",
+                     *           "name": "owner",
+                     *           "object": "api_key",
+                     *           "prefix": "rf-",
+                     *           "role": "owner",
+                     *           "scopes": null
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_ApiKey_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "sums"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:48:00.730996Z",
+                     *       "created_by": "owner",
+                     *       "expires_at": null,
+                     *       "id": "key_n91boy9wn2l5xwjbkbghhgxt",
+                     *       "key": "rf-EXAMPLE",
+                     *       "last_used_at": null,
+                     *       "name": "sums",
+                     *       "object": "api_key",
+                     *       "prefix": "rf-ayE",
+                     *       "role": "editor",
+                     *       "scopes": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiKeyCreated"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    revokeApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:47:54.164016Z",
+                     *       "etag": "6c9bc3b32bc709e88a034e286c1b0771",
+                     *       "id": "proj_7jv1fyninvg4o31a7pmvsp5l",
+                     *       "name": "default",
+                     *       "object": "project"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+        };
+    };
+    listProjects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "created_at": "2026-11-22T19:47:57.139901Z",
+                     *           "current": true,
+                     *           "etag": "cee09a5c16706757d60e9eedc96668bb",
+                     *           "id": "proj_sums",
+                     *           "name": "sums",
+                     *           "object": "project",
+                     *           "role": "owner"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_ProjectSeen_"];
+                };
+            };
+        };
+    };
+    createProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Second project"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProjectCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:48:01.102099Z",
+                     *       "etag": "0d2743e2f78de0fb929cf88c2a5cd5ae",
+                     *       "id": "proj_cs5by8qpb3rtl7g6ycmrjsts",
+                     *       "key": null,
+                     *       "name": "Second project",
+                     *       "object": "project"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ProjectCreated"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getProjectById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:47:57.139901Z",
+                     *       "etag": "cee09a5c16706757d60e9eedc96668bb",
+                     *       "id": "proj_sums",
+                     *       "name": "sums",
+                     *       "object": "project"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Second project"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProjectDelete"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    renameProject: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "sums two"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProjectUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:47:57.139901Z",
+                     *       "etag": "f7ea213bc2dc174c3e5e9b61f19f28e4",
+                     *       "id": "proj_sums",
+                     *       "name": "sums two",
+                     *       "object": "project"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    switchProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:47:54.164016Z",
+                     *       "etag": "6c9bc3b32bc709e88a034e286c1b0771",
+                     *       "id": "proj_7jv1fyninvg4o31a7pmvsp5l",
+                     *       "name": "default",
+                     *       "object": "project"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    exportProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getProjectCounts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "adapters": 1,
+                     *       "datasets": 1,
+                     *       "demo_job": null,
+                     *       "jobs": 2,
+                     *       "models": 2,
+                     *       "object": "project.counts",
+                     *       "rewards": 1,
+                     *       "unfinished_jobs": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ProjectCounts"];
+                };
+            };
+        };
+    };
+    listMembers: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "created_at": "2026-11-22T19:47:55.623961Z",
+                     *           "email": "grace@example.org",
+                     *           "etag": "3be643c019a5dbdd55a101eae2138989",
+                     *           "id": "mem_pndlfeem3i733cnbapf1cr9w",
+                     *           "last_seen_at": "2026-11-22T19:47:55.634236Z",
+                     *           "name": "Grace",
+                     *           "object": "member",
+                     *           "role": "editor",
+                     *           "user": "user_ofz3n0od3zgh0wpcg2n7sw23"
+                     *         },
+                     *         {
+                     *           "created_at": "2026-11-22T19:47:54.817573Z",
+                     *           "email": "ada@example.org",
+                     *           "etag": "91604516db227a2d84fd1fd914dfebd6",
+                     *           "id": "mem_2o1ghn1pngouzmtntslgewea",
+                     *           "last_seen_at": "2026-11-22T19:47:54.818688Z",
+                     *           "name": "Ada",
+                     *           "object": "member",
+                     *           "role": "owner",
+                     *           "user": "user_o40hjv6kufhuexxbtdzwb3g3"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_Member_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "sums"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MemberCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:48:00.933968Z",
+                     *       "email": null,
+                     *       "etag": "9c649cca1d97a99a9ccba158a076a774",
+                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
+                     *       "last_seen_at": null,
+                     *       "name": "sums",
+                     *       "object": "member",
+                     *       "role": "editor",
+                     *       "url": "https://reinforge.example.org/sign-in?token=EXAMPLE",
+                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MemberInvited"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:48:00.933968Z",
+                     *       "email": null,
+                     *       "etag": "9c649cca1d97a99a9ccba158a076a774",
+                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
+                     *       "last_seen_at": null,
+                     *       "name": "sums",
+                     *       "object": "member",
+                     *       "role": "editor",
+                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    removeMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    updateMember: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "role": "viewer"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MemberUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:48:00.933968Z",
+                     *       "email": null,
+                     *       "etag": "bb45250b810d5d31046fcf3fe398cf24",
+                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
+                     *       "last_seen_at": null,
+                     *       "name": "sums",
+                     *       "object": "member",
+                     *       "role": "viewer",
+                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    createMemberSignInLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:48:00.933968Z",
+                     *       "email": null,
+                     *       "etag": "bb45250b810d5d31046fcf3fe398cf24",
+                     *       "id": "mem_4yonrrrbrkvctvggkslxfxgg",
+                     *       "last_seen_at": null,
+                     *       "name": "sums",
+                     *       "object": "member",
+                     *       "role": "viewer",
+                     *       "url": "https://reinforge.example.org/sign-in?token=EXAMPLE",
+                     *       "user": "user_rdy4ou756eoifvhu0e64zd19"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MemberInvited"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createPasswordReset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:47:55.623961Z",
+                     *       "email": "grace@example.org",
+                     *       "etag": "3be643c019a5dbdd55a101eae2138989",
+                     *       "id": "mem_pndlfeem3i733cnbapf1cr9w",
+                     *       "last_seen_at": "2026-11-22T19:47:55.634236Z",
+                     *       "name": "Grace",
+                     *       "object": "member",
+                     *       "role": "editor",
+                     *       "url": "https://reinforge.example.org/reset-password?token=EXAMPLE",
+                     *       "user": "user_ofz3n0od3zgh0wpcg2n7sw23"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MemberInvited"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listInvitations: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "created_at": "2026-11-22T19:48:00.975835Z",
+                     *           "created_by": "owner",
+                     *           "expires_at": "2026-11-29T19:48:00.975390Z",
+                     *           "id": "inv_17qpr4bd9tgniu0l3wfywg2g",
+                     *           "note": "sums",
+                     *           "object": "invitation",
+                     *           "role": "editor"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_Invitation_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "note": "for Grace",
+                 *       "role": "editor"
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvitationCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:47:55.205903Z",
+                     *       "created_by": "Ada",
+                     *       "expires_at": "2026-11-29T19:47:55.204930Z",
+                     *       "id": "inv_ntp9tbzjhay5ih1tde15itk7",
+                     *       "note": "for Grace",
+                     *       "object": "invitation",
+                     *       "role": "editor",
+                     *       "url": "https://reinforge.example.org/join?token=EXAMPLE"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["InvitationMade"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    withdrawInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    lookAtInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "NvkdojWOmYFwtvXZdX0nCePJf3wi2QsQjuhZc4uA"
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvitationToken"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "expires_at": "2026-11-29T19:47:55.204930Z",
+                     *       "object": "invitation.offer",
+                     *       "project_name": "default",
+                     *       "role": "editor",
+                     *       "signed_in_as": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["InvitationOffer"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    acceptInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "grace@example.org",
+                 *       "name": "Grace",
+                 *       "password": "another long one",
+                 *       "token": "NvkdojWOmYFwtvXZdX0nCePJf3wi2QsQjuhZc4uA"
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvitationAccept"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "administrator": false,
+                     *       "email": "grace@example.org",
+                     *       "etag": "3f79b92905427956a93668e97a0becdf",
+                     *       "has_password": true,
+                     *       "key": "user_ofz3n0od3zgh0wpcg2n7sw23",
+                     *       "member": "mem_pndlfeem3i733cnbapf1cr9w",
+                     *       "name": "Grace",
+                     *       "object": "me",
+                     *       "project": "proj_7jv1fyninvg4o31a7pmvsp5l",
+                     *       "project_name": "default",
+                     *       "role": "editor",
+                     *       "scopes": null,
+                     *       "user": "user_ofz3n0od3zgh0wpcg2n7sw23",
+                     *       "version": "0.1.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getUsage: {
+        parameters: {
+            query?: {
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "budgets": [
+                     *         {
+                     *           "amount": 1000000000,
+                     *           "created_at": "2026-11-22T19:48:00.766044Z",
+                     *           "etag": "edc131455a94247b839a6628f91f5929",
+                     *           "exhausted": false,
+                     *           "kind": "judge_spend",
+                     *           "object": "budget",
+                     *           "period": "total",
+                     *           "used": 0
+                     *         }
+                     *       ],
+                     *       "days": [
+                     *         {
+                     *           "amounts": {},
+                     *           "day": "2026-10-24"
+                     *         },
+                     *         {
+                     *           "amounts": {},
+                     *           "day": "2026-10-25"
+                     *         }
+                     *       ],
+                     *       "first_day": "2026-10-24",
+                     *       "last_day": "2026-11-22",
+                     *       "object": "usage",
+                     *       "sources": [
+                     *         {
+                     *           "amounts": {
+                     *             "device_seconds": 1.249783,
+                     *             "sampled_tokens": 7
+                     *           },
+                     *           "name": "sums",
+                     *           "source": "ftjob-izzgnu4moko9gesqcf17h9st"
+                     *         }
+                     *       ],
+                     *       "totals": {
+                     *         "device_seconds": 1.249783,
+                     *         "sampled_tokens": 7,
+                     *         "storage_bytes": 17391
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ProjectUsage"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    setBudget: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "amount": 1000000000,
+                 *       "kind": "judge_spend",
+                 *       "period": "total"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BudgetSet"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "amount": 1000000000,
+                     *       "created_at": "2026-11-22T19:48:00.766044Z",
+                     *       "etag": "edc131455a94247b839a6628f91f5929",
+                     *       "exhausted": false,
+                     *       "kind": "judge_spend",
+                     *       "object": "budget",
+                     *       "period": "total",
+                     *       "used": 0
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Budget"];
+                };
+            };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    removeBudget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: "device_seconds" | "sampled_tokens" | "trained_tokens" | "judge_spend" | "storage_bytes" | "served_input_tokens" | "served_output_tokens";
+                period: "day" | "month" | "total";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listAuditEntries: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+                q?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "action": "exportProject",
+                     *           "actor": "key_49984949865665",
+                     *           "actor_name": "owner",
+                     *           "created_at": "2026-11-22T19:48:11.301634Z",
+                     *           "details": {},
+                     *           "id": "aud_pnqs6nairoenxprclu67csjm",
+                     *           "object": "audit_entry",
+                     *           "target": "proj_sums"
+                     *         },
+                     *         {
+                     *           "action": "createInvitation",
+                     *           "actor": "key_49984949865665",
+                     *           "actor_name": "owner",
+                     *           "created_at": "2026-11-22T19:48:00.987858Z",
+                     *           "details": {
+                     *             "expires_at": "2026-11-29T19:48:00.975390Z",
+                     *             "role": "editor"
+                     *           },
+                     *           "id": "aud_ztcz1be1bggq3h48z3mwpxe2",
+                     *           "object": "audit_entry",
+                     *           "target": "inv_17qpr4bd9tgniu0l3wfywg2g"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_AuditEntry_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    startDemo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "adapter": null,
+                     *       "attempt": 0,
+                     *       "best_step": null,
+                     *       "created_at": "2026-11-22T19:48:15.266623Z",
+                     *       "created_by": "owner",
+                     *       "dataset": "file-1b5dv4kvxiro4sp8ke81nmj4",
+                     *       "error": null,
+                     *       "facts": {},
+                     *       "finished_at": null,
+                     *       "forked_from": null,
+                     *       "held_out_reward": null,
+                     *       "held_out_reward_before": null,
+                     *       "id": "ftjob-j5655c0ugb9m897qm2duqhxx",
+                     *       "jail": "L",
+                     *       "model": "starter-arith",
+                     *       "name": "Show your work on additions",
+                     *       "object": "job",
+                     *       "preset_title": "GRPO",
+                     *       "progress": {
+                     *         "eta_high_seconds": null,
+                     *         "eta_low_seconds": null,
+                     *         "eta_seconds": null,
+                     *         "percent": 0,
+                     *         "phase": null,
+                     *         "step": 0,
+                     *         "steps": 60
+                     *       },
+                     *       "project": "proj_sums",
+                     *       "queue": null,
+                     *       "reason": null,
+                     *       "resolved_spec": {
+                     *         "adapter": {
+                     *           "alpha": 32,
+                     *           "dropout": 0,
+                     *           "rank": 16,
+                     *           "targets": "all-linear",
+                     *           "type": "lora"
+                     *         },
+                     *         "algorithm": {
+                     *           "advantage": {
+                     *             "eps": 0.0001,
+                     *             "std": "sample",
+                     *             "type": "grpo"
+                     *           },
+                     *           "critic": {
+                     *             "type": "none"
+                     *           },
+                     *           "loss": {
+                     *             "aggregation": {
+                     *               "type": "seq_mean"
+                     *             },
+                     *             "aux": {
+                     *               "type": "none"
+                     *             },
+                     *             "entropy": {
+                     *               "type": "none"
+                     *             },
+                     *             "force_aggregation": false,
+                     *             "kl": {
+                     *               "adaptive": null,
+                     *               "beta": 0,
+                     *               "beta_by": null,
+                     *               "estimator": "k3",
+                     *               "level": "token"
+                     *             },
+                     *             "mismatch": {
+                     *               "type": "none"
+                     *             },
+                     *             "off_policy_mask": {
+                     *               "type": "none"
+                     *             },
+                     *             "policy_tokens": {
+                     *               "type": "all"
+                     *             },
+                     *             "ratio_level": "token",
+                     *             "surrogate": {
+                     *               "delta": null,
+                     *               "dual_clip": null,
+                     *               "eps_high": 0.2,
+                     *               "eps_low": 0.2,
+                     *               "type": "ppo_clip"
+                     *             }
+                     *           },
+                     *           "packages": {},
+                     *           "preset": "grpo",
+                     *           "reference": {
+                     *             "mixup": 1,
+                     *             "refresh_every": 0
+                     *           },
+                     *           "selection": {
+                     *             "type": "keep_all"
+                     *           },
+                     *           "shaping": {
+                     *             "cosine_length": {
+                     *               "correct": [
+                     *                 0.5,
+                     *                 1
+                     *               ],
+                     *               "correct_above": 0.5,
+                     *               "limit": null,
+                     *               "longer_is_better": false,
+                     *               "weight": 0,
+                     *               "wrong": [
+                     *                 -0.5,
+                     *                 -1
+                     *               ]
+                     *             },
+                     *             "kl": {
+                     *               "adaptive": null,
+                     *               "beta": 0,
+                     *               "level": "sequence"
+                     *             },
+                     *             "mask_truncated": false,
+                     *             "repetition": {
+                     *               "n": 5,
+                     *               "weight": 0
+                     *             },
+                     *             "soft_overlong": {
+                     *               "cache": null,
+                     *               "limit": null,
+                     *               "weight": 0
+                     *             },
+                     *             "type": "weighted_sum"
+                     *           },
+                     *           "updates_per_step": 1
+                     *         },
+                     *         "data": {
+                     *           "columns": {
+                     *             "answer": "answer",
+                     *             "messages": null,
+                     *             "prompt": null,
+                     *             "slice": null
+                     *           },
+                     *           "dataset": "file-1b5dv4kvxiro4sp8ke81nmj4",
+                     *           "held_out": "file-9xk6jyp8hiiikpz6jzevgz2g",
+                     *           "held_out_rows": null,
+                     *           "prompt_template": null,
+                     *           "sampling": "shuffle",
+                     *           "split_by": "row",
+                     *           "system_prompt": null
+                     *         },
+                     *         "environment": {
+                     *           "type": "single_turn"
+                     *         },
+                     *         "evaluation": {
+                     *           "answer": null,
+                     *           "every_steps": 10,
+                     *           "pass_above": 0.5,
+                     *           "rows": 64,
+                     *           "samples_per_row": 4,
+                     *           "temperature": 1
+                     *         },
+                     *         "judges": {},
+                     *         "limits": {
+                     *           "checkpoint_every": 20,
+                     *           "early_stop": {
+                     *             "min_delta": 0,
+                     *             "no_signal_share": 1,
+                     *             "no_signal_steps": null,
+                     *             "patience": null
+                     *           },
+                     *           "error_share": 0.2,
+                     *           "judge_budget": null,
+                     *           "max_seconds": null,
+                     *           "steps": 60
+                     *         },
+                     *         "metadata": {
+                     *           "demo": "a2d70f9fb4b49c09"
+                     *         },
+                     *         "model": "starter-arith",
+                     *         "name": "Show your work on additions",
+                     *         "optimizer": {
+                     *           "betas": [
+                     *             0.9,
+                     *             0.999
+                     *           ],
+                     *           "clip_norm": 1,
+                     *           "eps": 1e-8,
+                     *           "learning_rate": 0.0006,
+                     *           "schedule": "constant",
+                     *           "type": "adamw",
+                     *           "warmup_steps": 0,
+                     *           "weight_decay": 0
+                     *         },
+                     *         "rewards": [
+                     *           {
+                     *             "entry": "grade",
+                     *             "granularity": "sample",
+                     *             "isolate": "batch",
+                     *             "judges": {},
+                     *             "name": "correct",
+                     *             "on_error": "drop",
+                     *             "path": null,
+                     *             "revision": 1,
+                     *             "reward": "rew_tu23vzasat41si44hfml0oj8",
+                     *             "source": null,
+                     *             "timeout_seconds": 2,
+                     *             "type": "python",
+                     *             "weight": 1
+                     *           }
+                     *         ],
+                     *         "rollout": {
+                     *           "completions_per_prompt": 8,
+                     *           "engine": "transformers",
+                     *           "max_completion_tokens": 56,
+                     *           "max_prompt_tokens": 72,
+                     *           "prompts_per_step": 16,
+                     *           "stop": [],
+                     *           "temperature": 1,
+                     *           "top_p": 1
+                     *         },
+                     *         "seed": 0
+                     *       },
+                     *       "reward_names": [
+                     *         "correct"
+                     *       ],
+                     *       "spec": {
+                     *         "adapter": {
+                     *           "rank": 16
+                     *         },
+                     *         "algorithm": {
+                     *           "preset": "grpo"
+                     *         },
+                     *         "data": {
+                     *           "columns": {
+                     *             "answer": "answer"
+                     *           },
+                     *           "dataset": "file-1b5dv4kvxiro4sp8ke81nmj4",
+                     *           "held_out": "file-9xk6jyp8hiiikpz6jzevgz2g"
+                     *         },
+                     *         "evaluation": {
+                     *           "every_steps": 10,
+                     *           "rows": 64,
+                     *           "samples_per_row": 4
+                     *         },
+                     *         "limits": {
+                     *           "checkpoint_every": 20,
+                     *           "steps": 60
+                     *         },
+                     *         "metadata": {
+                     *           "demo": "a2d70f9fb4b49c09"
+                     *         },
+                     *         "model": "starter-arith",
+                     *         "name": "Show your work on additions",
+                     *         "optimizer": {
+                     *           "learning_rate": 0.0006
+                     *         },
+                     *         "rewards": [
+                     *           {
+                     *             "name": "correct",
+                     *             "reward": "rew_tu23vzasat41si44hfml0oj8",
+                     *             "type": "python"
+                     *           }
+                     *         ],
+                     *         "rollout": {
+                     *           "completions_per_prompt": 8,
+                     *           "max_completion_tokens": 56,
+                     *           "prompts_per_step": 16
+                     *         }
+                     *       },
+                     *       "started_at": null,
+                     *       "status": "queued",
+                     *       "warnings": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+        };
+    };
+    listDatasets: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "bytes": 304,
+                     *           "columns": [
+                     *             {
+                     *               "example": "0+1=",
+                     *               "name": "prompt",
+                     *               "nulls": 0,
+                     *               "type": "string"
+                     *             },
+                     *             {
+                     *               "example": "sums",
+                     *               "name": "answer",
+                     *               "nulls": 0,
+                     *               "type": "string"
+                     *             }
+                     *           ],
+                     *           "created_at": "2026-11-22T19:47:58.240659Z",
+                     *           "etag": "b67ef68298ef377abf0b004fd474b2d5",
+                     *           "filename": "sums.jsonl",
+                     *           "format": "jsonl",
+                     *           "id": "file-7o99tt6paxsuzqan0k5704ux",
+                     *           "jobs": 2,
+                     *           "name": "sums",
+                     *           "newest": null,
+                     *           "object": "dataset",
+                     *           "preview": [
+                     *             {
+                     *               "answer": "sums",
+                     *               "prompt": "0+1="
+                     *             },
+                     *             {
+                     *               "answer": "sums",
+                     *               "prompt": "1+1="
+                     *             }
+                     *           ],
+                     *           "prompt_view": {
+                     *             "columns": {
+                     *               "answer": null,
+                     *               "messages": null,
+                     *               "prompt": null,
+                     *               "slice": null
+                     *             },
+                     *             "prompt_template": null,
+                     *             "system_prompt": null
+                     *           },
+                     *           "rows": 8,
+                     *           "sha256": "3b99e3aacf0ed092c6470f8f3345a418901aebfb76eeed3daeb695ab877363d3",
+                     *           "warnings": []
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_Dataset_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createDataset: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "file": "(the bytes of sums.jsonl)",
+                 *       "name": "Sums"
+                 *     }
+                 */
+                "multipart/form-data": {
+                    /** Format: binary */
+                    file: string;
+                    name?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bytes": 304,
+                     *       "columns": [
+                     *         {
+                     *           "example": "0+1=",
+                     *           "name": "prompt",
+                     *           "nulls": 0,
+                     *           "type": "string"
+                     *         },
+                     *         {
+                     *           "example": "sums",
+                     *           "name": "answer",
+                     *           "nulls": 0,
+                     *           "type": "string"
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-11-22T19:47:58.240659Z",
+                     *       "etag": "b67ef68298ef377abf0b004fd474b2d5",
+                     *       "filename": "sums.jsonl",
+                     *       "format": "jsonl",
+                     *       "id": "file-7o99tt6paxsuzqan0k5704ux",
+                     *       "jobs": 0,
+                     *       "name": "sums",
+                     *       "newest": null,
+                     *       "object": "dataset",
+                     *       "preview": [
+                     *         {
+                     *           "answer": "sums",
+                     *           "prompt": "0+1="
+                     *         },
+                     *         {
+                     *           "answer": "sums",
+                     *           "prompt": "1+1="
+                     *         }
+                     *       ],
+                     *       "prompt_view": {
+                     *         "columns": {
+                     *           "answer": null,
+                     *           "messages": null,
+                     *           "prompt": null,
+                     *           "slice": null
+                     *         },
+                     *         "prompt_template": null,
+                     *         "system_prompt": null
+                     *       },
+                     *       "rows": 8,
+                     *       "sha256": "3b99e3aacf0ed092c6470f8f3345a418901aebfb76eeed3daeb695ab877363d3",
+                     *       "warnings": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Dataset"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getDataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bytes": 304,
+                     *       "columns": [
+                     *         {
+                     *           "example": "0+1=",
+                     *           "name": "prompt",
+                     *           "nulls": 0,
+                     *           "type": "string"
+                     *         },
+                     *         {
+                     *           "example": "sums",
+                     *           "name": "answer",
+                     *           "nulls": 0,
+                     *           "type": "string"
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-11-22T19:47:58.240659Z",
+                     *       "etag": "b67ef68298ef377abf0b004fd474b2d5",
+                     *       "filename": "sums.jsonl",
+                     *       "format": "jsonl",
+                     *       "id": "file-7o99tt6paxsuzqan0k5704ux",
+                     *       "jobs": 2,
+                     *       "name": "sums",
+                     *       "newest": null,
+                     *       "object": "dataset",
+                     *       "preview": [
+                     *         {
+                     *           "answer": "sums",
+                     *           "prompt": "0+1="
+                     *         },
+                     *         {
+                     *           "answer": "sums",
+                     *           "prompt": "1+1="
+                     *         }
+                     *       ],
+                     *       "prompt_view": {
+                     *         "columns": {
+                     *           "answer": null,
+                     *           "messages": null,
+                     *           "prompt": null,
+                     *           "slice": null
+                     *         },
+                     *         "prompt_template": null,
+                     *         "system_prompt": null
+                     *       },
+                     *       "rows": 8,
+                     *       "sha256": "3b99e3aacf0ed092c6470f8f3345a418901aebfb76eeed3daeb695ab877363d3",
+                     *       "warnings": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Dataset"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteDataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    updateDataset: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Sums"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DatasetUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bytes": 304,
+                     *       "columns": [
+                     *         {
+                     *           "example": "0+1=",
+                     *           "name": "prompt",
+                     *           "nulls": 0,
+                     *           "type": "string"
+                     *         },
+                     *         {
+                     *           "example": "sums",
+                     *           "name": "answer",
+                     *           "nulls": 0,
+                     *           "type": "string"
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-11-22T19:47:58.240659Z",
+                     *       "etag": "b8ef81cbd42c8f0afd01733d5c875dc3",
+                     *       "filename": "sums.jsonl",
+                     *       "format": "jsonl",
+                     *       "id": "file-7o99tt6paxsuzqan0k5704ux",
+                     *       "jobs": 2,
+                     *       "name": "Sums",
+                     *       "newest": null,
+                     *       "object": "dataset",
+                     *       "preview": [
+                     *         {
+                     *           "answer": "sums",
+                     *           "prompt": "0+1="
+                     *         },
+                     *         {
+                     *           "answer": "sums",
+                     *           "prompt": "1+1="
+                     *         }
+                     *       ],
+                     *       "prompt_view": {
+                     *         "columns": {
+                     *           "answer": null,
+                     *           "messages": null,
+                     *           "prompt": null,
+                     *           "slice": null
+                     *         },
+                     *         "prompt_template": null,
+                     *         "system_prompt": null
+                     *       },
+                     *       "rows": 8,
+                     *       "sha256": "3b99e3aacf0ed092c6470f8f3345a418901aebfb76eeed3daeb695ab877363d3",
+                     *       "warnings": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Dataset"];
+                };
+            };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    listDatasetRows: {
+        parameters: {
+            query?: {
+                offset?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "answer": "sums",
+                     *           "prompt": "0+1="
+                     *         },
+                     *         {
+                     *           "answer": "sums",
+                     *           "prompt": "1+1="
+                     *         }
+                     *       ],
+                     *       "object": "list",
+                     *       "offset": 0,
+                     *       "total": 8
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DatasetRows"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    downloadDataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    renderDataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "model": "tiny"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RenderRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "context_length": 128,
+                     *       "data": [
+                     *         {
+                     *           "answer": null,
+                     *           "error": null,
+                     *           "index": 0,
+                     *           "messages": [
+                     *             {
+                     *               "content": "0+1=",
+                     *               "role": "user"
+                     *             }
+                     *           ],
+                     *           "slice": null,
+                     *           "text": "0+1=",
+                     *           "tokens": 4
+                     *         },
+                     *         {
+                     *           "answer": null,
+                     *           "error": null,
+                     *           "index": 1,
+                     *           "messages": [
+                     *             {
+                     *               "content": "1+1=",
+                     *               "role": "user"
+                     *             }
+                     *           ],
+                     *           "slice": null,
+                     *           "text": "1+1=",
+                     *           "tokens": 4
+                     *         }
+                     *       ],
+                     *       "object": "list",
+                     *       "offset": 0,
+                     *       "total": 8
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RenderedPrompts"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    measureDataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "model": "tiny"
+                 *     }
+                 */
+                "application/json": components["schemas"]["LengthsRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bins": [
+                     *         {
+                     *           "count": 8,
+                     *           "high": 4,
+                     *           "low": 4
+                     *         }
+                     *       ],
+                     *       "context_length": 128,
+                     *       "counted": 8,
+                     *       "failed": 0,
+                     *       "longest_row": 0,
+                     *       "max": 4,
+                     *       "median": 4,
+                     *       "min": 4,
+                     *       "object": "token_lengths",
+                     *       "p90": 4,
+                     *       "total": 8
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TokenLengths"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    splitDataset: {
+        parameters: {
+            query?: {
+                held_out_rows?: number | null;
+                seed?: number;
+                split_by?: "row" | "prompt";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "held_out": 1,
+                     *       "held_out_rows": [
+                     *         6
+                     *       ],
+                     *       "note": null,
+                     *       "object": "split",
+                     *       "seed": 0,
+                     *       "train": 7
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SplitView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createDatasetUpload: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "bytes": 34,
+                 *       "filename": "sums.jsonl"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DatasetUploadCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bytes": 34,
+                     *       "created_at": "2026-11-22T19:48:01.554848Z",
+                     *       "dataset": null,
+                     *       "direct": false,
+                     *       "expires_at": "2026-11-23T19:48:01.554848Z",
+                     *       "filename": "sums.jsonl",
+                     *       "id": "upload_q3cvgrkmhiodedwr8bmgof1k",
+                     *       "missing": [
+                     *         1
+                     *       ],
+                     *       "name": null,
+                     *       "object": "upload",
+                     *       "part_bytes": 16777216,
+                     *       "part_count": 1,
+                     *       "parts": [],
+                     *       "sha256": null,
+                     *       "status": "pending"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DatasetUpload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getDatasetUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bytes": 1,
+                     *       "created_at": "2026-11-22T19:48:01.068843Z",
+                     *       "dataset": null,
+                     *       "direct": false,
+                     *       "expires_at": "2026-11-22T20:48:01.068843Z",
+                     *       "filename": "sums",
+                     *       "id": "upload_numbered_sums",
+                     *       "missing": [
+                     *         1
+                     *       ],
+                     *       "name": null,
+                     *       "object": "upload",
+                     *       "part_bytes": 1,
+                     *       "part_count": 1,
+                     *       "parts": [],
+                     *       "sha256": null,
+                     *       "status": "pending"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DatasetUpload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    putDatasetUploadPart: {
+        parameters: {
+            query?: {
+                sha256?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bytes": 34,
+                     *       "number": 1,
+                     *       "sha256": "35469286b35b7df5ca6585966cc7eda185f72b998c65d19c3626162734137fd1"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DatasetUploadPart"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createDatasetUploadPartUrl: {
+        parameters: {
+            query: {
+                /** @description SHA-256 of the part, in hex. */
+                sha256: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "expires_at": "2026-11-22T09:00:00Z",
+                     *       "headers": {
+                     *         "x-amz-checksum-sha256": "pY0Xy2Zr0a1cW3vF8nq0S1m2b3c4d5e6f7g8h9i0j1k="
+                     *       },
+                     *       "url": "https://bucket.s3.example.org/uploads/upload_1?partNumber=1&X-Amz-Signature=EXAMPLE"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PartDestination"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    completeDatasetUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bytes": 34,
+                     *       "created_at": "2026-11-22T19:48:01.554848Z",
+                     *       "dataset": {
+                     *         "bytes": 34,
+                     *         "columns": [
+                     *           {
+                     *             "example": "1+1=",
+                     *             "name": "prompt",
+                     *             "nulls": 0,
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "example": "2",
+                     *             "name": "answer",
+                     *             "nulls": 0,
+                     *             "type": "string"
+                     *           }
+                     *         ],
+                     *         "created_at": "2026-11-22T19:48:03.253084Z",
+                     *         "etag": "9f812069831c166276f0da3a6744f91b",
+                     *         "filename": "sums.jsonl",
+                     *         "format": "jsonl",
+                     *         "id": "file-zu2orgtmg81do4icm4ppfh4m",
+                     *         "jobs": 0,
+                     *         "name": "sums",
+                     *         "newest": null,
+                     *         "object": "dataset",
+                     *         "preview": [
+                     *           {
+                     *             "answer": "2",
+                     *             "prompt": "1+1="
+                     *           }
+                     *         ],
+                     *         "prompt_view": {
+                     *           "columns": {
+                     *             "answer": null,
+                     *             "messages": null,
+                     *             "prompt": null,
+                     *             "slice": null
+                     *           },
+                     *           "prompt_template": null,
+                     *           "system_prompt": null
+                     *         },
+                     *         "rows": 1,
+                     *         "sha256": "35469286b35b7df5ca6585966cc7eda185f72b998c65d19c3626162734137fd1",
+                     *         "warnings": [
+                     *           "The dataset has 1 row: nothing can be held out, so there will be no held-out evaluation."
+                     *         ]
+                     *       },
+                     *       "direct": false,
+                     *       "expires_at": "2026-11-23T19:48:01.727547Z",
+                     *       "filename": "sums.jsonl",
+                     *       "id": "upload_q3cvgrkmhiodedwr8bmgof1k",
+                     *       "missing": [],
+                     *       "name": null,
+                     *       "object": "upload",
+                     *       "part_bytes": 16777216,
+                     *       "part_count": 1,
+                     *       "parts": [],
+                     *       "sha256": null,
+                     *       "status": "completed"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DatasetUpload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    cancelDatasetUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bytes": 1,
+                     *       "created_at": "2026-11-22T19:48:01.068843Z",
+                     *       "dataset": null,
+                     *       "direct": false,
+                     *       "expires_at": "2026-11-22T20:48:01.068843Z",
+                     *       "filename": "sums",
+                     *       "id": "upload_numbered_sums",
+                     *       "missing": [],
+                     *       "name": null,
+                     *       "object": "upload",
+                     *       "part_bytes": 1,
+                     *       "part_count": 1,
+                     *       "parts": [],
+                     *       "sha256": null,
+                     *       "status": "cancelled"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DatasetUpload"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    reportDataset: {
+        parameters: {
+            query?: {
+                /** @description Another dataset. */
+                held_out?: string | null;
+                held_out_rows?: number | null;
+                seed?: number;
+                split_by?: "row" | "prompt";
+                /** @description Seconds to wait for it. */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "advice": [],
+                     *       "compared": 8,
+                     *       "dataset": "file-7o99tt6paxsuzqan0k5704ux",
+                     *       "duplicates": {
+                     *         "examples": [],
+                     *         "prompts": 0,
+                     *         "rows": 0
+                     *       },
+                     *       "leakage": {
+                     *         "dataset": "file-7o99tt6paxsuzqan0k5704ux",
+                     *         "equal": 0,
+                     *         "examples": [],
+                     *         "held_out": 1,
+                     *         "name": "sums",
+                     *         "near": 0,
+                     *         "near_compared": 0,
+                     *         "seed": 0,
+                     *         "source": "split",
+                     *         "split_by": "row",
+                     *         "train": 7
+                     *       },
+                     *       "object": "dataset_report",
+                     *       "rows": 8,
+                     *       "seconds": 0,
+                     *       "status": "ready",
+                     *       "without_prompt": 0
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DatasetOverlap"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listRewardTemplates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "columns": [
+                     *             "answer"
+                     *           ],
+                     *           "description": "Compares the text of the one <answer> block with the row's answer. For questions with one right spelling: labels, names, dates, short arithmetic. Several accepted spellings may stand in the row as a list.",
+                     *           "example_completions": [
+                     *             "17 + 25 is 30 + 12. <answer>42</answer>",
+                     *             "<answer>41</answer>"
+                     *           ],
+                     *           "example_item": {
+                     *             "answer": "42",
+                     *             "prompt": "What is 17 + 25?"
+                     *           },
+                     *           "granularity": "sample",
+                     *           "group": "Right answers",
+                     *           "id": "exact_answer",
+                     *           "isolate": "batch",
+                     *           "limits": [
+                     *             "42.0 and forty-two are not 42: for numbers take numeric, for formulas math_equal.",
+                     *             "Says nothing about the way to the answer."
+                     *           ],
+                     *           "optional_columns": [],
+                     *           "parameters": [
+                     *             {
+                     *               "default": "answer",
+                     *               "meaning": "the answer stands between <answer> and </answer>",
+                     *               "name": "TAG"
+                     *             },
+                     *             {
+                     *               "default": true,
+                     *               "meaning": "Paris and paris are the same",
+                     *               "name": "IGNORE_CASE"
+                     *             }
+                     *           ],
+                     *           "source": "\"\"\"1 when the one <answer> of the completion is the row's answer, else 0.\n\nWhat comes before the answer is the model's own affair; what it says while thinking is not its answer. Two answers are\nnone: else a model learns to name them all.\n\"\"\"\n\nimport unicodedata\n\nTAG = \"answer\"  # the answer stands between <answer> and </answer>\nIGNORE_CASE = True  # Paris and paris are the same\nLONGEST = 200  # ch",
+                     *           "title": "Exact answer in tags",
+                     *           "type": "python"
+                     *         },
+                     *         {
+                     *           "columns": [
+                     *             "answer"
+                     *           ],
+                     *           "description": "Compares the one number in the <answer> block with the row's, within a tolerance, converting units and reading 1,234.5, 2e-4, 3/4 and 75 %. For word problems, physics and estimates. Whole answers have to be met exactly.",
+                     *           "example_completions": [
+                     *             "1.5 h at 60 km/h are <answer>90 km</answer>",
+                     *             "1.5 h at 60 km/h are <answer>90</answer>"
+                     *           ],
+                     *           "example_item": {
+                     *             "answer": "90",
+                     *             "prompt": "How far does a car get in 90 minutes at 60 km/h?",
+                     *             "unit": "km"
+                     *           },
+                     *           "granularity": "sample",
+                     *           "group": "Right answers",
+                     *           "id": "numeric",
+                     *           "isolate": "batch",
+                     *           "limits": [
+                     *             "Units are those of UNITS; add what your rows need.",
+                     *             "No formulas: sqrt(2) or 2π are for math_equal."
+                     *           ],
+                     *           "optional_columns": [
+                     *             "unit",
+                     *             "tolerance"
+                     *           ],
+                     *           "parameters": [
+                     *             {
+                     *               "default": 0.001,
+                     *               "meaning": "share of an answer with a fraction that a number may be off",
+                     *               "name": "RELATIVE"
+                     *             },
+                     *             {
+                     *               "default": true,
+                     *               "meaning": "an answer that has a unit wants one; False: a number without one is taken to be in that unit",
+                     *               "name": "UNIT_NEEDED"
+                     *             }
+                     *           ],
+                     *           "source": "\"\"\"1 when the one <answer> of the completion is the row's number, within a tolerance and in a unit of its kind, else 0.\n\nReads 1,234.5 and -3, 2e-4 and 1.2 × 10^3, 3/4 and 75 %, and units: 1.5 km is 1500 m. Nothing else may stand in the\nblock. A whole number has to be met exactly, whatever its size, unless the row has a `tolerance` (in its own unit).\n\"\"\"\n\nimport re\nfrom decimal import Context, Dec",
+                     *           "title": "Number with tolerance and unit",
+                     *           "type": "python"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_RewardTemplate_"];
+                };
+            };
+        };
+    };
+    checkRewardSource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "source": "def grade(sample, item):\n    return 1.0\n"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RewardCheck"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "entries": [
+                     *         {
+                     *           "line": 1,
+                     *           "name": "grade",
+                     *           "spelling": "openai"
+                     *         }
+                     *       ],
+                     *       "jail": "L",
+                     *       "object": "reward.check",
+                     *       "ok": true,
+                     *       "problems": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RewardCheckResult"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listRewards: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "created_at": "2026-11-22T19:47:58.292433Z",
+                     *           "description": null,
+                     *           "entry": null,
+                     *           "etag": "ef321b31e2492190e747da7265e42755",
+                     *           "granularity": "sample",
+                     *           "id": "rew_hzueib0ny5wfjwy6mz5052cq",
+                     *           "jobs": 2,
+                     *           "kind": "python",
+                     *           "name": "sums",
+                     *           "object": "reward",
+                     *           "revision": 1,
+                     *           "updated_at": "2026-11-22T19:47:58.292430Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_RewardSummary_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createReward: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "sums",
+                 *       "source": "def grade(sample, item):\n    return 1.0\n"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RewardCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:47:58.292433Z",
+                     *       "description": null,
+                     *       "entry": null,
+                     *       "etag": "ef321b31e2492190e747da7265e42755",
+                     *       "granularity": "sample",
+                     *       "id": "rew_hzueib0ny5wfjwy6mz5052cq",
+                     *       "jobs": 0,
+                     *       "kind": "python",
+                     *       "name": "sums",
+                     *       "object": "reward",
+                     *       "revision": 1,
+                     *       "revisions": [
+                     *         {
+                     *           "created_at": "2026-11-22T19:47:58.295055Z",
+                     *           "entries": [
+                     *             {
+                     *               "line": 1,
+                     *               "name": "grade",
+                     *               "spelling": "openai"
+                     *             }
+                     *           ],
+                     *           "kind": "python",
+                     *           "revision": 1,
+                     *           "sha256": "51e4a89d7e179c7f986e9cb97cfa98f1ec9e3e700dd062439daa00a1815f855a",
+                     *           "source": "def grade(sample, item):\n    return 1.0\n"
+                     *         }
+                     *       ],
+                     *       "updated_at": "2026-11-22T19:47:58.292430Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RewardDetail"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getReward: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:47:58.292433Z",
+                     *       "description": null,
+                     *       "entry": null,
+                     *       "etag": "ef321b31e2492190e747da7265e42755",
+                     *       "granularity": "sample",
+                     *       "id": "rew_hzueib0ny5wfjwy6mz5052cq",
+                     *       "jobs": 2,
+                     *       "kind": "python",
+                     *       "name": "sums",
+                     *       "object": "reward",
+                     *       "revision": 1,
+                     *       "revisions": [
+                     *         {
+                     *           "created_at": "2026-11-22T19:47:58.295055Z",
+                     *           "entries": [
+                     *             {
+                     *               "line": 1,
+                     *               "name": "grade",
+                     *               "spelling": "openai"
+                     *             }
+                     *           ],
+                     *           "kind": "python",
+                     *           "revision": 1,
+                     *           "sha256": "51e4a89d7e179c7f986e9cb97cfa98f1ec9e3e700dd062439daa00a1815f855a",
+                     *           "source": "def grade(sample, item):\n    return 1.0\n"
+                     *         }
+                     *       ],
+                     *       "updated_at": "2026-11-22T19:47:58.292430Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RewardDetail"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createRewardRevision: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "source": "def grade(sample, item):\n    return 1.0\n"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RevisionCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:47:58.292433Z",
+                     *       "description": null,
+                     *       "entry": null,
+                     *       "etag": "ef321b31e2492190e747da7265e42755",
+                     *       "granularity": "sample",
+                     *       "id": "rew_hzueib0ny5wfjwy6mz5052cq",
+                     *       "jobs": 2,
+                     *       "kind": "python",
+                     *       "name": "sums",
+                     *       "object": "reward",
+                     *       "revision": 1,
+                     *       "revisions": [
+                     *         {
+                     *           "created_at": "2026-11-22T19:47:58.295055Z",
+                     *           "entries": [
+                     *             {
+                     *               "line": 1,
+                     *               "name": "grade",
+                     *               "spelling": "openai"
+                     *             }
+                     *           ],
+                     *           "kind": "python",
+                     *           "revision": 1,
+                     *           "sha256": "51e4a89d7e179c7f986e9cb97cfa98f1ec9e3e700dd062439daa00a1815f855a",
+                     *           "source": "def grade(sample, item):\n    return 1.0\n"
+                     *         }
+                     *       ],
+                     *       "updated_at": "2026-11-22T19:47:58.292430Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RewardDetail"];
+                };
+            };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    testRewardSource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "completion": "4",
+                 *           "item": {
+                 *             "answer": "4"
+                 *           }
+                 *         }
+                 *       ],
+                 *       "source": "def grade(sample, item):\n    return 1.0\n"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RewardTest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jail": "L",
+                     *       "load_error": null,
+                     *       "object": "reward.test",
+                     *       "results": [
+                     *         {
+                     *           "candidates": [],
+                     *           "code": null,
+                     *           "cpu_ms": 0.3,
+                     *           "criteria": {},
+                     *           "labels": {},
+                     *           "message": null,
+                     *           "name": "reward",
+                     *           "part_status": {},
+                     *           "parts": {},
+                     *           "prints": "",
+                     *           "reason": null,
+                     *           "revision": null,
+                     *           "status": "ok",
+                     *           "steps": [],
+                     *           "usage": {},
+                     *           "value": 1,
+                     *           "wall_ms": 0.4
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RewardTestResult"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    testReward: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "completion": "4",
+                 *           "item": {
+                 *             "answer": "4"
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["RewardTest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jail": "L",
+                     *       "load_error": null,
+                     *       "object": "reward.test",
+                     *       "results": [
+                     *         {
+                     *           "candidates": [],
+                     *           "code": null,
+                     *           "cpu_ms": 0.3,
+                     *           "criteria": {},
+                     *           "labels": {},
+                     *           "message": null,
+                     *           "name": "sums",
+                     *           "part_status": {},
+                     *           "parts": {},
+                     *           "prints": "",
+                     *           "reason": null,
+                     *           "revision": null,
+                     *           "status": "ok",
+                     *           "steps": [],
+                     *           "usage": {},
+                     *           "value": 1,
+                     *           "wall_ms": 0.4
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RewardTestResult"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listGoldenCases: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "completion": "1",
+                     *           "created_at": "2026-11-22T19:48:01.029711Z",
+                     *           "created_by": null,
+                     *           "expect": {
+                     *             "above": null,
+                     *             "least": null,
+                     *             "most": null,
+                     *             "not_applicable": false,
+                     *             "tolerance": 0.000001,
+                     *             "value": 1
+                     *           },
+                     *           "id": "gold_sums",
+                     *           "item": {},
+                     *           "note": null,
+                     *           "object": "golden_case",
+                     *           "origin": null,
+                     *           "prompt": "",
+                     *           "reward": "rew_hzueib0ny5wfjwy6mz5052cq"
+                     *         }
+                     *       ],
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GoldenCaseList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createGoldenCases: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "cases": [
+                 *         {
+                 *           "completion": "1",
+                 *           "expect": {
+                 *             "value": 1
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["GoldenCasesCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "completion": "1",
+                     *           "created_at": "2026-11-22T19:48:15.851876Z",
+                     *           "created_by": "owner",
+                     *           "expect": {
+                     *             "above": null,
+                     *             "least": null,
+                     *             "most": null,
+                     *             "not_applicable": false,
+                     *             "tolerance": 0.000001,
+                     *             "value": 1
+                     *           },
+                     *           "id": "gold_9tl817wctvzra820wihrs42c",
+                     *           "item": {},
+                     *           "note": null,
+                     *           "object": "golden_case",
+                     *           "origin": null,
+                     *           "prompt": "",
+                     *           "reward": "rew_hzueib0ny5wfjwy6mz5052cq"
+                     *         }
+                     *       ],
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GoldenCaseList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteGoldenCase: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                case: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    runGoldenCases: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["GoldenRunCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jail": "L",
+                     *       "load_error": null,
+                     *       "object": "golden_run",
+                     *       "passed": true,
+                     *       "results": [
+                     *         {
+                     *           "case": "gold_sums",
+                     *           "outcome": {
+                     *             "expected": "1",
+                     *             "message": null,
+                     *             "other_value": null,
+                     *             "passed": true,
+                     *             "status": "ok",
+                     *             "value": 1,
+                     *             "wall_ms": 0.4
+                     *           }
+                     *         },
+                     *         {
+                     *           "case": "gold_9tl817wctvzra820wihrs42c",
+                     *           "outcome": {
+                     *             "expected": "1",
+                     *             "message": null,
+                     *             "other_value": null,
+                     *             "passed": true,
+                     *             "status": "ok",
+                     *             "value": 1,
+                     *             "wall_ms": 0.4
+                     *           }
+                     *         }
+                     *       ],
+                     *       "revision": 1,
+                     *       "reward": "rew_hzueib0ny5wfjwy6mz5052cq"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GoldenRun"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    listJudges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "base_url": "https://reinforge.example.org/v1",
+                     *           "concurrency": 8,
+                     *           "created_at": "2026-11-22T19:47:58.316730Z",
+                     *           "created_by": "owner",
+                     *           "etag": "ff2cbfad054251bd4571b4ba62ab0ecd",
+                     *           "has_key": false,
+                     *           "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
+                     *           "input_price": 0,
+                     *           "model": "sums",
+                     *           "name": "sums",
+                     *           "object": "judge",
+                     *           "output_price": 0,
+                     *           "retries": 4,
+                     *           "structured": "json_schema",
+                     *           "timeout_seconds": 60,
+                     *           "updated_at": "2026-11-22T19:47:58.316726Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_JudgeInfo_"];
+                };
+            };
+        };
+    };
+    createJudge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "base_url": "https://reinforge.example.org/v1",
+                 *       "model": "sums",
+                 *       "name": "sums"
+                 *     }
+                 */
+                "application/json": components["schemas"]["JudgeCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "base_url": "https://reinforge.example.org/v1",
+                     *       "concurrency": 8,
+                     *       "created_at": "2026-11-22T19:47:58.316730Z",
+                     *       "created_by": "owner",
+                     *       "etag": "ff2cbfad054251bd4571b4ba62ab0ecd",
+                     *       "has_key": false,
+                     *       "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
+                     *       "input_price": 0,
+                     *       "model": "sums",
+                     *       "name": "sums",
+                     *       "object": "judge",
+                     *       "output_price": 0,
+                     *       "retries": 4,
+                     *       "structured": "json_schema",
+                     *       "timeout_seconds": 60,
+                     *       "updated_at": "2026-11-22T19:47:58.316726Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JudgeInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getJudge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "base_url": "https://reinforge.example.org/v1",
+                     *       "concurrency": 8,
+                     *       "created_at": "2026-11-22T19:47:58.316730Z",
+                     *       "created_by": "owner",
+                     *       "etag": "ff2cbfad054251bd4571b4ba62ab0ecd",
+                     *       "has_key": false,
+                     *       "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
+                     *       "input_price": 0,
+                     *       "model": "sums",
+                     *       "name": "sums",
+                     *       "object": "judge",
+                     *       "output_price": 0,
+                     *       "retries": 4,
+                     *       "structured": "json_schema",
+                     *       "timeout_seconds": 60,
+                     *       "updated_at": "2026-11-22T19:47:58.316726Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JudgeInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteJudge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    changeJudge: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "input_price": 0.4
+                 *     }
+                 */
+                "application/json": components["schemas"]["JudgeChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "base_url": "https://reinforge.example.org/v1",
+                     *       "concurrency": 8,
+                     *       "created_at": "2026-11-22T19:47:58.316730Z",
+                     *       "created_by": "owner",
+                     *       "etag": "e81dc9d1ece05266446a0bda8c524a75",
+                     *       "has_key": false,
+                     *       "id": "judge_qwz6zefmui5nb8u0g9t2ngl7",
+                     *       "input_price": 0.4,
+                     *       "model": "sums",
+                     *       "name": "sums",
+                     *       "object": "judge",
+                     *       "output_price": 0,
+                     *       "retries": 4,
+                     *       "structured": "json_schema",
+                     *       "timeout_seconds": 60,
+                     *       "updated_at": "2026-11-22T19:48:15.943042Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JudgeInfo"];
+                };
+            };
+            /** @description It has changed since; `error.current` is what it is now. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    getSigningSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "object": "signing_secret",
+                     *       "secret": "whsec_RVhBTVBMRQ=="
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SigningSecret"];
+                };
+            };
+        };
+    };
+    listModels: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "architecture": "Qwen3ForCausalLM",
+                     *           "bytes": 4000,
+                     *           "chat_template_source": null,
+                     *           "context_length": 128,
+                     *           "created_at": "2026-11-22T19:47:58.329666Z",
+                     *           "error": null,
+                     *           "failure": null,
+                     *           "has_chat_template": true,
+                     *           "has_token": false,
+                     *           "id": "tiny",
+                     *           "licence": null,
+                     *           "lora_targets": [
+                     *             "q_proj",
+                     *             "v_proj"
+                     *           ],
+                     *           "memory": null,
+                     *           "object": "base_model",
+                     *           "parameters": 1000,
+                     *           "progress": null,
+                     *           "revision": null,
+                     *           "sha256": "abababababababababababababababababababababababababababababababab",
+                     *           "source": "/models/tiny",
+                     *           "status": "ready",
+                     *           "vocabulary": 64
+                     *         },
+                     *         {
+                     *           "architecture": "Qwen3ForCausalLM",
+                     *           "bytes": 4000,
+                     *           "chat_template_source": null,
+                     *           "context_length": 128,
+                     *           "created_at": "2026-11-22T19:47:56.556280Z",
+                     *           "error": null,
+                     *           "failure": null,
+                     *           "has_chat_template": true,
+                     *           "has_token": false,
+                     *           "id": "starter-arith",
+                     *           "licence": null,
+                     *           "lora_targets": [
+                     *             "q_proj"
+                     *           ],
+                     *           "memory": null,
+                     *           "object": "base_model",
+                     *           "parameters": 1000,
+                     *           "progress": null,
+                     *           "revision": null,
+                     *           "sha256": "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd",
+                     *           "source": "builtin:starter-arith",
+                     *           "status": "ready",
+                     *           "vocabulary": 64
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_BaseModelInfo_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    createModel: {
+        parameters: {
+            query?: {
+                wait?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "qwen-small",
+                 *       "source": "hub:Qwen/Qwen3-0.6B@main"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ModelCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "architecture": "Qwen3ForCausalLM",
+                     *       "bytes": 4000,
+                     *       "chat_template_source": null,
+                     *       "context_length": 128,
+                     *       "created_at": "2026-11-22T19:48:15.986791Z",
+                     *       "error": null,
+                     *       "failure": null,
+                     *       "has_chat_template": true,
+                     *       "has_token": false,
+                     *       "id": "qwen-small",
+                     *       "licence": null,
+                     *       "lora_targets": [
+                     *         "q_proj"
+                     *       ],
+                     *       "memory": null,
+                     *       "object": "base_model",
+                     *       "parameters": 1000,
+                     *       "progress": null,
+                     *       "revision": null,
+                     *       "sha256": "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd",
+                     *       "source": "hub:Qwen/Qwen3-0.6B@main",
+                     *       "status": "ready",
+                     *       "vocabulary": 64
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BaseModelInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    getModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "architecture": "Qwen3ForCausalLM",
+                     *       "bytes": 4000,
+                     *       "chat_template_source": null,
+                     *       "context_length": 128,
+                     *       "created_at": "2026-11-22T19:47:58.329666Z",
+                     *       "error": null,
+                     *       "failure": null,
+                     *       "has_chat_template": true,
+                     *       "has_token": false,
+                     *       "id": "tiny",
+                     *       "licence": null,
+                     *       "lora_targets": [
+                     *         "q_proj",
+                     *         "v_proj"
+                     *       ],
+                     *       "memory": null,
+                     *       "object": "base_model",
+                     *       "parameters": 1000,
+                     *       "progress": null,
+                     *       "revision": null,
+                     *       "sha256": "abababababababababababababababababababababababababababababababab",
+                     *       "source": "/models/tiny",
+                     *       "status": "ready",
+                     *       "vocabulary": 64
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BaseModelInfo"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    deleteModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     createPreflight: {
         parameters: {
             query?: never;
@@ -28583,631 +29208,6 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Page_WorkerInfo_"];
-                };
-            };
-        };
-    };
-    registerWorker: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "answers": null,
-                 *       "device": "cpu",
-                 *       "hostname": "here",
-                 *       "id": "wrk_test",
-                 *       "jail": "L",
-                 *       "kind": "trainer",
-                 *       "version": "0"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Register"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    claimJob: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "job": "ftjob-izzgnu4moko9gesqcf17h9st",
-                 *       "worker": "wrk_test"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Claim"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "attempt": 1,
-                     *       "changes": [],
-                     *       "dataset": {
-                     *         "bytes": 304,
-                     *         "sha256": "3b99e3aacf0ed092c6470f8f3345a418901aebfb76eeed3daeb695ab877363d3"
-                     *       },
-                     *       "dataset_format": "jsonl",
-                     *       "fork": null,
-                     *       "held_out": null,
-                     *       "held_out_format": null,
-                     *       "hub_token": null,
-                     *       "job": "ftjob-izzgnu4moko9gesqcf17h9st",
-                     *       "job_token": "CuFfkuyB1A5wk68J-Ih90abqZSqqg4ZvmhwqnB7EN34",
-                     *       "judge_keys": {},
-                     *       "judges": {},
-                     *       "lease_seconds": 30,
-                     *       "model_sha256": "abababababababababababababababababababababababababababababababab",
-                     *       "model_source": "/models/tiny",
-                     *       "resume": null,
-                     *       "resume_step": 0,
-                     *       "rewards": [
-                     *         {
-                     *           "kind": "python",
-                     *           "name": "right",
-                     *           "revision": "rew_hzueib0ny5wfjwy6mz5052cq@1",
-                     *           "source": "def grade(sample, item):\n    return 1.0\n"
-                     *         }
-                     *       ],
-                     *       "signing_secret": null,
-                     *       "spec": {
-                     *         "adapter": {
-                     *           "alpha": 32,
-                     *           "dropout": 0,
-                     *           "rank": 16,
-                     *           "targets": "all-linear",
-                     *           "type": "lora"
-                     *         },
-                     *         "algorithm": {
-                     *           "advantage": {
-                     *             "eps": 0.0001,
-                     *             "std": "sample",
-                     *             "type": "grpo"
-                     *           },
-                     *           "critic": {
-                     *             "type": "none"
-                     *           },
-                     *           "loss": {
-                     *             "aggregation": {
-                     *               "type": "seq_mean"
-                     *             },
-                     *             "aux": {
-                     *               "type": "none"
-                     *             },
-                     *             "entropy": {
-                     *               "type": "none"
-                     *             },
-                     *             "force_aggregation": false,
-                     *             "kl": {
-                     *               "adaptive": null,
-                     *               "beta": 0,
-                     *               "beta_by": null,
-                     *               "estimator": "k3",
-                     *               "level": "token"
-                     *             },
-                     *             "mismatch": {
-                     *               "type": "none"
-                     *             },
-                     *             "off_policy_mask": {
-                     *               "type": "none"
-                     *             },
-                     *             "policy_tokens": {
-                     *               "type": "all"
-                     *             },
-                     *             "ratio_level": "token",
-                     *             "surrogate": {
-                     *               "delta": null,
-                     *               "dual_clip": null,
-                     *               "eps_high": 0.2,
-                     *               "eps_low": 0.2,
-                     *               "type": "ppo_clip"
-                     *             }
-                     *           },
-                     *           "packages": {},
-                     *           "preset": "grpo",
-                     *           "reference": {
-                     *             "mixup": 1,
-                     *             "refresh_every": 0
-                     *           },
-                     *           "selection": {
-                     *             "type": "keep_all"
-                     *           },
-                     *           "shaping": {
-                     *             "cosine_length": {
-                     *               "correct": [
-                     *                 0.5,
-                     *                 1
-                     *               ],
-                     *               "correct_above": 0.5,
-                     *               "limit": null,
-                     *               "longer_is_better": false,
-                     *               "weight": 0,
-                     *               "wrong": [
-                     *                 -0.5,
-                     *                 -1
-                     *               ]
-                     *             },
-                     *             "kl": {
-                     *               "adaptive": null,
-                     *               "beta": 0,
-                     *               "level": "sequence"
-                     *             },
-                     *             "mask_truncated": false,
-                     *             "repetition": {
-                     *               "n": 5,
-                     *               "weight": 0
-                     *             },
-                     *             "soft_overlong": {
-                     *               "cache": null,
-                     *               "limit": null,
-                     *               "weight": 0
-                     *             },
-                     *             "type": "weighted_sum"
-                     *           },
-                     *           "updates_per_step": 1
-                     *         },
-                     *         "data": {
-                     *           "columns": {
-                     *             "answer": null,
-                     *             "messages": null,
-                     *             "prompt": null,
-                     *             "slice": null
-                     *           },
-                     *           "dataset": "file-7o99tt6paxsuzqan0k5704ux",
-                     *           "held_out": null,
-                     *           "held_out_rows": null,
-                     *           "prompt_template": null,
-                     *           "sampling": "shuffle",
-                     *           "split_by": "row",
-                     *           "system_prompt": null
-                     *         },
-                     *         "environment": {
-                     *           "type": "single_turn"
-                     *         },
-                     *         "evaluation": {
-                     *           "answer": null,
-                     *           "every_steps": 10,
-                     *           "pass_above": 0.5,
-                     *           "rows": 64,
-                     *           "samples_per_row": 4,
-                     *           "temperature": 1
-                     *         },
-                     *         "judges": {},
-                     *         "limits": {
-                     *           "checkpoint_every": 10,
-                     *           "early_stop": {
-                     *             "min_delta": 0,
-                     *             "no_signal_share": 1,
-                     *             "no_signal_steps": null,
-                     *             "patience": null
-                     *           },
-                     *           "error_share": 0.2,
-                     *           "judge_budget": null,
-                     *           "max_seconds": null,
-                     *           "steps": 3
-                     *         },
-                     *         "metadata": {},
-                     *         "model": "tiny",
-                     *         "name": "sums",
-                     *         "optimizer": {
-                     *           "betas": [
-                     *             0.9,
-                     *             0.999
-                     *           ],
-                     *           "clip_norm": 1,
-                     *           "eps": 1e-8,
-                     *           "learning_rate": 0.00001,
-                     *           "schedule": "constant",
-                     *           "type": "adamw",
-                     *           "warmup_steps": 0,
-                     *           "weight_decay": 0
-                     *         },
-                     *         "rewards": [
-                     *           {
-                     *             "entry": "grade",
-                     *             "granularity": "sample",
-                     *             "isolate": "batch",
-                     *             "judges": {},
-                     *             "name": "right",
-                     *             "on_error": "drop",
-                     *             "path": null,
-                     *             "revision": 1,
-                     *             "reward": "rew_hzueib0ny5wfjwy6mz5052cq",
-                     *             "source": null,
-                     *             "timeout_seconds": 2,
-                     *             "type": "python",
-                     *             "weight": 1
-                     *           }
-                     *         ],
-                     *         "rollout": {
-                     *           "completions_per_prompt": 2,
-                     *           "engine": "transformers",
-                     *           "max_completion_tokens": 16,
-                     *           "max_prompt_tokens": 112,
-                     *           "prompts_per_step": 4,
-                     *           "stop": [],
-                     *           "temperature": 1,
-                     *           "top_p": 1
-                     *         },
-                     *         "seed": 0
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Claimed"];
-                };
-            };
-            /** @description Nothing to do. */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    nextCall: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "kinds": [
-                 *         "validate",
-                 *         "render"
-                 *       ],
-                 *       "wait_seconds": 0.3,
-                 *       "worker": "wrk_calls_49982497409437"
-                 *     }
-                 */
-                "application/json": components["schemas"]["NextCall"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "deadline_seconds": 29.90151,
-                     *       "id": "call_7gdck5s04lf14jgyeoerzxfq",
-                     *       "kind": "inspect_model",
-                     *       "payload": {
-                     *         "source": "builtin:starter-arith"
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["CallMessage"];
-                };
-            };
-            /** @description Nothing to do. */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    storeCallChunk: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "events": [],
-                 *       "seq": 1
-                 *     }
-                 */
-                "application/json": components["schemas"]["CallChunk"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    answerCall: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "result": {
-                 *         "architecture": "Qwen3ForCausalLM",
-                 *         "bytes": 4000,
-                 *         "context_length": 128,
-                 *         "has_chat_template": true,
-                 *         "lora_targets": [
-                 *           "q_proj"
-                 *         ],
-                 *         "parameters": 1000,
-                 *         "sha256": "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd",
-                 *         "vocabulary": 64
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["CallAnswer"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    heartbeat: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "applied_commands": [],
-                 *       "attempt": 1
-                 *     }
-                 */
-                "application/json": components["schemas"]["Heartbeat"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "commands": [
-                     *         {
-                     *           "change": null,
-                     *           "id": "cmd_olhs4vedxjkwfxrr3q6j4udt",
-                     *           "kind": "checkpoint"
-                     *         },
-                     *         {
-                     *           "change": null,
-                     *           "id": "cmd_gglraosm9k255kx3jyo30xyo",
-                     *           "kind": "pause"
-                     *         }
-                     *       ],
-                     *       "lease_seconds": 30
-                     *     }
-                     */
-                    "application/json": components["schemas"]["HeartbeatReply"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    storeRecords: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "attempt": 1,
-                 *       "records": [
-                 *         {
-                 *           "facts": {
-                 *             "jail": "L"
-                 *           },
-                 *           "kind": "started",
-                 *           "sequence": 1,
-                 *           "step": 0,
-                 *           "steps": 3,
-                 *           "ts": 1001
-                 *         }
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["RecordBatch"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "acknowledged": 1
-                     *     }
-                     */
-                    "application/json": components["schemas"]["RecordReply"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    getBlob: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                sha256: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-        };
-    };
-    putBlob: {
-        parameters: {
-            query?: {
-                kind?: string;
-            };
-            header?: never;
-            path: {
-                sha256: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };
