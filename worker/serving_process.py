@@ -191,6 +191,9 @@ class _Child:
             self.ended = True
             left = dict(self._replies)
             self._replies.clear()
+            assert self._process.stdin is not None
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
         lost = self._lost().envelope()["error"]
         for id, replies in left.items():
             replies.put(Reply(id=id, error=lost))

@@ -25,6 +25,7 @@ _KEPT_SECRETS = {"SANDBOX_TOKEN", "SANDBOX_TOKEN_FILE"}
 """The trainer scores by itself; they open nothing but a sandbox."""
 _MAX_LINE_BYTES = 256 << 20
 SAY_SECONDS = 1.0
+_END_SECONDS = 10.0
 
 
 class TrainerProcess:
@@ -114,12 +115,7 @@ class TrainerProcess:
         """EOF on its standard input; SIGKILL to its whole group after `grace` seconds."""
         if self._closed:
             return
-        assert self._process.stdin is not None
-        # A command may be stuck in a full pipe; killing is then what frees it.
-        if self._writing.acquire(timeout=0.1):
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
-            self._writing.release()
+        self._close_commands(0.1)  # a command may be stuck in a full pipe; killing is then what frees it
         self.wait(grace)
         self.close()
 
@@ -130,9 +126,18 @@ class TrainerProcess:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._reader.join(timeout=10)
+        self._close_commands(_END_SECONDS)
+        self._reader.join(_END_SECONDS)
         forget_process(self._slot)
         self._closed = True
+
+    def _close_commands(self, patience: float) -> None:
+        """Left to the collector, the pipe of every trainer that ended by itself stayed open for long."""
+        assert self._process.stdin is not None
+        if self._writing.acquire(timeout=patience):
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+            self._writing.release()
 
     def _read(self) -> None:
         with self._pipe as pipe:

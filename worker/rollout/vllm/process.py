@@ -81,9 +81,7 @@ class ServerProcess:
 
     def close(self, grace: float = END_SECONDS) -> None:
         """End it and everything it has started. Further calls do nothing."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
+        self._close_input()
         deadline = time.monotonic() + grace
         while not self.ended and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -95,6 +93,12 @@ class ServerProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
+        self._close_input()
+
+    def _close_input(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
 
     def _read(self, start: int) -> str:
         try:
