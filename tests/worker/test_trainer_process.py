@@ -1,7 +1,6 @@
 """The trainer as a child: nothing of it stays open here, however it ended."""
 
 import gc
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -32,9 +31,9 @@ def no_collector() -> Iterator[None]:
 
 def pipes() -> set[str]:
     found = set()
-    for descriptor in os.listdir("/proc/self/fd"):
+    for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):
-            found.add(os.readlink(f"/proc/self/fd/{descriptor}"))
+            found.add(str(descriptor.readlink()))
     return {each for each in found if each.startswith("pipe:")}
 
 
