@@ -1,19 +1,35 @@
-"""A whole job through `reinforge train`, sampled by vLLM, whose reward rises."""
+"""Whole jobs through `reinforge train`, sampled by vLLM: the reward rises, and a killed server costs time alone."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.support.supervised import wait_for
 from worker.vllm_python import VARIABLE
 
+Record = dict[str, Any]
 EXAMPLE = Path(__file__).parents[4] / "examples" / "arithmetic"
 STEPS = 12
+KILLED_STEPS, KILLED_AT = 4, 2
+
+
+@dataclass(frozen=True)
+class Job:
+    status: int
+    said: str
+    folder: Path
+    records: list[Record]
+
+    def told(self, kind: str) -> list[Record]:
+        return [each for each in self.records if each["kind"] == kind]
 
 
 def job_file(folder: Path, **limits: Any) -> Path:
@@ -28,63 +44,110 @@ def job_file(folder: Path, **limits: Any) -> Path:
     return path
 
 
-def train(folder: Path, **environment: str) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
-    command = [sys.executable, "-m", "reinforge.cli.main", "train", str(job_file(folder))]
-    done = subprocess.run(
-        [*command, "--out", str(folder / "out")],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | environment,
-    )
-    lines = (folder / "out" / "records.jsonl").read_bytes().splitlines()
-    return done, [json.loads(line) for line in lines]
+def start(folder: Path, job: Path, **environment: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "reinforge.cli.main", "train", str(job), "--out", str(folder / "out")]
+    with (folder / "said").open("wb") as said:
+        return subprocess.Popen(command, stdout=said, stderr=said, env=os.environ | environment)
+
+
+def ended(process: subprocess.Popen[bytes], folder: Path) -> Job:
+    status = process.wait()
+    return Job(status, (folder / "said").read_text(), folder, records(folder))
+
+
+def records(folder: Path) -> list[Record]:
+    """What the job has told; a last line that is not complete yet left out."""
+    path = folder / "out" / "records.jsonl"
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    return ended(start(folder, job_file(folder)), folder)
 
 
 @pytest.mark.vllm
 @pytest.mark.timeout(1200)
-def test_the_reward_rises_and_the_sampler_is_the_trainer(python: Path, tmp_path: Path) -> None:
-    done, records = train(tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
-    of = {kind: [r for r in records if r["kind"] == kind] for kind in {r["kind"] for r in records}}
-    before, after = (each["values"]["held_out/reward_mean"] for each in of["evaluated"])
+def test_the_reward_rises_and_the_sampler_is_the_trainer(undisturbed: Job) -> None:
+    assert undisturbed.status == 0, undisturbed.said[-3000:]
+    before, after = (each["values"]["held_out/reward_mean"] for each in undisturbed.told("evaluated"))
     assert after > before + 0.1
-    steps = [each["values"] for each in of["step_metrics"]]
+    steps = [each["values"] for each in undisturbed.told("step_metrics")]
     assert len(steps) == STEPS
     assert all(values["sampler/gap_max"] < 1e-3 for values in steps)
     assert all(
         abs(values["sampler/weight_mean"] - 1) < 1e-3 for values in steps
     )  # weighed without being asked
-    [started] = of["started"]
+    [started] = undisturbed.told("started")
     assert (started["facts"]["engine"], started["facts"]["versions"]["vllm"][:4]) == ("vllm", "0.32")
-    messages = [each["message"] for each in of["log"]]
+    messages = [each["message"] for each in undisturbed.told("log")]
     assert any(each.startswith("vLLM and the trainer agree about the policy") for each in messages)
-    assert any(each["phase"] == "starting_engine" and each["total"] for each in of["phase"])
-    assert (tmp_path / "out" / "adapter" / "adapter_model.safetensors").is_file()
-    assert "Application startup complete" in (tmp_path / "out" / "vllm.log").read_text()
-    assert not left_of(tmp_path)
+    assert any(each["phase"] == "starting_engine" and each["total"] for each in undisturbed.told("phase"))
+    out = undisturbed.folder / "out"
+    assert (out / "adapter" / "adapter_model.safetensors").is_file()
+    assert "Application startup complete" in (out / "vllm.log").read_text()
+    assert not of_server(undisturbed.folder)
 
 
-def left_of(folder: Path) -> list[str]:
-    """Command lines of processes that still name the folder or a server of vLLM's with this job's log open."""
+@pytest.mark.vllm
+@pytest.mark.timeout(1200)
+def test_a_server_that_is_killed_while_it_samples_costs_time_alone(undisturbed: Job, tmp_path: Path) -> None:
+    """The same rows in the same order as without; no step is told twice, none is missing."""
+    process = start(tmp_path, job_file(tmp_path, steps=KILLED_STEPS, checkpoint_every=KILLED_STEPS))
+
+    def samples() -> bool:
+        assert process.poll() is None, ended(process, tmp_path).said[-3000:]
+        phases = [each for each in records(tmp_path) if each["kind"] == "phase"]
+        return bool(phases) and (phases[-1]["phase"], phases[-1]["step"]) == ("generating", KILLED_AT)
+
+    try:
+        wait_for(samples, 600)
+        killed = of_server(tmp_path)
+        assert killed
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        job = ended(process, tmp_path)
+    finally:
+        process.kill()
+    assert job.status == 0, job.said[-3000:]
+    assert any("started again" in each["message"] for each in job.told("log"))
+    assert [each["step"] for each in job.told("step_metrics")] == [*range(1, KILLED_STEPS + 1)]
+    assert rows(job, "train") == rows(undisturbed, "train")[:KILLED_STEPS]
+    assert [step for step, _ in rows(job, "held_out")] == [0, KILLED_STEPS]
+    assert rows(job, "held_out")[0] == rows(undisturbed, "held_out")[0]
+    assert not of_server(tmp_path)
+
+
+def rows(job: Job, split: str) -> list[tuple[int, list[tuple[int, int, str]]]]:
+    """Steps and the places of their completions with their prompts, in the order they were told."""
+    return [
+        (each["step"], [(row["prompt_no"], row["sample_no"], row["prompt_hash"]) for row in each["rows"]])
+        for each in job.told("rollouts")
+        if each["split"] == split
+    ]
+
+
+def of_server(folder: Path) -> list[int]:
+    """Processes of vLLM's that have this job's log open."""
     found = []
     for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
         try:
-            text = (
-                (process / "cmdline").read_bytes().decode(errors="replace") if process.name.isdigit() else ""
-            )
-            logs = [str(link.readlink()) for link in (process / "fd").iterdir()] if text else []
+            logs = [str(link.readlink()) for link in (process / "fd").iterdir()]
         except OSError:
             continue
         if str(folder / "out" / "vllm.log") in logs:
-            found.append(text)
+            found.append(int(process.name))
     return found
 
 
 def test_a_worker_without_vllm_says_so_before_it_loads_anything(tmp_path: Path) -> None:
-    done, records = train(tmp_path, **{VARIABLE: "/nowhere/python"})
-    assert done.returncode != 0
-    end = records[-1]
+    job = ended(start(tmp_path, job_file(tmp_path), **{VARIABLE: "/nowhere/python"}), tmp_path)
+    assert job.status != 0
+    end = job.records[-1]
     assert (end["outcome"], end["reason"]) == ("paused", "engine_missing")
     assert "/nowhere/python" in end["message"] and "make vllm" in end["hint"]
-    assert [each["kind"] for each in records] == ["phase", "ended"]
+    assert [each["kind"] for each in job.records] == ["phase", "ended"]
