@@ -21,27 +21,20 @@ async def insert_many(
     rows: Sequence[Mapping[str, Any]],
     *,
     same: Mapping[str, Any] | None = None,
-    replacing: bool = False,
 ) -> None:
-    """Insert rows whose values are what JSON can say; nothing happens without any.
-
-    `same` is what all have in common. With `replacing`, rows that are there take the new values; no two of the given
-    ones may have the same primary key then.
-    """
+    """Insert rows whose values are what JSON can say, and what is the `same` in all; nothing happens without rows."""
     if not rows:
         return
     same = same or {}
     if len(rows) == 1:
         row = {**same, **{name: rows[0].get(name) for name in columns}}
-        await _insert_one(session, table, row, replacing)
+        await _insert_one(session, table, row)
         return
-    statement = _statement(table, tuple(same), tuple(columns), replacing)
+    statement = _statement(table, tuple(same), tuple(columns))
     await session.execute(statement, {**same, "rows": orjson.dumps(rows).decode()})
 
 
-async def _insert_one(
-    session: AsyncSession, table: type[Base], row: Mapping[str, Any], replacing: bool
-) -> None:
+async def _insert_one(session: AsyncSession, table: type[Base], row: Mapping[str, Any]) -> None:
     """A row of its own: large JSON in it is parsed once, where a list of rows has it parsed twice."""
     known = table.metadata.tables[table.__tablename__]
     values = {
@@ -50,7 +43,7 @@ async def _insert_one(
         else value
         for name, value in row.items()
     }
-    await session.execute(_statement_of_one(table, tuple(row), replacing), values)
+    await session.execute(_statement_of_one(table, tuple(row)), values)
 
 
 async def insert_columns(
@@ -62,7 +55,8 @@ async def insert_columns(
 ) -> None:
     """Insert rows given as columns of numbers, all of one length; nothing is built per row here or parsed there.
 
-    replacing: as there.
+    With `replacing`, rows that are there take the new values; no two of the given ones may have the same primary key
+    then.
     """
     statement = _statement_of_columns(table, tuple(columns), replacing)
     await session.execute(statement, {name: _array(column) for name, column in columns.items()})
@@ -76,32 +70,36 @@ def _array(numbers: Sequence[float | None]) -> str:
 @functools.cache
 def _statement_of_columns(table: type[Base], names: tuple[str, ...], replacing: bool) -> TextClause:
     known = table.metadata.tables[table.__tablename__]
-    arrays = (f"CAST(:{name} AS {known.c[name].type.compile(dialect=_DIALECT)}[])" for name in names)
+    arrays = _parameters(known, names, "[]")
     statement = f"INSERT INTO {known.name} ({', '.join(names)}) SELECT * FROM unnest({', '.join(arrays)})"
     return text(statement + (_replacement(known, names) if replacing else ""))
 
 
 @functools.cache
-def _statement_of_one(table: type[Base], names: tuple[str, ...], replacing: bool) -> TextClause:
+def _statement_of_one(table: type[Base], names: tuple[str, ...]) -> TextClause:
     known = table.metadata.tables[table.__tablename__]
-    values = (f"CAST(:{name} AS {known.c[name].type.compile(dialect=_DIALECT)})" for name in names)
-    statement = f"INSERT INTO {known.name} ({', '.join(names)}) VALUES ({', '.join(values)})"
-    return text(statement + (_replacement(known, names) if replacing else ""))
+    values = ", ".join(_parameters(known, names))
+    return text(f"INSERT INTO {known.name} ({', '.join(names)}) VALUES ({values})")
 
 
 @functools.cache
-def _statement(
-    table: type[Base], same: tuple[str, ...], varying: tuple[str, ...], replacing: bool
-) -> TextClause:
+def _statement(table: type[Base], same: tuple[str, ...], varying: tuple[str, ...]) -> TextClause:
     known = table.metadata.tables[table.__tablename__]
-    types = {name: known.c[name].type.compile(dialect=_DIALECT) for name in (*same, *varying)}
-    values = [f"CAST(:{name} AS {types[name]})" for name in same] + [f"rows.{name}" for name in varying]
-    shape = ", ".join(f"{name} {types[name]}" for name in varying)
-    statement = (
+    values = _parameters(known, same) + [f"rows.{name}" for name in varying]
+    shape = ", ".join(f"{name} {_type(known, name)}" for name in varying)
+    return text(
         f"INSERT INTO {known.name} ({', '.join((*same, *varying))}) SELECT {', '.join(values)}"
         f" FROM json_to_recordset(CAST(:rows AS json)) AS rows ({shape})"
     )
-    return text(statement + (_replacement(known, (*same, *varying)) if replacing else ""))
+
+
+def _parameters(table: FromClause, names: Sequence[str], suffix: str = "") -> list[str]:
+    """Parameters named like their columns, as values of the columns' types (`suffix` behind each type)."""
+    return [f"CAST(:{name} AS {_type(table, name)}{suffix})" for name in names]
+
+
+def _type(table: FromClause, name: str) -> str:
+    return table.c[name].type.compile(dialect=_DIALECT)
 
 
 def _replacement(table: FromClause, names: Sequence[str]) -> str:

@@ -192,7 +192,7 @@ class _Child:
             left = dict(self._replies)
             self._replies.clear()
             assert self._process.stdin is not None
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # what was not sent is of no use any more
                 self._process.stdin.close()
         lost = self._lost().envelope()["error"]
         for id, replies in left.items():

@@ -12,8 +12,8 @@ from backend.queue import WakeUps
 from reinforge.states import LEASED, JobStatus
 
 WAKE_AGAIN = timedelta(seconds=10)
-"""A queued job that nobody has claimed is announced again after this long: with the sweep's pause, and on a busy
-machine, its trainer is there within 30 s."""
+"""A queued job that nobody has claimed is announced again after this long, so that with the sweep's pause and a trainer
+that starts slowly a lost announcement costs less than 30 s."""
 
 STOP_SECONDS = 120.0
 """A trainer that is asked to stop has at least this long, and `STOP_STEPS` times its longest recent step: a step under

@@ -156,6 +156,8 @@ class Event(Base):
     count: Mapped[int] = mapped_column(default=1)
     type: Mapped[str]
     data: Mapped[dict[str, Any]]
+    """Not compressed (STORAGE EXTERNAL, by migration): the numbers of a thousand steps take 34 kB instead of 9, and
+    half the time."""
     step: Mapped[int | None]
     """Set on events that a resume from an earlier step undoes; that of the last one."""
     ts: Mapped[datetime] = mapped_column(default=now)

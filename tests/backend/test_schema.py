@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import psycopg
+import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
@@ -21,6 +22,18 @@ def test_migrations_and_models_agree(database_url: str) -> None:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Base.metadata) == []
     engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "storage"), [("completion", "words", "m"), ("event", "data", "e")]
+)
+def test_columns_are_stored_as_their_migration_said(
+    database_url: str, table: str, column: str, storage: str
+) -> None:
+    """A column that is made anew loses it, and the models cannot say it: words in their rows, events uncompressed."""
+    query = "SELECT attstorage FROM pg_attribute WHERE attrelid = %s::regclass AND attname = %s"
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute(query, (table, column)).fetchone() == (storage,)
 
 
 def test_down_and_up_again(empty_database_url: str) -> None:

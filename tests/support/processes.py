@@ -23,6 +23,15 @@ def hear_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def open_pipes() -> set[str]:
+    """The pipes that this process has open."""
+    found = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.add(str(descriptor.readlink()))
+    return {each for each in found if each.startswith("pipe:")}
+
+
 def read_pids(folder: Path, names: list[str]) -> list[int]:
     """The numbers that toy processes have written into `folder`, once all of them are there."""
     eventually(lambda: all((folder / name).is_file() and (folder / name).read_text() for name in names))

@@ -3,12 +3,12 @@
 import gc
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from reinforge.records import Record
+from tests.support.processes import open_pipes
 from worker.slots import Slot, take_slot
 from worker.trainer_process import TrainerProcess
 
@@ -27,14 +27,6 @@ def no_collector() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
-
-
-def pipes() -> set[str]:
-    found = set()
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with suppress(FileNotFoundError):
-            found.add(str(descriptor.readlink()))
-    return {each for each in found if each.startswith("pipe:")}
 
 
 def killed(trainer: TrainerProcess) -> None:
@@ -58,10 +50,10 @@ def test_no_pipe_to_it_stays_open(
     slot: Slot, tmp_path: Path, program: str, end: Callable[[TrainerProcess], None]
 ) -> None:
     """A worker of hundreds of jobs had hundreds of them."""
-    before = pipes()
+    before = open_pipes()
     seen: list[Record] = []
     command = (sys.executable, "-S", "-c", program)
     trainer = TrainerProcess(tmp_path, tmp_path / "log", slot, seen.append, command)
-    assert len(pipes() - before) == 2, "records and commands"
+    assert len(open_pipes() - before) == 2, "records and commands"
     end(trainer)
-    assert pipes() - before == set()
+    assert open_pipes() - before == set()

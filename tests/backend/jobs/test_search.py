@@ -318,11 +318,3 @@ def test_a_step_that_a_resume_undoes_is_no_longer_found(open_lane: Backend) -> N
     assert searched(open_lane, job, q="gone")["total"] == 1
     report(trainer, 1, "train", [row | {"text": "new"}])
     assert (searched(open_lane, job, q="gone")["total"], searched(open_lane, job, q="new")["total"]) == (0, 1)
-
-
-def test_the_words_lie_in_their_rows(open_lane: Backend) -> None:
-    """A column that is made anew has to be told again: outside the row, each row's words cost a look elsewhere."""
-    stored = (
-        "SELECT attstorage FROM pg_attribute WHERE attrelid = 'completion'::regclass AND attname = 'words'"
-    )
-    assert open_lane.sql(stored) == [("m",)]

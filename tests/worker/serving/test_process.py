@@ -1,5 +1,6 @@
 """The serving process as its parent sees it: started late, ended in time, never left behind."""
 
+import gc
 import os
 import queue
 import signal
@@ -12,6 +13,7 @@ from contextlib import suppress
 import pytest
 
 from reinforge.errors import Unavailable
+from tests.support.processes import open_pipes
 from tests.support.supervised import is_running, wait_for
 from worker import launch
 from worker.models.chat import renderer
@@ -119,6 +121,19 @@ def test_its_death_is_told_to_every_order_and_the_next_one_starts_it_again(servi
             assert (error["code"], "status 7" in error["message"]) == ("serving_lost", True)
     with serving.order(order("new", "echo"), lambda: None) as replies:
         assert to_the_end(replies)[-1].ended
+
+
+def test_no_pipe_to_one_that_died_stays_open() -> None:
+    gc.disable()
+    try:
+        before = open_pipes()
+        serving = ServingProcess(command=(sys.executable, "-c", TOY))
+        with serving.order(order("last", "die"), lambda: None) as replies:
+            to_the_end(replies)
+        wait_for(lambda: open_pipes() - before == set())
+        serving.close()
+    finally:
+        gc.enable()
 
 
 def test_a_program_that_cannot_run_is_an_error() -> None:
