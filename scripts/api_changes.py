@@ -1,11 +1,14 @@
 """Is a client that was written for docs/openapi.json still served? Compares that snapshot with the server of today.
 
 Breaking: an operation, parameter or answered field that is gone; an operation id that is another; a new demand on
-requests (a required field or parameter, a narrower type, a value of an enumeration that is gone); an answer whose type
-is another. `--check` fails on those; `--write` makes today's document the snapshot, once a break is wanted.
+requests (a required field, parameter or body, a narrower type, a tighter limit, a value of an enumeration or a member
+of a union that is gone); an answer whose type is another, or a field of it that is no longer always there. Unions are
+compared member by member. No break: more fields, values, members and documented errors in answers. `--check` fails on
+breaks; `--write` makes today's document the snapshot, once a break is wanted.
 """
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -17,6 +20,11 @@ os.environ["REINFORGE_PLUGINS"] = "off"  # the document is about what everybody 
 SNAPSHOT = Path(__file__).parent.parent / "docs" / "openapi.json"
 METHODS = ("get", "post", "put", "patch", "delete")
 Schema = dict[str, Any]
+Key = tuple[str, str, bool]
+"""Two references that have been compared, and whether in a request."""
+COUNTS = ("minLength", "minItems", "minProperties")
+MOST = ("maxLength", "maxItems", "maxProperties", "maximum", "exclusiveMaximum")
+LEAST = (*COUNTS, "minimum", "exclusiveMinimum")
 
 
 def today() -> Schema:
@@ -33,7 +41,7 @@ def changes(old: Schema, new: Schema) -> list[str]:
 class _Comparison:
     def __init__(self, old: Schema, new: Schema) -> None:
         self.old, self.new = old, new
-        self._seen: set[tuple[str, str, bool]] = set()
+        self._seen: set[Key] = set()
 
     def found(self) -> Iterator[str]:
         for path, item in self.old["paths"].items():
@@ -61,6 +69,8 @@ class _Comparison:
                 yield from self._schema(
                     f"{where}: parameter {key[1]}", before[key]["schema"], each["schema"], True
                 )
+        if new.get("requestBody", {}).get("required") and not old.get("requestBody", {}).get("required"):
+            yield f"{where}: request is required"
         if "requestBody" in old and "requestBody" in new:
             yield from self._bodies(f"{where}: request", old["requestBody"], new["requestBody"], True)
         for status, answer in old.get("responses", {}).items():
@@ -80,22 +90,53 @@ class _Comparison:
                 yield from self._schema(where, content.get("schema", {}), there.get("schema", {}), request)
 
     def _schema(self, where: str, old: Schema, new: Schema, request: bool) -> Iterator[str]:
-        if "$ref" in old and "$ref" in new:
-            key = (old["$ref"], new["$ref"], request)
-            if key in self._seen:
-                return
-            self._seen.add(key)
-        old, new = _resolved(self.old, old), _resolved(self.new, new)
         before, after = _types(self.old, old), _types(self.new, new)
         # Requests may become wider, answers narrower.
         lost = before - after if request else after - before
         if before and after and lost:
             yield f"{where}: type {'|'.join(sorted(before))} is {'|'.join(sorted(after))}"
             return
-        if request and "enum" in old and "enum" in new:
-            gone = [str(value) for value in old["enum"] if value not in new["enum"]]
-            if gone:
-                yield f"{where}: no longer takes {', '.join(gone)}"
+        there = _branches(self.new, new)
+        for branch in _branches(self.old, old):
+            yield from self._branch(where, branch, there, request)
+
+    def _branch(self, where: str, old: Schema, there: list[Schema], request: bool) -> Iterator[str]:
+        """One shape that a value has had, with the shape that it is now."""
+        same = _alike(self.old, old, self.new, there)
+        if not same and request:
+            yield f"{where}: no longer takes {_name(self.old, old)}"
+        best: tuple[list[str], set[Key]] | None = None
+        for candidate in same:
+            before = set(self._seen)
+            found = list(self._one(where, old, candidate, request))
+            if best is None or len(found) < len(best[0]):
+                best = (found, self._seen)
+            self._seen = before
+        if best is not None:
+            self._seen |= best[1]
+            yield from best[0]
+
+    def _one(self, where: str, old: Schema, new: Schema, request: bool) -> Iterator[str]:
+        if "$ref" in old and "$ref" in new:
+            key = (old["$ref"], new["$ref"], request)
+            if (
+                key in self._seen
+            ):  # compared already, or just being compared further up: schemas may hold themselves
+                return
+            self._seen.add(key)
+        old, new = _resolved(self.old, old), _resolved(self.new, new)
+        if request:
+            yield from _tighter(where, old, new)
+        yield from self._fields(where, old, new, request)
+        for key, within in (("items", "[]"), ("additionalProperties", "{}")):
+            if isinstance(old.get(key), dict) and isinstance(new.get(key), dict):
+                yield from self._schema(where + within, old[key], new[key], request)
+        for place, (each, now) in enumerate(
+            zip(old.get("prefixItems", []), new.get("prefixItems", []), strict=False)
+        ):
+            yield from self._schema(f"{where}[{place}]", each, now, request)
+
+    def _fields(self, where: str, old: Schema, new: Schema, request: bool) -> Iterator[str]:
         properties = new.get("properties", {})
         for name, each in old.get("properties", {}).items():
             if name in properties:
@@ -104,24 +145,103 @@ class _Comparison:
                 continue
             elif properties or not new.get("additionalProperties", True):
                 yield f"{where}.{name}: is gone"
+        before, after = set(old.get("required", [])), set(new.get("required", []))
         if request:
-            for name in set(new.get("required", [])) - set(old.get("required", [])):
-                yield f"{where}.{name}: is required"
-        if "items" in old and "items" in new:
-            yield from self._schema(f"{where}[]", old["items"], new["items"], request)
+            yield from (f"{where}.{name}: is required" for name in after - before)
+        else:
+            yield from (f"{where}.{name}: is not always there" for name in (before - after) & set(properties))
+
+
+def _tighter(where: str, old: Schema, new: Schema) -> Iterator[str]:
+    """What a request may no longer hold. A limit that was not there before is one, too."""
+    before, after = _values(old), _values(new)
+    if after is not None and before is None:
+        yield f"{where}: takes only {', '.join(map(str, after))}"
+    gone = [str(value) for value in before or [] if after is not None and value not in after]
+    if gone:
+        yield f"{where}: no longer takes {', '.join(gone)}"
+    for key in MOST:
+        if key in new and new[key] < old.get(key, math.inf):
+            yield f"{where}: {key} {old.get(key)} is {new[key]}"
+    for key in LEAST:
+        if key in new and new[key] > old.get(key, 0 if key in COUNTS else -math.inf):
+            yield f"{where}: {key} {old.get(key)} is {new[key]}"
+    for key in ("pattern", "multipleOf", "uniqueItems", "format"):
+        if new.get(key) and new[key] != old.get(key):
+            yield f"{where}: {key} {old.get(key)} is {new[key]}"
+    if new.get("additionalProperties") is False and old.get("additionalProperties", True) is not False:
+        yield f"{where}: takes no other fields"
 
 
 def _resolved(document: Schema, schema: Schema) -> Schema:
+    """Without references, and with what `allOf` puts together as one."""
     while "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
-    return schema
+    if "allOf" not in schema:
+        return schema
+    whole = {key: value for key, value in schema.items() if key != "allOf"}
+    for part in schema["allOf"]:
+        for key, value in _resolved(document, part).items():
+            if key == "properties":
+                whole[key] = {**value, **whole.get(key, {})}
+            elif key == "required":
+                whole[key] = [*whole.get(key, []), *value]
+            else:
+                whole.setdefault(key, value)
+    return whole
+
+
+def _branches(document: Schema, schema: Schema) -> list[Schema]:
+    """The shapes that a value may have: a union's members, however deep; one for what is no union."""
+    plain = _resolved(document, schema)
+    for key in ("anyOf", "oneOf"):
+        if key in plain:
+            return [each for part in plain[key] for each in _branches(document, part)]
+    if isinstance(plain.get("type"), list):
+        return [plain | {"type": each} for each in plain["type"]]
+    return [schema]
+
+
+def _alike(document: Schema, old: Schema, later: Schema, there: list[Schema]) -> list[Schema]:
+    """Which of `there` may be the same shape: of the same name, else with the same tags, else of the same type."""
+    if "$ref" in old and (named := [each for each in there if each.get("$ref") == old["$ref"]]):
+        return named
+    tags = _tags(document, old)
+    if tags and (tagged := [each for each in there if _tags(later, each) == tags]):
+        return tagged
+    kind = _types(document, old)
+    return [
+        each
+        for each in there
+        if (not kind or not (now := _types(later, each)) or kind & now)
+        and not (tags and (others := _tags(later, each)) and others.keys() & tags.keys())
+    ]
+
+
+def _tags(document: Schema, schema: Schema) -> dict[str, str]:
+    """The fields that an object tells its kind by: those with one possible value."""
+    fields = _resolved(document, schema).get("properties", {})
+    values = {name: _values(_resolved(document, each)) for name, each in fields.items()}
+    return {name: str(each[0]) for name, each in values.items() if each is not None and len(each) == 1}
+
+
+def _values(schema: Schema) -> list[Any] | None:
+    """The only values possible, where they are listed."""
+    return [schema["const"]] if "const" in schema else schema.get("enum")
+
+
+def _name(document: Schema, schema: Schema) -> str:
+    """A union's member, for people."""
+    tags = ", ".join(f"{name} {value}" for name, value in _tags(document, schema).items())
+    return tags or str(schema.get("$ref", schema.get("type", "a value"))).rsplit("/", 1)[-1]
 
 
 def _types(document: Schema, schema: Schema) -> set[str]:
     """What a value may be; empty where the schema leaves that open."""
+    schema = _resolved(document, schema)
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            parts = [_types(document, _resolved(document, part)) for part in schema[key]]
+            parts = [_types(document, part) for part in schema[key]]
             return set().union(*parts) if all(parts) else set()
     kind = schema.get("type")
     found = set(kind) if isinstance(kind, list) else {kind} if kind else set()
