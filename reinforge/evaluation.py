@@ -74,6 +74,8 @@ class GateReport(_Report):
     metric: str
     confidence: float
     rows: int
+    baseline: str | None = None
+    """Id of the evaluation that it was compared with."""
     baseline_rows: int | None = None
     met: bool
     conditions: list[Condition]

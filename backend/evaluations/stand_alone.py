@@ -1,5 +1,6 @@
 """A stand-alone evaluation: what it is asked, the rows it takes, and what its completions come to."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -65,17 +66,7 @@ async def create(
     model = await base_models.get_usable(session, project_id, model_id)
     dataset = await _named(datasets.get(session, project_id, body.dataset), "dataset")
     prompts.check_view(dataset, PromptView.model_validate(dataset.prompt_view))
-    reward: dict[str, Any] = {"reward": "reward", "source": body.source, "entry": body.entry}
-    if body.reward is not None:
-        found, revision = await _named(
-            rewards.get_revision(session, project_id, body.reward, body.revision), "reward"
-        )
-        reward = {
-            "reward": found.name,
-            "stored": found.id,
-            "revision": revision.revision,
-            "entry": body.entry,
-        }
+    reward = await _reward(session, project_id, body)
     settings = SamplingSettings.model_validate(body.model_dump(include=set(SamplingSettings.model_fields)))
     row = EvaluationRow(
         id=new_id("eval_"),
@@ -88,6 +79,7 @@ async def create(
             "adapter": body.adapter,
             "checkpoint": checkpoint,
             "dataset": dataset.id,
+            "dataset_sha256": dataset.sha256,
             "granularity": body.granularity,
             "settings": settings.model_dump(),
             **reward,
@@ -111,6 +103,23 @@ async def _policy(session: AsyncSession, project_id: str, body: StandAloneCreate
     if body.checkpoint is not None:
         return await playground.checkpoint_model(session, project_id, body.checkpoint), body.checkpoint
     return body.model or "", None
+
+
+async def _reward(session: AsyncSession, project_id: str, body: StandAloneCreate) -> dict[str, Any]:
+    """What says which reward scores, by content too: a gate asks whether two were scored alike. Raises InvalidInput."""
+    if body.reward is None:
+        source = body.source or ""
+        sha256 = hashlib.sha256(source.encode()).hexdigest()
+        return {"reward": "reward", "source": source, "entry": body.entry, "reward_sha256": sha256}
+    asked = rewards.get_revision(session, project_id, body.reward, body.revision)
+    found, revision = await _named(asked, "reward")
+    return {
+        "reward": found.name,
+        "stored": found.id,
+        "revision": revision.revision,
+        "entry": body.entry,
+        "reward_sha256": revision.sha256,
+    }
 
 
 async def _named(found: Any, param: str) -> Any:

@@ -53,7 +53,7 @@ def evaluate(
             err.print(f"{started.id}: {started.total:,} completions on {client.base_url}")
         ended = client.evaluations.wait(started.id, timeout=timeout) if wait else started
         if file is not None and ended.status == "succeeded":
-            document = ended.model_dump_json(indent=2, exclude={"settings"})
+            document = ended.model_dump_json(indent=2)
             scores = client.evaluations.rows(ended.id).model_dump_json(exclude={"object"})
             file.write_text(f'{{"evaluation": {document},\n"scores": {scores}}}\n', encoding="utf-8")
     if json:

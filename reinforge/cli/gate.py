@@ -1,22 +1,18 @@
 """`reinforge gate`: does an evaluation meet what is asked of it? Exit 3 when it does not."""
 
-import json as jsonlib
 import os
 from pathlib import Path
 from typing import Annotated
 from xml.etree import ElementTree
 
 import typer
-from pydantic import ValidationError
 
-from reinforge.cli import output
-from reinforge.cli.connection import connect
+from reinforge.cli import baselines, output
 from reinforge.cli.exits import Exit
 from reinforge.cli.output import Json, err
-from reinforge.errors import InvalidInput, JobFailure, NotFound
-from reinforge.evaluation import Condition, GateReport, RowScores
+from reinforge.errors import InvalidInput
+from reinforge.evaluation import Condition, GateReport
 from reinforge.evaluation import gate as judge
-from reinforge.schemas.evaluations import Evaluation, EvaluationRows
 
 
 def gate(
@@ -31,7 +27,8 @@ def gate(
         float | None, typer.Option(help="How far below the baseline it may be.", min=0)
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option(help="An evaluation (eval_…), a file, or a name: the newest of that name.")
+        str | None,
+        typer.Option(help="An evaluation (eval_…), a file, or a name: the newest of that name and dataset."),
     ] = None,
     baseline_optional: Annotated[
         bool, typer.Option("--baseline-optional", help="Without that baseline, do not compare.")
@@ -53,13 +50,16 @@ def gate(
         raise InvalidInput("--max-regression needs a --baseline.", code="usage")
     if baseline is not None and max_regression is None:
         raise InvalidInput("--baseline needs --max-regression: 0 allows none.", code="usage")
-    id, scores, pass_above = _scores(evaluation)
-    old = None if baseline is None else _baseline(baseline, besides=id, optional=baseline_optional)
+    new = baselines.result(evaluation)
+    old = None if baseline is None else baselines.baseline(baseline, new.about, optional=baseline_optional)
     report = judge(
-        scores, metric=metric, pass_above=pass_above, confidence=confidence, least=least, baseline=old,
-        max_regression=max_regression, max_errors=max_errors,
+        new.scores, metric=metric, pass_above=new.pass_above, confidence=confidence, least=least,
+        baseline=None if old is None else old.scores, max_regression=max_regression, max_errors=max_errors,
     )  # fmt: skip
-    if baseline is not None and old is None:
+    if old is not None:
+        report.baseline = old.about.id
+        report.notes += baselines.differences(old.about, new.about)
+    elif baseline is not None:
         report.notes.append(f"There is no baseline {baseline!r} yet, so nothing was compared.")
     if junit is not None:
         junit.write_text(as_junit(report), encoding="utf-8")
@@ -73,62 +73,6 @@ def gate(
         raise typer.Exit(Exit.GATE)
 
 
-def _scores(given: str) -> tuple[str, list[RowScores], float]:
-    """Id, rewards by row and `pass_above`, of a file or from the server. Raises InvalidInput, NotFound, JobFailure."""
-    if Path(given).is_file():
-        return _read(Path(given))
-    with connect() as client:
-        _require_success(client.evaluations.get(given))
-        found = client.evaluations.rows(given)
-    return given, found.data, found.pass_above
-
-
-def _baseline(given: str, *, besides: str, optional: bool) -> list[RowScores] | None:
-    """besides: id of what is judged, which may have the name of its own baseline."""
-    if Path(given).is_file() or given.startswith("eval_"):
-        return _scores(given)[1]
-    with connect() as client:
-        named = client.evaluations.list(name=given, status="succeeded")
-        newest = next((each for each in named if each.id != besides), None)
-        if newest is not None:
-            return client.evaluations.rows(newest.id).data
-    if optional:
-        return None
-    raise NotFound(
-        f"No evaluation called {given!r} has succeeded.",
-        code="baseline_not_found",
-        hint=f"Make one with `reinforge eval --name {given} …`, or pass --baseline-optional.",
-        param="--baseline",
-    )
-
-
-def _read(path: Path) -> tuple[str, list[RowScores], float]:
-    try:
-        document = jsonlib.loads(path.read_text(encoding="utf-8"))
-        id, found = str(document["evaluation"]["id"]), EvaluationRows.model_validate(document["scores"])
-    except (ValueError, KeyError, TypeError, ValidationError) as error:
-        raise InvalidInput(
-            f"{path} is no result of `reinforge eval --out`.", code="invalid_evaluation_file"
-        ) from error
-    return id, found.data, found.pass_above
-
-
-def _require_success(evaluation: Evaluation) -> None:
-    if evaluation.kind != "stand_alone":
-        raise InvalidInput(
-            f"{evaluation.id} is a replay; a gate wants a stand-alone evaluation.",
-            code="not_stand_alone",
-            hint="Make one with `reinforge eval`.",
-        )
-    if evaluation.status != "succeeded":
-        error = evaluation.error
-        raise JobFailure(
-            error.message if error else f"The evaluation {evaluation.id} is {evaluation.status}.",
-            code=error.code if error else "evaluation_not_succeeded",
-            hint=error.hint if error else None,
-        )
-
-
 def _show(report: GateReport) -> None:
     for each in report.conditions:
         word = "[green]met[/green]" if each.met else "[red]not met[/red]"
@@ -136,11 +80,13 @@ def _show(report: GateReport) -> None:
         if not each.met and os.environ.get("GITHUB_ACTIONS") == "true":
             err.print(f"::error title=reinforge gate::{each.message}", markup=False, soft_wrap=True)
     for note in report.notes:
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            err.print(f"::notice title=reinforge gate::{note}", markup=False, soft_wrap=True)
         err.print(f"[yellow]note[/yellow]  {note}", soft_wrap=True)
 
 
 def as_junit(report: GateReport) -> str:
-    """One test case per condition."""
+    """One test case per condition; the notes stand behind them."""
     failures = sum(not each.met for each in report.conditions)
     root = ElementTree.Element(
         "testsuite",
@@ -153,6 +99,8 @@ def as_junit(report: GateReport) -> str:
         case = ElementTree.SubElement(root, "testcase", classname=report.metric, name=each.name)
         if not each.met:
             ElementTree.SubElement(case, "failure", message=each.message).text = each.message
+    if report.notes:
+        ElementTree.SubElement(root, "system-out").text = "\n".join(report.notes)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
@@ -164,7 +112,7 @@ def as_markdown(report: GateReport) -> str:
         "|---|---|---|---|---|",
         *(_row(each) for each in report.conditions),
         "",
-        *(f"> {note}" for note in report.notes),
+        "\n>\n".join(f"> {note}" for note in report.notes),
     ]
     return "\n".join(lines) + "\n\n"
 

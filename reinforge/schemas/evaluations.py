@@ -111,6 +111,8 @@ class Evaluation(Response):
     adapter: str | None = None
     checkpoint: str | None = None
     dataset: str | None = None
+    dataset_sha256: str | None = None
+    """Of the dataset's content; None for one that was made before this was kept."""
     settings: SamplingSettings | None = None
     summary: EvaluationSummary | None = None
     reward: str
@@ -118,6 +120,10 @@ class Evaluation(Response):
     stored: str | None = None
     revision: int | None = None
     """None for code that is not stored."""
+    entry: str | None = None
+    """The function that was asked for; None for the one that the code has."""
+    reward_sha256: str | None = None
+    """Of the reward's code; None for one that was made before this was kept."""
     status: Literal["running", "succeeded", "failed", "cancelled"]
     done: int
     total: int

@@ -12815,6 +12815,8 @@ export interface components {
             checkpoint?: string | null;
             /** Dataset */
             dataset?: string | null;
+            /** Dataset Sha256 */
+            dataset_sha256?: string | null;
             settings?: components["schemas"]["SamplingSettings"] | null;
             summary?: components["schemas"]["EvaluationSummary"] | null;
             /** Reward */
@@ -12823,6 +12825,10 @@ export interface components {
             stored?: string | null;
             /** Revision */
             revision?: number | null;
+            /** Entry */
+            entry?: string | null;
+            /** Reward Sha256 */
+            reward_sha256?: string | null;
             /**
              * Status
              * @enum {string}

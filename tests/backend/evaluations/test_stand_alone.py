@@ -1,5 +1,6 @@
 """Stand-alone evaluations over HTTP: sampled and scored by a worker in batches, stopped, taken up again."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,24 @@ def test_every_row_is_sampled_and_scored_in_bounded_calls(backend: Backend) -> N
     assert (first["text"], first["result"]["status"], second["sample"]) == ("3", "error", 1)
     listed = backend.api.get("/evaluations", params={"name": "main", "status": "succeeded"}).json()["data"]
     assert [each["id"] for each in listed] == [started["id"]]
+
+
+def test_it_says_which_rows_and_which_reward_by_content(backend: Backend) -> None:
+    with backend.lane():
+        stored = backend.api.post("/rewards", json={"name": "r", "source": REWARD}).json()
+    with sampler(backend, right_at_first):
+        bare = ask(backend, rows=2)
+        named = ask(backend, rows=2, reward=stored["id"], source=None, entry="grade")
+        dataset = backend.api.get(f"/datasets/{bare['dataset']}").json()
+        for started in (bare, named):
+            ended(backend, started["id"])
+    code = hashlib.sha256(REWARD.encode()).hexdigest()
+    assert (bare["dataset_sha256"], bare["reward_sha256"], bare["entry"]) == (dataset["sha256"], code, None)
+    assert (named["dataset_sha256"], named["reward_sha256"], named["entry"]) == (
+        dataset["sha256"],
+        code,
+        "grade",
+    )
 
 
 def test_one_that_is_let_go_in_the_middle_goes_on_behind_its_last_batch(

@@ -16,10 +16,11 @@ from tests.support.stub_server import Answer, StubServer
 NOW = "2026-01-02T03:04:05Z"
 
 
-def result(path: Path, rewards: list[float | None], id: str = "eval_new") -> str:
+def result(path: Path, rewards: list[float | None], id: str = "eval_new", **about: Any) -> str:
     """A file as `reinforge eval --out` writes it."""
     rows = [{"row": number, "rewards": [reward]} for number, reward in enumerate(rewards)]
-    path.write_text(json.dumps({"evaluation": {"id": id}, "scores": {"data": rows, "pass_above": 0.5}}))
+    evaluation = {"id": id} | about
+    path.write_text(json.dumps({"evaluation": evaluation, "scores": {"data": rows, "pass_above": 0.5}}))
     return str(path)
 
 
