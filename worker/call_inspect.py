@@ -17,7 +17,7 @@ TELL_SECONDS = 1.0
 
 
 def inspect(door: Door, store: ModelStore, call: CallMessage) -> dict[str, Any]:
-    """{source, hub_token?} → facts. Sends events {type: progress, phase, done, total} meanwhile.
+    """{source, hub_token?, check_token?} → facts. Sends events {type: progress, phase, done, total} meanwhile.
 
     A download goes on when nobody waits any more: what is there need not be fetched again.
     """
@@ -26,6 +26,7 @@ def inspect(door: Door, store: ModelStore, call: CallMessage) -> dict[str, Any]:
             str(call.payload["source"]),
             store,
             token=call.payload.get("hub_token"),
+            check_token=bool(call.payload.get("check_token")),
             begun=telling.downloading,
             hashing=telling.hashing,
         )

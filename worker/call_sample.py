@@ -72,7 +72,7 @@ class Sampler:
             raise InvalidInput(
                 f"The files of {payload['model']} on this worker are not those that were added.",
                 code="model_changed",
-                hint="Put the old files back, or add the model again.",
+                hint="Put the old files back, or add these as a model of their own.",
                 param="model",
             )
         prompts = _prompts(folder, payload)

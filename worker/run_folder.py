@@ -95,7 +95,7 @@ def prepare(
             f"The files of {claimed.model_source} are not those the job was created with "
             f"({found[:12]}… instead of {pinned[:12]}…).",
             code="model_changed",
-            hint="Put the old files back, or add the model again and start a new job.",
+            hint="Put the old files back, or add these as a model of their own and start a new job.",
         )
     dataset = folder.path / f"dataset.{claimed.dataset_format}"
     blobs.place(claimed.dataset.sha256, dataset, claimed.job_token, beat)

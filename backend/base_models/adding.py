@@ -1,7 +1,8 @@
 """Adding a base model: a worker downloads and looks while this process listens; the row says how far it is.
 
 A new model is `adding` until it is `ready` or `failed`. One that is there already stays as it is until the worker has
-looked again. Whoever waits gets the refusal as an error, and nothing is kept of a new model that was refused.
+looked again, and longer when other files were found while jobs, adapters or deployments of any project need the
+ones before. Whoever waits gets the refusal as an error, and nothing is kept of a new model that was refused.
 """
 
 import asyncio
@@ -14,12 +15,12 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from backend.base_models import repository
+from backend.base_models.sources import with_template
 from backend.call_stream import open_stream
 from backend.calls import Calls
 from backend.database import Database
 from backend.models import BaseModel, now
-from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
-from reinforge.schemas.resources import ModelCreate
+from reinforge.errors import InvalidInput, ReinforgeError, StateConflict, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,15 @@ class Asked:
     new: bool
     keep_refusal: bool
     """A new one that is refused stays in the list, with the reason."""
+    token_sealed: str | None = None
+    """What opens it at the hub, sealed; it becomes the model's once a worker has come in with it."""
+    token_known: bool = True
+    """A worker has come in with it before."""
+
+    @property
+    def shown_source(self) -> str:
+        """With the template that was chosen."""
+        return with_template(self.source, self.template)
 
 
 class Adder:
@@ -87,11 +97,9 @@ class Adder:
             log.info("%s was not added: %s", id, error)
 
     async def _add(self, asked: Asked) -> None:
-        source = asked.source
-        if asked.template not in (None, "bare"):
-            source += f"#template={asked.template}"
+        source = asked.shown_source
         try:
-            facts = await self._look(asked.id, source)
+            facts = await self._look(asked, source)
             if not facts.get("has_chat_template") and asked.template is None:
                 raise InvalidInput(
                     "The model has no chat template.",
@@ -99,6 +107,7 @@ class Adder:
                     hint=_TEMPLATE_OFFER,
                     param="chat_template",
                 )
+            await self._store(asked, values_of(source, facts))
         except ReinforgeError as error:
             await self._refuse(asked, error)
             raise
@@ -106,20 +115,32 @@ class Adder:
             with suppress(SQLAlchemyError):
                 await self._refuse(asked, _interrupted())
             raise
-        values = values_of(source, facts)
+
+    async def _store(self, asked: Asked, values: dict[str, Any]) -> None:
+        """What was found becomes the model. Raises StateConflict `model_in_use` when others need what it was."""
+        if asked.new or asked.token_sealed is not None:
+            values |= {"token_sealed": asked.token_sealed}
         async with self._database.transaction() as session:
+            # The lock makes who refers to the model meanwhile wait, so that nobody is overlooked.
+            row = await session.get(BaseModel, asked.id, with_for_update=True)
+            if row is not None and row.status == "ready" and row.sha256 != values["sha256"]:
+                user = await repository.used_by(session, asked.id)
+                if user is not None:
+                    raise _in_use(asked)
             await repository.put(session, asked.id, values, replace=True)
 
-    async def _look(self, id: str, source: str) -> dict[str, Any]:
-        stream = await open_stream(
-            self._calls, "inspect_model", {"source": source}, quiet_seconds=QUIET_SECONDS
-        )
+    async def _look(self, asked: Asked, source: str) -> dict[str, Any]:
+        payload: dict[str, Any] = {"source": source}
+        if asked.token_sealed is not None:
+            payload |= {"token_of": asked.id, "token_sealed": asked.token_sealed}
+            payload["check_token"] = not asked.token_known
+        stream = await open_stream(self._calls, "inspect_model", payload, quiet_seconds=QUIET_SECONDS)
         async with aclosing(stream.events()) as events:
             async for event in events:
                 if event is not None and event.get("type") == "progress":
                     progress = {key: event.get(key) for key in ("phase", "done", "total")}
                     async with self._database.transaction() as session:
-                        await repository.note(session, id, progress)
+                        await repository.note(session, asked.id, progress)
         if stream.result is None:
             raise Unavailable("The worker gave no answer.", code="worker_lost", hint="Try again.")
         return stream.result
@@ -160,6 +181,16 @@ def silent(row: BaseModel) -> bool:
     return row.status == "adding" and (row.touched_at is None or row.touched_at < now() - SILENT)
 
 
+def _in_use(asked: Asked) -> StateConflict:
+    """Says nothing of who uses it: that may be another project's."""
+    return StateConflict(
+        f"Other files than those of {asked.id} were found, and jobs, adapters or deployments need it as it is.",
+        code="model_in_use",
+        hint="Add what was found under another id. The model stays as it was.",
+        param="id",
+    )
+
+
 def _interrupted() -> Unavailable:
     return Unavailable(
         "The server that added it was stopped.",
@@ -171,11 +202,3 @@ def _interrupted() -> Unavailable:
 def interrupted_failure() -> dict[str, Any]:
     inner = _interrupted().envelope()["error"]
     return {key: inner[key] for key in ("code", "message", "hint")}
-
-
-def same_source(known: str, given: ModelCreate) -> bool:
-    """Whether a source names the same model: a revision of the hub that is not given, or was pinned, does not count."""
-    plain = known.partition("#")[0]
-    if not given.source.startswith("hub:"):
-        return plain == given.source
-    return plain.partition("@")[0] == given.source.partition("@")[0]

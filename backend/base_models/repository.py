@@ -6,6 +6,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.base_models.sources import TEMPLATE, plain
 from backend.cursors import cut, newest_first
 from backend.models import Adapter, BaseModel, Deployment, Job, now
 
@@ -52,11 +53,21 @@ async def used_by(session: AsyncSession, id: str) -> str | None:
     return None
 
 
+async def is_deployed(session: AsyncSession, name: str) -> bool:
+    """Whether a deployment of any project has this name."""
+    found = await session.scalar(select(Deployment.id).where(Deployment.name == name).limit(1))
+    return found is not None
+
+
 async def token_of(session: AsyncSession, source: str) -> tuple[str, str] | None:
-    """(model, sealed token) of a model from the hub with this source, whatever template was chosen for it."""
+    """(model, sealed token) of a model from the hub with this source, whatever template was chosen for it.
+
+    Of one that a worker has looked at with it: a token that was only given may be wrong.
+    """
     query = select(BaseModel.id, BaseModel.token_sealed).where(
-        func.split_part(BaseModel.source, "#", 1) == source.partition("#")[0],
+        func.split_part(BaseModel.source, TEMPLATE, 1) == plain(source),
         BaseModel.token_sealed.is_not(None),
+        BaseModel.status == "ready",
     )
     row = (await session.execute(query.limit(1))).one_or_none()
     return None if row is None or row[1] is None else (row[0], row[1])

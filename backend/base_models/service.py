@@ -8,14 +8,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.base_models import repository
-from backend.base_models.adding import (
-    Adder,
-    Asked,
-    interrupted_failure,
-    same_source,
-    silent,
-    values_of,
-)
+from backend.base_models.adding import Adder, Asked, interrupted_failure, silent, values_of
+from backend.base_models.sources import chosen_template, plain, same_source
 from backend.calls import Calls
 from backend.database import Database
 from backend.models import BaseModel, now
@@ -73,48 +67,79 @@ async def add(
 ) -> BaseModel:
     """Have a worker look at the source. With `wait` nothing is kept of a new model that it refuses.
 
-    Raises StateConflict `model_exists`; with `wait` InvalidInput (param `source` …), Unavailable and others.
+    Raises StateConflict `model_exists`, `name_taken`; with `wait` `model_in_use`, InvalidInput (param `source` …),
+    Unavailable and others.
     """
     async with database.transaction() as session:
         existing = await repository.find(session, body.id)
-        if existing is not None and (body.id in BUILTIN or not same_source(existing.source, body)):
-            raise StateConflict(
-                f"The model {body.id!r} exists already, from {existing.source}.",
-                code="model_exists",
-                hint="Give the new one another id.",
-                param="id",
-            )
+        await _check_id(session, body, existing)
         new = existing is None or existing.status != "ready"
-        source = _source(body, existing)
+        asked = _asked(
+            body, existing, sealer, new=new, keep_refusal=not wait or (new and existing is not None)
+        )
         values: dict[str, Any] = {"progress": {"phase": "waiting"}, "touched_at": now()}
-        if body.token is not None:
-            values["token_sealed"] = sealer.seal(f"hub:{body.id}", body.token.get_secret_value())
         if new:
-            values |= {"source": source, "status": "adding", "error": None, "lora_targets": []}
+            values |= {"source": asked.shown_source, "status": "adding", "error": None, "lora_targets": []}
             values |= {"has_chat_template": False, "created_by": created_by}
+            values |= {
+                "token_sealed": asked.token_sealed
+            }  # for when it is tried again; nobody else's look uses it
             await repository.put(session, body.id, values, replace=True)
         else:
             await repository.change(session, body.id, values)
-    keep_refusal = not wait or (existing is not None and new)
-    template = body.chat_template or (None if new else _template(existing))
-    asked = Asked(body.id, source, template, new=new, keep_refusal=keep_refusal)
     await adder.add(asked, wait=wait)
     async with database.transaction() as session:
         return await session.get_one(BaseModel, body.id)
 
 
+async def _check_id(session: AsyncSession, body: ModelCreate, existing: BaseModel | None) -> None:
+    if existing is None and await repository.is_deployed(session, body.id):
+        raise StateConflict(
+            f"{body.id} is the name of a deployment.",
+            code="name_taken",
+            hint="Requests name models and deployments alike: give the model another id.",
+            param="id",
+        )
+    if existing is not None and (body.id in BUILTIN or not same_source(existing.source, body.source)):
+        raise StateConflict(
+            f"The model {body.id!r} exists already, from {existing.source}.",
+            code="model_exists",
+            hint="Give the new one another id.",
+            param="id",
+        )
+
+
+def _asked(
+    body: ModelCreate, existing: BaseModel | None, sealer: Sealer, *, new: bool, keep_refusal: bool
+) -> Asked:
+    """What a worker is to look at; sources are taken as they are shown, with the template chosen for them."""
+    template = body.chat_template or chosen_template(body.source) or (None if new else _template(existing))
+    token = None if existing is None else existing.token_sealed
+    if body.token is not None:
+        token = sealer.seal(f"hub:{body.id}", body.token.get_secret_value())
+    return Asked(
+        body.id,
+        _source(body, existing),
+        template,
+        new=new,
+        keep_refusal=keep_refusal,
+        token_sealed=token,
+        token_known=body.token is None and not new,
+    )
+
+
 def _source(body: ModelCreate, existing: BaseModel | None) -> str:
     """What is looked at: a model that is there is looked at in its pinned revision, unless another is named."""
-    pinned = existing is not None and existing.status == "ready" and "@" not in body.source
-    return existing.source.partition("#")[0] if pinned and existing is not None else body.source
+    given = plain(body.source)
+    pinned = existing is not None and existing.status == "ready" and "@" not in given
+    return plain(existing.source) if pinned and existing is not None else given
 
 
 def _template(existing: BaseModel | None) -> str | None:
     """What was chosen for a model that has no template of its own."""
     if existing is None:
         return None
-    chosen = existing.source.partition("#template=")[2]
-    return chosen or (None if existing.has_chat_template else "bare")
+    return chosen_template(existing.source) or (None if existing.has_chat_template else "bare")
 
 
 async def remove(session: AsyncSession, id: str) -> None:

@@ -61,6 +61,15 @@ def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
     return Pinned(repository, str(commit), tuple(each for each in entries if each[0] in wanted))
 
 
+def check_access(repository: str, commit: str, token: str | None) -> None:
+    """Whether the hub gives the files out to this token; nothing is downloaded. Raises InvalidInput, Unavailable."""
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+    with _hub_errors(f"{repository}@{commit[:12]}"):
+        url = hf_hub_url(repository, "config.json", revision=commit, endpoint=_endpoint())
+        get_hf_file_metadata(url, token=token, endpoint=_endpoint())
+
+
 def fetch(pinned: Pinned, target: Path, token: str | None, beat: Beat = unheard) -> None:
     """Download what is not there yet, going on with what is there in part. Raises InvalidInput, Unavailable."""
     from huggingface_hub import snapshot_download

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
+from worker.models import hub
 from worker.models.architectures import check_architecture
 from worker.models.licence import find_licence
 from worker.models.safetensors import Tensor, read_header
@@ -21,15 +22,19 @@ def inspect_model(
     store: ModelStore,
     *,
     token: str | None = None,
+    check_token: bool = False,
     begun: Begun | None = None,
     hashing: Callable[[], None] | None = None,
 ) -> dict[str, Any]:
     """The fields of `BaseModelInfo` that a worker knows, and the source with its revision pinned.
 
-    token: opens a private model of the hub. begun, hashing: told when these phases begin. Raises InvalidInput with
-    param `source`, Unavailable `hub_unavailable`.
+    token: opens a private model of the hub. check_token: refuse one that does not, also where the files are here
+    already. begun, hashing: told when these phases begin. Raises InvalidInput with param `source`, Unavailable
+    `hub_unavailable`.
     """
     found = store.find(source, token=token, begun=begun)
+    if check_token and found.commit is not None:
+        hub.check_access(found.source.removeprefix("hub:").partition("@")[0], found.commit, token)
     folder = found.folder
     config = read_json(folder / "config.json")
     check_architecture(config)

@@ -2,45 +2,15 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from reinforge.client import Reinforge
-from tests.backend.server import OWNER_KEY, WORKER_TOKEN, Backend, refused, wait_until
+from tests.backend.server import OWNER_KEY, Backend, refused, wait_until
 from tests.support.hub_stub import COMMIT, HubStub, Repository
 from tests.support.small_models import model_files
-from worker import call_inspect
-from worker.calls import CallWorker
-from worker.door import Door
-from worker.models.sources import ModelStore
 
 TOKEN = "hf_only_for_those_who_may"
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
-    stub = HubStub()
-    monkeypatch.setenv("HF_ENDPOINT", stub.url)
-    monkeypatch.delenv("HF_TOKEN", raising=False)
-    yield stub
-    stub.close()
-
-
-@pytest.fixture
-def lane(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
-    """A real calls worker with a folder of its own, which says more often how far it is."""
-    monkeypatch.setattr(call_inspect, "TELL_SECONDS", 0.02)
-    backend.register("wrk_real", "calls")
-    worker = CallWorker(Door(backend.url, WORKER_TOKEN), "wrk_real", ModelStore(tmp_path / "models"), None)
-    thread = threading.Thread(target=worker.loop, args=(["inspect_model"], 0.2))
-    thread.start()
-    yield backend
-    worker.stop.set()
-    thread.join(10)
-    backend.sql("DELETE FROM worker WHERE id = 'wrk_real'")
 
 
 def shown(backend: Backend, id: str) -> dict[str, Any]:

@@ -1,0 +1,37 @@
+"""A hub over HTTP, and a real calls worker that downloads from it."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.backend.server import WORKER_TOKEN, Backend
+from tests.support.hub_stub import HubStub
+from worker import call_inspect
+from worker.calls import CallWorker
+from worker.door import Door
+from worker.models.sources import ModelStore
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
+    stub = HubStub()
+    monkeypatch.setenv("HF_ENDPOINT", stub.url)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    yield stub
+    stub.close()
+
+
+@pytest.fixture
+def lane(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
+    """A real calls worker with a folder of its own, which says more often how far it is."""
+    monkeypatch.setattr(call_inspect, "TELL_SECONDS", 0.02)
+    backend.register("wrk_real", "calls")
+    worker = CallWorker(Door(backend.url, WORKER_TOKEN), "wrk_real", ModelStore(tmp_path / "models"), None)
+    thread = threading.Thread(target=worker.loop, args=(["inspect_model"], 0.2))
+    thread.start()
+    yield backend
+    worker.stop.set()
+    thread.join(10)
+    backend.sql("DELETE FROM worker WHERE id = 'wrk_real'")
