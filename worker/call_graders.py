@@ -3,9 +3,10 @@
 import asyncio
 import importlib.util
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
+from reinforge.dataset import tools_of
 from reinforge.errors import JobFailure, ReinforgeError
 from reinforge.grading import similarity
 from reinforge.grading.multi import GRADER, Grader, checkpoints, leaves, runs_code
@@ -129,7 +130,9 @@ def _no_programs(source: str, runs: Sequence[ProgramRun], limits: ProgramLimits)
 def _row(raw: dict[str, Any]) -> Row:
     prompt = raw.get("prompt") or ""
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-    return Row(Scorable(raw["completion"], raw.get("item") or {}, messages, raw.get("sample") or {}), 0)
+    item = raw.get("item") or {}
+    found = Scorable.of_row(raw["completion"], item, messages, tools_of(item))
+    return Row(replace(found, sample={**found.sample, **(raw.get("sample") or {})}), 0)
 
 
 def _said(error: ReinforgeError) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from reinforge.dataset import Message, Tool
 from reinforge.errors import InvalidInput
 from worker.models.chat import PromptRenderer, renderer
 from worker.models.inspect import context_length
@@ -10,15 +11,20 @@ from worker.models.tokenizer_files import read_json
 
 
 def render(models: ModelStore, payload: dict[str, Any]) -> dict[str, Any]:
-    """{model_source, rows: [messages], tolerant?, texts?} → {prompts, longest: {index, tokens}, context_length}.
+    """{model_source, rows: [messages], tools?: [each row's, or null], tolerant?, texts?}
+    → {prompts, longest: {index, tokens}, context_length, takes_tools}.
 
     prompts: one `{text, tokens}` per row, or `{error}` for a row that the template refuses when the call is
     `tolerant`; `texts: false` leaves the texts out. Otherwise the first refused row raises InvalidInput with
-    `row` in its `errors`. longest: among the rows that rendered, None without any.
+    `row` in its `errors`. longest: among the rows that rendered, None without any. takes_tools: whether the template
+    has a place for tools; where it has none, those of rows are left out.
     """
     folder = models.resolve(str(payload["model_source"]), token=payload.get("hub_token"))
     prompts = renderer(folder)
-    rendered = _render_rows(prompts, payload["rows"], tolerant=bool(payload.get("tolerant")))
+    rows = payload["rows"]
+    tools = payload.get("tools") or [None] * len(rows)
+    asked = list(zip(rows, tools, strict=True))
+    rendered = _render_rows(prompts, asked, tolerant=bool(payload.get("tolerant")))
     good = [index for index, (text, _) in enumerate(rendered) if text is not None]
     tokens = dict(zip(good, prompts.count([rendered[index][0] or "" for index in good]), strict=True))
     answers: list[dict[str, Any]] = []
@@ -34,17 +40,18 @@ def render(models: ModelStore, payload: dict[str, Any]) -> dict[str, Any]:
         "prompts": answers,
         "longest": None if longest is None else {"index": longest, "tokens": tokens[longest]},
         "context_length": context_length(read_json(folder / "config.json")),
+        "takes_tools": prompts.takes_tools,
     }
 
 
 def _render_rows(
-    prompts: PromptRenderer, rows: list[list[dict[str, Any]]], *, tolerant: bool
+    prompts: PromptRenderer, rows: list[tuple[list[Message], list[Tool] | None]], *, tolerant: bool
 ) -> list[tuple[str | None, str | None]]:
     """(text, None) or, in a tolerant call, (None, why not) of every row."""
     found: list[tuple[str | None, str | None]] = []
-    for index, messages in enumerate(rows):
+    for index, (messages, tools) in enumerate(rows):
         try:
-            found.append((prompts.render(messages), None))
+            found.append((prompts.render_row(messages, tools), None))
         except InvalidInput as error:
             if not tolerant:
                 error.errors = [{"code": error.code, "message": error.message, "row": index}]

@@ -3,7 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
+from reinforge.dataset import tools_of
 from reinforge.grading.multi import GRADER, runs_code
+from reinforge.grading.samples import tool_fields
 from worker.call_graders import validate_grader
 from worker.call_sandbox import proved, unavailable
 from worker.sandbox.client import SandboxClient
@@ -49,12 +51,7 @@ def score(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, A
     Unavailable `sandbox_unavailable`.
     """
     client, jail = proved(sandbox)
-    rows = [
-        RewardRow(
-            prompt=row.get("prompt", ""), completion=row["completion"], item=row.get("item", {}), group=0
-        )
-        for row in payload["rows"]
-    ]
+    rows = [_row(row) for row in payload["rows"]]
     seconds = float(payload.get("timeout_seconds", 2.0))
     outcome = client.score(
         payload["source"],
@@ -77,3 +74,9 @@ def score(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, A
         ],
         "load_error": load_error,
     }
+
+
+def _row(raw: dict[str, Any]) -> RewardRow:
+    item, completion = raw.get("item", {}), raw["completion"]
+    sample = tool_fields(completion) if tools_of(item) else {}
+    return RewardRow(raw.get("prompt", ""), completion, item, group=0, sample=sample)

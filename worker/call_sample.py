@@ -201,14 +201,22 @@ def merged(events: list[Event]) -> list[Event]:
 
 
 def _prompts(folder: Path, payload: dict[str, Any]) -> list[SamplePrompt]:
-    """Raises InvalidInput `prompt_not_renderable`, `context_overflow`."""
+    """`tools` are the request's and have to have a place; `row_tools` are each prompt's own, of a dataset's rows.
+
+    Raises InvalidInput `prompt_not_renderable`, `tools_not_supported`, `context_overflow`.
+    """
     chat = renderer(folder)
     context = context_length(read_json(folder / "config.json")) or 2**31
     prompts = []
+    rows = payload.get("row_tools")
     for number, messages in enumerate(payload["prompts"]):
         param = f"prompts[{number}]"
         try:
-            ids = chat.encode(_rendered(chat, messages, payload.get("tools")))
+            if rows is not None and rows[number]:
+                text = chat.render_row(messages, rows[number])
+            else:
+                text = _rendered(chat, messages, payload.get("tools"))
+            ids = chat.encode(text)
         except InvalidInput as error:
             error.param = error.param if error.code == "tools_not_supported" else param
             raise

@@ -199,7 +199,8 @@ def _batches(rows: list[RowPrompt]) -> Iterator[list[RowPrompt]]:
 
 
 def _question(model: BaseModel, rows: Sequence[RowPrompt]) -> dict[str, Any]:
-    return {"model_source": model.source, "rows": [row.messages for row in rows], "tolerant": True}
+    messages, tools = [row.messages for row in rows], [row.tools for row in rows]
+    return {"model_source": model.source, "rows": messages, "tools": tools, "tolerant": True}
 
 
 def _view_json(view: PromptView) -> str:

@@ -15,7 +15,17 @@ import anyio.to_process
 import anyio.to_thread
 
 from backend.models import Dataset
-from reinforge.dataset import DatasetError, Format, Message, PromptTemplate, iter_rows, render_messages
+from reinforge.dataset import (
+    DatasetError,
+    Format,
+    Message,
+    PromptTemplate,
+    Tool,
+    iter_rows,
+    prompt_characters,
+    render_messages,
+    row_tools,
+)
 from reinforge.errors import Unavailable
 from reinforge.schemas.datasets import PromptView
 
@@ -40,10 +50,11 @@ class RowPrompt:
     error: str | None
     answer: str | None
     slice: str | None
+    tools: list[Tool] | None = None
 
     @property
     def characters(self) -> int:
-        return sum(len(str(message["content"])) for message in self.messages or ())
+        return prompt_characters(self.messages or (), self.tools)
 
 
 async def read_apart(dataset: Dataset, read: Callable[..., T], *arguments: Any) -> T:
@@ -114,9 +125,10 @@ def _prompt(index: int, row: dict[str, Any], how: PromptView, template: PromptTe
     slice = _text(row.get(columns.slice), _SLICE_CHARACTERS) if columns.slice else None
     try:
         messages = render_messages(row, how.columns, template, how.system_prompt)
+        tools = row_tools(row)
     except DatasetError as error:
         return RowPrompt(index, None, " ".join(filter(None, (error.message, error.hint))), answer, slice)
-    return RowPrompt(index, messages, None, answer, slice)
+    return RowPrompt(index, messages, None, answer, slice, tools)
 
 
 def _text(value: Any, most: int) -> str | None:

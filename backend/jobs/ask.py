@@ -14,7 +14,7 @@ from backend.jobs.plan import PinnedReward, Plan
 from backend.models import Dataset
 from backend.objects import Objects
 from backend.rewards import service as rewards
-from reinforge.dataset import DatasetError, iter_prompts
+from reinforge.dataset import NO_PLACE_FOR_TOOLS, DatasetError, PromptRow, iter_prompts
 from reinforge.errors import InvalidInput, TooLarge, Unavailable
 from reinforge.grading.multi import runs_code
 from reinforge.schemas.datasets import PromptView
@@ -24,7 +24,7 @@ WAIT_SECONDS = 20.0
 """A client waits this long for the answer to its POST."""
 LONGEST_ROWS = 2000
 
-Rows = list[tuple[int, list[dict[str, Any]]]]
+Rows = list[PromptRow]
 
 
 async def ask_workers(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> None:
@@ -167,9 +167,9 @@ def read_longest(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any
 
 
 def longest_prompts(path: str, format: str, data: str) -> Rows:
-    """(row index, messages) of at most `LONGEST_ROWS` rows, longest text first. Raises DatasetError."""
+    """At most `LONGEST_ROWS` rows, longest prompt first, without their other columns. Raises DatasetError."""
     spec = DataSpec.model_validate_json(data)
-    heap: list[tuple[int, int, list[dict[str, Any]]]] = []
+    heap: list[tuple[int, int, PromptRow]] = []
     rows = iter_prompts(
         path,
         format,  # type: ignore[arg-type]
@@ -178,32 +178,34 @@ def longest_prompts(path: str, format: str, data: str) -> Rows:
         system_prompt=spec.system_prompt,
     )
     for row in rows:
-        messages = [dict(message) for message in row.messages]
-        item = (sum(len(str(message["content"])) for message in messages), -row.index, messages)
+        item = (row.characters, -row.index, PromptRow(row.index, {}, row.messages, row.tools))
         if len(heap) < LONGEST_ROWS:
             heapq.heappush(heap, item)
         elif item > heap[0]:
             heapq.heapreplace(heap, item)
     chosen: Rows = []
     characters = 0
-    for size, negative, messages in sorted(heap, reverse=True, key=lambda entry: entry[:2]):
+    for size, _, row in sorted(heap, reverse=True, key=lambda entry: entry[:2]):
         characters += size
         if chosen and characters > MOST_CHARACTERS:
             break
-        chosen.append((-negative, messages))
+        chosen.append(row)
     return chosen
 
 
 async def _check_prompts(plan: Plan, calls: Calls, rows: Rows, param: str) -> None:
     payload = {
         "model_source": plan.model.source,
-        "rows": [messages for _, messages in rows],
+        "rows": [row.messages for row in rows],
+        "tools": [row.tools for row in rows],
         "max_prompt_tokens": plan.prompt_limit,
     }
     try:
         answer = await calls.ask("render", payload, timeout=WAIT_SECONDS)
     except InvalidInput as error:
         raise _refused_prompts(error, rows, param) from error
+    if any(row.tools for row in rows) and not answer.get("takes_tools"):
+        plan.warnings += [] if NO_PLACE_FOR_TOOLS in plan.warnings else [NO_PLACE_FOR_TOOLS]
     longest, limit = answer["longest"], plan.prompt_limit
     plan.longest_prompt = max(plan.longest_prompt or 0, longest["tokens"])
     context = answer.get("context_length")
@@ -211,8 +213,9 @@ async def _check_prompts(plan: Plan, calls: Calls, rows: Rows, param: str) -> No
         limit = context - plan.spec.rollout.max_completion_tokens
     if limit is not None and longest["tokens"] > limit:
         explicit = plan.spec.rollout.max_prompt_tokens is not None
+        number = rows[longest["index"]].index + 1
         raise InvalidInput(
-            f"The prompt of row {rows[longest['index']][0] + 1} has {longest['tokens']} tokens; at most {limit} fit.",
+            f"The prompt of row {number} has {longest['tokens']} tokens; at most {limit} fit.",
             code="prompt_too_long",
             param="rollout.max_prompt_tokens" if explicit else param,
             hint="Shorten the prompts"
@@ -232,7 +235,7 @@ def _refused_prompts(error: InvalidInput, rows: Rows, param: str) -> InvalidInpu
             error.message, code=error.code, hint=error.hint, param="model", errors=error.errors
         )
     errors = [
-        each | {"row": rows[each["row"]][0] + 1, "param": param} if "row" in each else each
+        each | {"row": rows[each["row"]].index + 1, "param": param} if "row" in each else each
         for each in error.errors
     ]
     numbers = [each["row"] for each in errors if "row" in each]

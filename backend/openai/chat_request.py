@@ -10,9 +10,10 @@ from backend.base_models import service as base_models
 from backend.deployments import service as deployments
 from backend.deployments.serving import payload_of
 from backend.models import BaseModel
-from backend.openai import chat_format, chat_tools, model_names
+from backend.openai import chat_format, model_names
 from reinforge.dataset import DatasetError, render_messages
 from reinforge.errors import InvalidInput, TooLarge
+from reinforge.grading import tool_calls
 from reinforge.schemas.openai_chat import ChatRequest
 
 DEFAULT_TOKENS = 4096
@@ -148,7 +149,7 @@ def _messages(body: ChatRequest) -> list[dict[str, Any]]:
             param="messages",
         )
     try:
-        return chat_tools.prepared(render_messages({"messages": body.messages}))
+        return tool_calls.prepared(render_messages({"messages": body.messages}))
     except DatasetError as error:
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path)
         message = error.message.replace('"messages"', "The conversation")

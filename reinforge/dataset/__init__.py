@@ -1,7 +1,8 @@
 """Datasets: JSONL, CSV and Parquet read row by row, with one clear error at the first fault.
 
 A row is a JSON object. It has `messages` (chat messages) or `prompt` (text or messages); every other column
-is free and reaches rewards as `item.<column>`. A file without these two is accepted as well: the job that
+is free and reaches rewards as `item.<column>`; `tools` besides reaches the chat template
+(`reinforge.dataset.tools`). A file without these two is accepted as well: the job that
 uses it names the prompt's column or gives a template (`reinforge.dataset.prompts` has the rules). The two
 names are reserved: a first row that has one of them makes every row prove a valid prompt.
 
@@ -15,7 +16,7 @@ Codes of `DatasetError`:
     CSV        invalid_csv ragged_row
     Parquet    corrupt_parquet unsupported_type
     columns    duplicate_column unnamed_column too_many_columns row_too_large
-    prompts    missing_prompt empty_prompt wrong_type unknown_role unsupported_content last_message
+    prompts    missing_prompt empty_prompt wrong_type unknown_role unsupported_content last_message invalid_tools
     use        unknown_column invalid_template missing_value invalid_held_out
 """
 
@@ -28,9 +29,11 @@ from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, rend
 from reinforge.dataset.report import ColumnReport, DatasetReport, DatasetWarning
 from reinforge.dataset.rows import Row, row_hash
 from reinforge.dataset.split import split, split_together
+from reinforge.dataset.tools import NO_PLACE_FOR_TOOLS, Tool, prompt_characters, row_tools, tools_of
 from reinforge.spec import ColumnRoles
 
 __all__ = [
+    "NO_PLACE_FOR_TOOLS",
     "ColumnReport",
     "ColumnRoles",
     "DatasetError",
@@ -43,6 +46,7 @@ __all__ = [
     "PromptRow",
     "PromptTemplate",
     "Row",
+    "Tool",
     "check_roles",
     "detect_format",
     "inspect",
@@ -50,9 +54,12 @@ __all__ = [
     "iter_prompts",
     "iter_rows",
     "normalised",
+    "prompt_characters",
     "prompt_key",
     "render_messages",
     "row_hash",
+    "row_tools",
     "split",
     "split_together",
+    "tools_of",
 ]

@@ -15,6 +15,7 @@ from reinforge.dataset.limits import Limits, readable, row_too_large
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
 from reinforge.dataset.report import Columns, DatasetReport, DatasetWarning, preview_row
 from reinforge.dataset.rows import Row, SourceRow, canonical
+from reinforge.dataset.tools import Tool, prompt_characters, row_tools
 from reinforge.spec import ColumnRoles
 
 DISTINCT_ROWS_REMEMBERED = 1_000_000
@@ -29,6 +30,12 @@ class PromptRow:
     """0-based number of the row, as `split` counts."""
     row: Row
     messages: list[Message]
+    tools: list[Tool] | None = None
+    """What the policy may call."""
+
+    @property
+    def characters(self) -> int:
+        return prompt_characters(self.messages, self.tools)
 
 
 def inspect(
@@ -43,8 +50,9 @@ def inspect(
     """Read the whole file once, with bounded memory, and report on it.
 
     Without `roles` and `template` prompts are checked when the first row has `messages` or `prompt`: every
-    row must then have a valid one. Otherwise the file is accepted with the warning `no_prompt_column`. With
-    them, every row must give a prompt. Raises DatasetError (DatasetTooLarge for a limit) at the first fault.
+    row must then have a valid one, and valid `tools` if it has any. Otherwise the file is accepted with the
+    warning `no_prompt_column`. With them, every row must give a prompt. Raises DatasetError (DatasetTooLarge
+    for a limit) at the first fault.
     """
     path, limits = Path(path), limits or Limits()
     name = filename or path.name
@@ -95,9 +103,10 @@ def iter_prompts(
     for index, row in enumerate(read_source(path, format, limits or Limits())):
         try:
             messages = render_messages(row.value, roles, parsed, system_prompt)
+            tools = row_tools(row.value)
         except DatasetError as error:
             raise _located(error, row, format) from None
-        yield PromptRow(index, row.value, messages)
+        yield PromptRow(index, row.value, messages, tools)
 
 
 class _Survey:
@@ -125,6 +134,7 @@ class _Survey:
         self.columns.add(row)
         if self.prompt_source is not None:
             render_messages(row.value, self._roles, self._template)
+            row_tools(row.value)
             self._has_both = self._has_both or ("messages" in row.value and "prompt" in row.value)
         if len(self.preview) < self._preview_rows:
             self.preview.append(preview_row(row.value))

@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from reinforge.grading import tool_calls
+
 _JSON_BEGINS = tuple('{["-0123456789tfn')
 
 
@@ -23,6 +25,23 @@ def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, 
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         "output_audio": None,
     } | given
+
+
+def tool_fields(text: str) -> dict[str, Any]:
+    """`output_tools` and `choices` of a completion that calls tools, as a chat completion would show it; else {}.
+
+    For rows that have tools. `output_text` stays the whole completion; ids count the calls, so that equal completions
+    give equal samples.
+    """
+    rest, calls = tool_calls.split(text)
+    if not calls:
+        return {}
+    shown = [call.shown(f"call_{number}") for number, call in enumerate(calls)]
+    message = {"role": "assistant", "content": rest, "tool_calls": shown}
+    return {
+        "output_tools": shown,
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+    }
 
 
 def _parsed(text: str) -> Any:

@@ -1,9 +1,11 @@
 """What only a worker can tell: rewards load, prompts fit. The answers of the calls lane decide."""
 
+import json
 from typing import Any
 
 import pytest
 
+from reinforge.dataset import NO_PLACE_FOR_TOOLS
 from tests.backend.server import REWARD, Backend, refused
 
 TWO = [{"name": "a", "spelling": "openai", "line": 1}, {"name": "b", "spelling": "openai", "line": 3}]
@@ -24,6 +26,31 @@ def test_the_longest_prompts_are_measured(backend: Backend) -> None:
         assert "100 tokens; at most 98" in error["message"]
         spec["rollout"]["max_prompt_tokens"] = 50
         refused(backend.api.post("/jobs", json=spec), "rollout.max_prompt_tokens", "prompt_too_long")
+
+
+@pytest.mark.parametrize("has_place", [True, False])
+def test_the_tools_of_rows_are_measured_and_their_lack_of_a_place_told(
+    backend: Backend, has_place: bool
+) -> None:
+    tool = {"type": "function", "function": {"name": "add", "description": "x" * 50}}
+    rows = [{"prompt": "x" * 30}, {"prompt": "x", "tools": [tool]}]
+    spec = backend.spec(data={"dataset": backend.add_dataset(rows)})
+
+    def render(payload: dict[str, Any]) -> dict[str, Any]:
+        return {"longest": {"index": 0, "tokens": 9}, "takes_tools": has_place}
+
+    with backend.lane(render=render) as lane:
+        answer = backend.api.post("/jobs/check", json=spec).json()
+    [asked] = [payload for kind, payload in lane.asked if kind == "render"]
+    assert asked["tools"] == [[tool], None]
+    assert [len(row[0]["content"]) for row in asked["rows"]] == [1, 30]
+    assert (NO_PLACE_FOR_TOOLS in answer["warnings"]) is not has_place
+
+
+def test_a_dataset_with_bad_tools_is_refused(backend: Backend) -> None:
+    text = json.dumps({"prompt": "a", "tools": ["add"]})
+    answer = backend.api.post("/datasets", files={"file": ("rows.jsonl", text)})
+    assert refused(answer, "file", "invalid_tools")["errors"][0]["line"] == 1
 
 
 def test_a_row_that_the_template_refuses_is_named_as_the_dataset_counts_it(backend: Backend) -> None:

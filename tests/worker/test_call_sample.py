@@ -271,3 +271,14 @@ def test_tools_stand_in_the_prompt_or_are_refused(
     assert (refused["code"], refused["param"]) == ("tools_not_supported", "tools")
     template = "{% if tools %}{{ tools | length }}+{% endif %}" + PICKY
     assert told(worker, server, folder, template, tools=[TOOL]).replace(" ", "") == "1+1+1="
+
+
+def test_the_tools_of_rows_stand_in_their_prompts_as_in_training(
+    worker: CallWorker, server: DoorServer, folder: Path
+) -> None:
+    assert (
+        worker.answer(call("a", folder, "describe", row_tools=[[TOOL]])).error is None
+    )  # no place: left out
+    template = "{% if tools %}{{ tools | length }}+{% endif %}" + PICKY
+    rows = [[TOOL, TOOL]]
+    assert told(worker, server, folder, template, row_tools=rows).replace(" ", "") == "2+1+1="

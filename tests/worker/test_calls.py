@@ -114,6 +114,40 @@ def test_render_counts_tokens_and_names_the_longest(worker: CallWorker, model: P
     assert result["context_length"] == 512
 
 
+def test_the_tools_of_rows_are_rendered_where_they_have_a_place(worker: CallWorker, model: Path) -> None:
+    tool = {"type": "function", "function": {"name": "add"}}
+    rows = [[{"role": "user", "content": "1+1="}]] * 2
+    payload = {"model_source": str(model), "rows": rows, "tools": [[tool], None]}
+    result, _ = ask(worker, "render", payload)
+    assert [each["text"] for each in result["prompts"]] == ["<|user|>1+1=<|assistant|>"] * 2
+    assert result["takes_tools"] is False
+
+    (model / "chat_template.jinja").write_text(
+        "{% for t in tools or [] %}2+{% endfor %}{{ messages[0].content }}"
+    )
+    result, _ = ask(worker, "render", payload)
+    assert [each["text"] for each in result["prompts"]] == ["2+1+1=", "1+1="]
+    assert result["takes_tools"] is True and result["longest"]["index"] == 0
+
+
+CALLS = "def grade(sample, item):\n    return float(len(sample['output_tools']))\n"
+
+
+def test_rewards_see_the_calls_of_rows_that_have_tools(worker: CallWorker) -> None:
+    text = 'So: <tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+    items: list[dict[str, Any]] = [{"tools": [{"name": "add"}]}, {}, {"tools": "hammer"}]
+    rows = [{"completion": text, "item": item} for item in items]
+    result, _ = ask(worker, "score", {"source": CALLS, "rows": rows})
+    assert [each["value"] for each in result["results"]] == [1.0, 0.0, 0.0]
+
+    grader = {"type": "string_check", "name": "a", "operation": "eq", "reference": '{"a": 1}',
+              "input": "{{ sample.output_tools[0].function.arguments }}"}  # fmt: skip
+    result, error = ask(worker, "score", {"grader": grader, "rows": rows})
+    assert error is None
+    assert [each["value"] for each in result["results"]] == [1.0, None, None]
+    assert [each["code"] for each in result["results"]] == [None, "invalid_variable", "invalid_variable"]
+
+
 def test_render_names_the_row_that_the_template_refuses(worker: CallWorker, model: Path) -> None:
     (model / "chat_template.jinja").write_text("{{ messages[0].content + '' }}")
     rows = [[{"role": "user", "content": "a"}], [{"role": "user", "content": 5}]]

@@ -17,7 +17,9 @@ class Prompt:
     """The rendered prompt, special tokens included."""
     token_ids: tuple[int, ...]
     prompt_hash: str
-    """SHA-256 (hex) of the messages: equal prompts are equal across jobs."""
+    """SHA-256 (hex) of the messages, and the tools if there are any: equal prompts are equal across jobs."""
+    tools: list[dict[str, Any]] | None = None
+    """The row's, whether or not the chat template has a place for them."""
 
 
 @dataclass(frozen=True, slots=True)

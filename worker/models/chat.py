@@ -20,6 +20,7 @@ from jinja2.utils import Namespace
 from tokenizers import Tokenizer
 
 from reinforge.errors import InvalidInput
+from reinforge.grading import tool_calls
 from worker.models.tokenizer_files import chat_template, special_tokens
 
 Message = dict[str, Any]
@@ -39,12 +40,11 @@ class PromptRenderer:
             )
         self._tokenizer = _load_tokenizer(folder / "tokenizer.json")
         self._specials = special_tokens(folder)
-        found = chat_template(folder)
+        found, for_tools = chat_template(folder), chat_template(folder, tools=True)
         try:
             self._template = _environment().from_string(found.text) if found else None
-            names = (
-                jinja2.meta.find_undeclared_variables(_environment().parse(found.text)) if found else set()
-            )
+            self._tool_template = _environment().from_string(for_tools.text) if for_tools else None
+            takes_tools = for_tools is not None and has_place_for_tools(for_tools.text)
         except TemplateError as error:
             raise InvalidInput(
                 f"The model's chat template does not parse: {error}",
@@ -52,7 +52,7 @@ class PromptRenderer:
                 param="model",
             ) from error
 
-        self.takes_tools = "tools" in names
+        self.takes_tools = takes_tools
         """Whether the template has a place for them."""
 
     def render(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> str:
@@ -76,7 +76,8 @@ class PromptRenderer:
                 _aliased({key: value for key, value in message.items() if value is not None})
                 for message in messages
             ]
-            return self._template.render(
+            template = (self._tool_template if tools else None) or self._template
+            return template.render(
                 messages=plain,
                 tools=tools or None,
                 documents=None,
@@ -85,6 +86,15 @@ class PromptRenderer:
             )
         except (TemplateError, TypeError, ValueError, KeyError, AttributeError) as error:
             raise _unrenderable(f"{type(error).__name__}: {error}") from error
+
+    def render_row(self, messages: list[Message], tools: list[dict[str, Any]] | None) -> str:
+        """The prompt of a dataset's row, as training renders it: without its tools where they have no place.
+
+        Raises InvalidInput `prompt_not_renderable`.
+        """
+        if not tools or not self.takes_tools:
+            return self.render(messages)
+        return self.render(tool_calls.prepared(messages), tools)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a rendered prompt. A template writes its own special tokens; bare texts get the usual ones."""
@@ -97,9 +107,20 @@ class PromptRenderer:
         return [len(encoding.ids) for encoding in encodings]
 
 
+def has_place_for_tools(template: str) -> bool:
+    """Raises jinja2.TemplateError for what is no template."""
+    return "tools" in jinja2.meta.find_undeclared_variables(_environment().parse(template))
+
+
 def renderer(folder: Path) -> PromptRenderer:
     """A renderer, kept until one of the files it was made from changes."""
-    names = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "special_tokens_map.json")
+    names = (
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "chat_template.jinja",
+        "additional_chat_templates/tool_use.jinja",
+        "special_tokens_map.json",
+    )
     stamps = tuple(
         path.stat().st_mtime_ns if path.exists() else 0 for path in (folder / name for name in names)
     )

@@ -31,15 +31,21 @@ def read_json(path: Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def chat_template(folder: Path) -> ChatTemplate | None:
-    """The default template: `chat_template.jinja` wins over `tokenizer_config.json`."""
+def chat_template(folder: Path, *, tools: bool = False) -> ChatTemplate | None:
+    """The default template: `chat_template.jinja` wins over `tokenizer_config.json`.
+
+    tools: the one for conversations with tools, where the model has several and one is named `tool_use`.
+    """
+    apart = folder / "additional_chat_templates" / "tool_use.jinja"
+    if tools and apart.is_file():
+        return ChatTemplate(apart.read_text(encoding="utf-8"), f"{apart.parent.name}/{apart.name}")
     separate = folder / "chat_template.jinja"
     if separate.is_file():
         return ChatTemplate(separate.read_text(encoding="utf-8"), separate.name)
     found = read_json(folder / "tokenizer_config.json").get("chat_template")
     if isinstance(found, list):  # several, by name
         named = {entry.get("name"): entry.get("template") for entry in found if isinstance(entry, dict)}
-        found = named.get("default")
+        found = (named.get("tool_use") if tools else None) or named.get("default")
     return ChatTemplate(found, "tokenizer_config.json") if isinstance(found, str) else None
 
 

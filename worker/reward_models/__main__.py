@@ -1,8 +1,8 @@
 """The process: one order per line in, one answer per line out, until EOF.
 
 {"op": "classify", "path", "texts", "pairs", "max_tokens", "batch_size"}        → {"answers": [{label: probability}]}
-{"op": "score", "path", "texts" | "conversations", …}                           → {"answers": [number]}
-{"op": "logprob", "path", "prompts", "completions", "references", …}            → {"answers": [[sum, tokens]]}
+{"op": "score", "path", "texts" | "conversations", "tools", …}                  → {"answers": [number]}
+{"op": "logprob", "path", "prompts", "tools", "completions", "references", …}   → {"answers": [[sum, tokens]]}
 any                                                                             → {"error": {"code", "message"}}
 """
 
@@ -28,13 +28,16 @@ def answer(shelf: Shelf, order: dict[str, Any]) -> list[Any]:
     if order["op"] == "score":
         loaded = shelf.classifier(order["path"])
         texts = order.get("texts") or [
-            conversation(loaded, messages, generation_prompt=False) for messages in order["conversations"]
+            conversation(loaded, messages, tools, generation_prompt=False)
+            for messages, tools in zip(order["conversations"], order["tools"], strict=True)
         ]
         return scores(loaded, texts, **limits)
     loaded = shelf.language_model(order["path"])
     contexts = [
-        conversation(loaded, prompt, generation_prompt=True) + completion
-        for prompt, completion in zip(order["prompts"], order["completions"], strict=True)
+        conversation(loaded, prompt, tools, generation_prompt=True) + completion
+        for prompt, tools, completion in zip(
+            order["prompts"], order["tools"], order["completions"], strict=True
+        )
     ]
     return reference_logprobs(loaded, contexts, order["references"], **limits)
 

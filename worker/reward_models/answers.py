@@ -66,13 +66,22 @@ def reference_logprobs(
     return found
 
 
-def conversation(loaded: Loaded, messages: Sequence[dict[str, Any]], *, generation_prompt: bool) -> str:
-    """In the checkpoint's own chat template; plain text, joined by blank lines, when it has none."""
+def conversation(
+    loaded: Loaded,
+    messages: Sequence[dict[str, Any]],
+    tools: list[dict[str, Any]] | None,
+    *,
+    generation_prompt: bool,
+) -> str:
+    """In the checkpoint's own chat template; plain text, joined by blank lines, when it has none.
+
+    Tools are shown where the template has a place for them.
+    """
     if not loaded.tokenizer.chat_template:
         return "\n\n".join(str(message.get("content", "")) for message in messages)
     try:
         text: str = loaded.tokenizer.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=generation_prompt
+            list(messages), tools=tools, tokenize=False, add_generation_prompt=generation_prompt
         )
     except Exception as error:  # a template is a program of the model's author
         raise LoadFailed(f"the checkpoint's chat template refuses the conversation: {error}") from error

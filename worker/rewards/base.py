@@ -7,9 +7,10 @@ exception, bad_value, timeout, cpu_limit, memory, crashed, exited, output_flood,
 
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from reinforge.errors import JobFailure
+from reinforge.grading.samples import tool_fields
 
 FINE = frozenset({"ok", "not_applicable"})
 """Every other status is an error."""
@@ -27,6 +28,19 @@ class Scorable:
     """Chat messages."""
     sample: Mapping[str, Any] = field(default_factory=dict)
     """Fields of OpenAI's `sample` that are known better than from the text (`output_tools`)."""
+    tools: list[dict[str, Any]] | None = None
+    """The row's tools, for who renders the conversation again."""
+
+    @classmethod
+    def of_row(
+        cls,
+        completion: str,
+        item: dict[str, Any],
+        prompt: list[dict[str, Any]],
+        tools: list[dict[str, Any]] | None,
+    ) -> Self:
+        """`sample` filled as far as the row has tools."""
+        return cls(completion, item, prompt, tool_fields(completion) if tools else {}, tools)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from reinforge.errors import InvalidInput, JobFailure
-from reinforge.grading import templates
+from reinforge.grading import templates, tool_calls
 from reinforge.grading.errors import UnresolvedVariable
 from reinforge.grading.own_types import CheckpointGrader, Classifier, ReferenceLogprob, RewardModel
 from worker.rewards.base import RewardResult
@@ -193,13 +193,15 @@ class RewardModelRater(CheckpointRater):
     def _question(self, row: Row) -> dict[str, Any]:
         if self._grader.input is not None:
             return {"text": _fill(self._grader.input, row)}
-        return {"messages": [*row.scorable.prompt, {"role": "assistant", "content": row.scorable.completion}]}
+        said = {"role": "assistant", "content": row.scorable.completion}
+        return {"messages": [*_prompt(row), said], "tools": row.scorable.tools}
 
     def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
         if self._grader.input is not None:
             given: dict[str, Any] = {"texts": [each["text"] for each in questions]}
         else:
             given = {"conversations": [each["messages"] for each in questions]}
+            given["tools"] = [each["tools"] for each in questions]
         return _limits(self._grader) | {"op": "score"} | given
 
     def _result(self, answer: float) -> RewardResult:
@@ -218,15 +220,17 @@ class ReferenceLogprobRater(CheckpointRater):
     def _question(self, row: Row) -> dict[str, Any]:
         before = _fill(self._grader.completion, row)
         return {
-            "prompt": row.scorable.prompt,
+            "prompt": _prompt(row),
             "completion": before + self._grader.joiner if before else "",
             "reference": _fill(self._grader.reference, row),
+            "tools": row.scorable.tools,
         }
 
     def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
         columns = {
             f"{name}s": [each[name] for each in questions] for name in ("prompt", "completion", "reference")
         }
+        columns["tools"] = [each["tools"] for each in questions]
         return _limits(self._grader) | {"op": "logprob"} | columns
 
     def _result(self, answer: Sequence[float]) -> RewardResult:
@@ -261,6 +265,11 @@ def checkpoint_rater(
 
 def _fill(text: str, row: Row) -> str:
     return templates.parse(text).render(row.item, row.sample)
+
+
+def _prompt(row: Row) -> list[dict[str, Any]]:
+    """The messages as the policy's own template got them."""
+    return tool_calls.prepared(row.scorable.prompt) if row.scorable.tools else row.scorable.prompt
 
 
 def _limits(grader: CheckpointGrader) -> dict[str, Any]:

@@ -223,4 +223,5 @@ def without_end(token_ids: Sequence[int], stop_ids: Sequence[int]) -> Sequence[i
 
 
 def _scorable(rollout: Rollout) -> Scorable:
-    return Scorable(rollout.text, rollout.prompt.item, rollout.prompt.messages)
+    prompt = rollout.prompt
+    return Scorable.of_row(rollout.text, prompt.item, prompt.messages, prompt.tools)

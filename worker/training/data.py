@@ -10,7 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from jinja2 import TemplateError
+
 from reinforge.dataset import (
+    NO_PLACE_FOR_TOOLS,
     DatasetError,
     PromptRow,
     iter_prompts,
@@ -21,15 +24,20 @@ from reinforge.dataset import (
     split_together,
 )
 from reinforge.errors import JobFailure
+from reinforge.grading import tool_calls
 from reinforge.spec import DataSpec
 from worker.environment.base import Prompt
+from worker.models.chat import has_place_for_tools
 from worker.rollout.noise import Stream, permutation
 from worker.training import frontier
 from worker.training.slices import Slices
 
 
 class Renderer(Protocol):
-    def text(self, messages: list[dict[str, Any]]) -> str:
+    takes_tools: bool
+    """Whether the prompt has a place for tools; where it has none they are left out."""
+
+    def text(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None) -> str:
         """The prompt as the model reads it, up to where its own message begins. Raises ValueError."""
 
     def token_ids(self, text: str) -> tuple[int, ...]: ...
@@ -44,14 +52,16 @@ class ChatRenderer:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self.has_template = bool(tokenizer.chat_template)
+        self.takes_tools = _takes_tools(tokenizer.chat_template)
 
-    def text(self, messages: list[dict[str, Any]]) -> str:
+    def text(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None) -> str:
         if not self.has_template:
             return "\n\n".join(message["content"] for message in messages)
+        given: dict[str, Any] = {"tokenize": False, "add_generation_prompt": True}
+        if tools and self.takes_tools:
+            messages, given["tools"] = tool_calls.prepared(messages), tools
         try:
-            text: str = self._tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True
-            )
+            text: str = self._tokenizer.apply_chat_template(messages, **given)
         except Exception as error:  # a template is a program of the model's author
             raise ValueError(f"the chat template refuses it: {error}") from error
         return text
@@ -118,7 +128,7 @@ class Prompts:
     def prompt(self, row: PromptRow) -> Prompt:
         """Raises JobFailure `data_error` for a row that cannot be rendered or is too long."""
         try:
-            text = self.renderer.text(row.messages)
+            text = self.renderer.text(row.messages, row.tools)
         except ValueError as error:
             raise JobFailure(
                 f"Row {row.index + 1} cannot be a prompt: {error}",
@@ -128,7 +138,8 @@ class Prompts:
         token_ids = self.renderer.token_ids(text)
         if len(token_ids) > self.max_tokens:
             raise _too_long(row.index, len(token_ids), self.max_tokens)
-        return Prompt(row.index, row.row, row.messages, text, token_ids, row_hash(row.messages))
+        asked = {"messages": row.messages, "tools": row.tools} if row.tools else row.messages
+        return Prompt(row.index, row.row, row.messages, text, token_ids, row_hash(asked), row.tools)
 
     def slices(self, column: str | None) -> Slices:
         """The values of a column, over all rows, that metrics tell apart."""
@@ -160,7 +171,18 @@ def load_prompts(
     notes = [f"{len(train)} rows to train on, {len(kept)} held out"]
     if not kept:
         notes.append("No rows are held out, so there is no held-out evaluation.")
+    if not renderer.takes_tools and any(row.tools for row in (*train, *kept)):
+        notes.append(NO_PLACE_FOR_TOOLS)
     return Prompts(train, kept, renderer, seed, data.sampling, max_tokens, notes)
+
+
+def _takes_tools(template: str | dict[str, str] | None) -> bool:
+    if isinstance(template, dict):  # several, by name
+        template = template.get("tool_use") or template.get("default")
+    try:
+        return template is not None and has_place_for_tools(template)
+    except TemplateError:  # rendering says what is wrong with it
+        return False
 
 
 def _split(rows: Sequence[PromptRow], data: DataSpec, seed: int) -> tuple[list[int], list[int]]:

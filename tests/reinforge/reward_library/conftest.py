@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import yaml
 
+from reinforge.dataset import tools_of
 from reinforge.grading.own_types import ProgramTests
+from reinforge.grading.samples import tool_fields
 from reinforge.reward_library import ready_reward
 from reinforge.reward_library.cases import Row
 from tests.worker.sandbox.harness import running_daemon
@@ -29,6 +32,11 @@ def programs(client: SandboxClient, source: str, asked: Sequence[tuple[Row, str]
         return list(asyncio.run(ProgramRater(grader, client.run_programs, threads).rate(rows)))
 
 
+def as_scored(row: Row, text: str) -> dict[str, Any]:
+    """What a job and a test of a reward know of a completion's calls."""
+    return tool_fields(text) if tools_of(row.item) else {}
+
+
 @pytest.fixture(scope="session")
 def client() -> Iterator[SandboxClient]:
     with running_daemon(pool=1) as running, running.client() as client:
@@ -45,7 +53,7 @@ def scored(client: SandboxClient) -> Scorer:
         for group, (row, completion) in enumerate(asked):
             mine.append(len(rows))
             rows += [
-                RewardRow(row.prompt, text, row.item, row.judges, group, row.sample)
+                RewardRow(row.prompt, text, row.item, row.judges, group, row.sample or as_scored(row, text))
                 for text in (completion, *row.beside)
             ]
         outcome = client.score(reward.source, rows, granularity=reward.granularity, isolate=reward.isolate)

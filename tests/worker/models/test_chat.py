@@ -39,6 +39,12 @@ FEATURES = (
     "{{- ns.seen }}{{ dict(a=1) | tojson(indent=2) }}{{ tools is none }}{{ tool_token }}"
     "{{ strftime_now('%Y') | length }}"
 )
+TOOLS = (
+    "{%- if tools %}{{ tools | tojson }}{% for tool in tools %}{{ tool.function.name }}{% endfor %}{% endif %}"
+    "{%- for message in messages %}{{ message.role }}{{ message.content }}"
+    "{%- for call in message.tool_calls or [] %}{{ call.function.arguments.a }}{% endfor %}{% endfor %}"
+)
+TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}
 CONVERSATIONS: list[list[dict[str, Any]]] = [
     [{"role": "user", "content": "47+85="}],
     [{"role": "system", "content": "Be <brief>."}, {"role": "user", "content": "Grüße, 世界 🌍"}],
@@ -87,6 +93,48 @@ def test_same_as_transformers(tmp_path: Path, template: str, messages: list[dict
     ours = PromptRenderer(tmp_path)
     assert ours.render(messages) == expected
     assert ours.count([expected, ""]) == [len(ids), 0]
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one template", "one of its own"])
+def test_tools_are_rendered_as_by_transformers(tmp_path: Path, several: bool) -> None:
+    make_tokenizer(tmp_path, TOOLS)
+    if several:
+        (tmp_path / "chat_template.jinja").write_text(QWEN)
+        (tmp_path / "additional_chat_templates").mkdir()
+        (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text(TOOLS)
+    theirs = AutoTokenizer.from_pretrained(tmp_path)
+    call = {"function": {"name": "add", "arguments": {"a": 4711}}}
+    told = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    asked = [*told, {"role": "tool", "content": "5"}]
+    expected = theirs.apply_chat_template(asked, tools=[TOOL], tokenize=False, add_generation_prompt=True)
+    assert "4711" in expected and '"add"' in expected
+
+    ours = PromptRenderer(tmp_path)
+    assert ours.takes_tools
+    as_text = {"function": {"name": "add", "arguments": '{"a": 4711}'}}
+    written = [told[0], told[1] | {"tool_calls": [as_text]}, asked[2]]
+    assert ours.render(asked, [TOOL]) == ours.render_row(written, [TOOL]) == expected
+    plain = theirs.apply_chat_template(told[:1], tokenize=False, add_generation_prompt=True)
+    assert ours.render(told[:1]) == ours.render_row(told[:1], None) == plain
+
+
+def test_a_named_template_of_an_old_tokenizer_is_the_one_for_tools(tmp_path: Path) -> None:
+    make_tokenizer(tmp_path, None)
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    named = [{"name": "default", "template": QWEN}, {"name": "tool_use", "template": TOOLS}]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": named}))
+    theirs = AutoTokenizer.from_pretrained(tmp_path)
+    expected = theirs.apply_chat_template(CONVERSATIONS[0], tools=[TOOL], tokenize=False)
+    assert PromptRenderer(tmp_path).render(CONVERSATIONS[0], [TOOL]) == expected
+
+
+def test_a_rows_tools_are_left_out_where_the_template_has_no_place(tmp_path: Path) -> None:
+    make_tokenizer(tmp_path, QWEN)
+    ours = PromptRenderer(tmp_path)
+    assert ours.render_row(CONVERSATIONS[0], [TOOL]) == ours.render(CONVERSATIONS[0])
+    with pytest.raises(InvalidInput) as caught:
+        ours.render(CONVERSATIONS[0], [TOOL])
+    assert caught.value.code == "tools_not_supported"
 
 
 def test_same_as_transformers_for_the_starter_model(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 import asyncio
 import math
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.grading.multi import GRADER
 from tests.support.processes import all_gone
-from tests.support.tiny_models import write_tiny_classifier, write_tiny_model
+from tests.support.tiny_models import TEMPLATE, write_tiny_classifier, write_tiny_model
 from worker.rewards.assemble import Services, rater
 from worker.rewards.base import RewardResult, Scorable
 from worker.rewards.rater import Row
@@ -90,6 +93,32 @@ def test_a_reward_model_reads_the_conversation_in_its_own_template(
     assert (
         rated(services, type="reward_model", model="rm", input="{{ item.answer }}")[0].value != found[0].value
     )
+
+
+TOOLS = "{% for t in tools or [] %}<user>{{ t.function.name }}{% endfor %}"
+
+
+def test_the_tools_of_a_row_are_in_the_conversation_where_the_template_has_a_place(
+    services: Services, folders: dict[str, str], tmp_path: Path
+) -> None:
+    """Here tools read like a user's message before the first."""
+    tools = [{"type": "function", "function": {"name": "1+1="}}]
+    before = {"role": "user", "content": "1+1="}
+    asked = ({"type": "reward_model", "model": "rm"}, {"type": "reference_logprob", "reference": "42"})
+    paths = {name: str(shutil.copytree(folders[name], tmp_path / f"copy-{name}")) for name in ("rm", "")}
+    for path in paths.values():
+        (Path(path) / "chat_template.jinja").write_text(TOOLS + TEMPLATE)
+    copies = replace(services, checkpoints=paths, shared_models=services.models)
+    for raw in asked:
+        grader = GRADER.validate_python(raw)
+        rows = [
+            Row(Scorable("good", {}, PROMPT), 0),
+            Row(Scorable("good", {}, PROMPT, tools=tools), 0),
+            Row(Scorable("good", {}, [before, *PROMPT]), 0),
+        ]
+        values = [each.value or 0.0 for each in asyncio.run(rater(grader, copies).rate(rows))]
+        assert values[1] == pytest.approx(values[2], abs=1e-4)
+        assert abs(values[0] - values[1]) > 1e-3
 
 
 def test_the_reference_is_scored_after_prompt_and_completion(

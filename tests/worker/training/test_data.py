@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
+from reinforge.dataset import NO_PLACE_FOR_TOOLS, row_hash
 from reinforge.errors import JobFailure
 from reinforge.spec import DataSpec
 from tests.support.small_jobs import write_rows
@@ -89,6 +90,63 @@ def test_a_template_that_refuses_names_the_row(tmp_path: Path) -> None:
     prompts = load(tmp_path, ChatRenderer(Refusing()), ROWS[:2], held_out_rows=0)
     with pytest.raises(JobFailure, match=r"Row 1 .*no tools here"):
         prompts.check()
+
+
+TOOLS = "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}"
+ADD = {"type": "function", "function": {"name": "add"}}
+
+
+class Told:
+    """A tokenizer that keeps what its template is given."""
+
+    def __init__(self, chat_template: Any) -> None:
+        self.chat_template = chat_template
+        self.given: list[tuple[Any, dict[str, Any]]] = []
+
+    def apply_chat_template(self, messages: Any, **given: Any) -> str:
+        self.given.append((messages, given))
+        return "prompt"
+
+    def __call__(self, text: str, **_: Any) -> dict[str, list[int]]:
+        return {"input_ids": [1, 2]}
+
+
+@pytest.mark.parametrize("template", [TOOLS, {"default": "{{ messages }}", "tool_use": TOOLS}])
+def test_the_tools_of_a_row_reach_its_chat_template_and_no_others(tmp_path: Path, template: Any) -> None:
+    called = {"function": {"name": "add", "arguments": '{"a": 1}'}}
+    asked = [
+        {"role": "user", "content": "?"},
+        {"role": "assistant", "content": "", "tool_calls": [called]},
+        {"role": "tool", "content": "2"},
+    ]
+    tokenizer = Told(template)
+    rows = [{"messages": asked, "tools": [{"name": "add"}]}, {"messages": asked}]
+    prompts = load(tmp_path, ChatRenderer(tokenizer), rows, held_out_rows=0, sampling="in_order")
+    first, second = prompts.for_step(1, 2)
+    [(mine, with_tools), (plain, without)] = tokenizer.given
+    assert with_tools.pop("tools") == first.tools == [ADD]
+    assert mine[1]["tool_calls"] == [{"function": {"name": "add", "arguments": {"a": 1}}}]
+    assert (plain, second.tools) == (asked, None)
+    assert with_tools == without == {"tokenize": False, "add_generation_prompt": True}
+    assert first.messages == second.messages == asked
+    assert second.prompt_hash == row_hash(asked) != first.prompt_hash
+    assert not any("tools" in note for note in prompts.notes)
+
+
+def test_a_template_without_a_place_for_tools_leaves_them_out_and_says_so(
+    tmp_path: Path, renderer: ChatRenderer
+) -> None:
+    prompts = load(tmp_path, renderer, [ROWS[0] | {"tools": [ADD]}, ROWS[0]], held_out_rows=0)
+    with_tools, without = prompts.for_step(1, 2)
+    assert with_tools.text == without.text
+    assert NO_PLACE_FOR_TOOLS in prompts.notes
+    assert NO_PLACE_FOR_TOOLS not in load(tmp_path, renderer, ROWS, held_out_rows=0).notes
+
+
+def test_tools_that_are_none_end_the_job_before_it_trains(tmp_path: Path, renderer: ChatRenderer) -> None:
+    with pytest.raises(JobFailure, match=r"line 2, .*no name") as caught:
+        load(tmp_path, renderer, [ROWS[0], ROWS[1] | {"tools": [{}]}])
+    assert caught.value.code == "data_error"
 
 
 def test_holding_out_everything_is_refused(tmp_path: Path, renderer: ChatRenderer) -> None:

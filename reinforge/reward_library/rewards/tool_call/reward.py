@@ -1,8 +1,8 @@
 """Are the completion's tool calls valid, and - where the row has `expected_calls` - the right ones?
 
-Calls are `<tool_call>{"name": …, "arguments": {…}}</tool_call>`, or `output_tools` of the sample. The row's `tools` are
-function definitions as in OpenAI's API. Each valid call has a known name and arguments that satisfy its parameters,
-no others. With expected calls the score is the share that is met; every call too many takes from it.
+Calls are `<tool_call>{"name": …, "arguments": {…}}</tool_call>` in the text, or else `output_tools` of the sample. The
+row's `tools` are function definitions as in OpenAI's API. Each valid call has a known name and arguments that satisfy
+its parameters, no others. With expected calls the score is the share that is met; every call too many takes from it.
 """
 
 import json
@@ -29,7 +29,7 @@ def loads(text):
 
 def calls_in(sample):
     """[{name, arguments}], or raises ValueError."""
-    if sample["output_tools"]:
+    if sample["output_tools"] and "<tool_call>" not in sample["output_text"]:
         calls = [call["function"] for call in sample["output_tools"]]
     else:
         text = sample["output_text"].rpartition("</think>")[2]
