@@ -181,6 +181,8 @@ class Evaluator:
                 code="model_changed",
                 hint="Start a new one.",
             )
+        if any(each.tools for each in batch):
+            payload["row_tools"] = [each.tools for each in batch]
         stream = await playground.start(self._calls, payload)
         found: Sampled = {}
         async with aclosing(stream.events()) as events:
@@ -288,7 +290,7 @@ def batches(rows: Sequence[Asked], samples: int) -> Iterator[list[Asked]]:
     batch: list[Asked] = []
     characters = 0
     for each in rows:
-        size = sum(len(str(message)) for message in each.messages)
+        size = sum(len(str(part)) for part in (*each.messages, *(each.tools or ())))
         full = len(batch) == ROWS_PER_CALL or (len(batch) + 1) * samples > COMPLETIONS_PER_CALL
         if batch and (full or characters + size > playground.MOST_CHARACTERS):
             yield batch

@@ -20,7 +20,7 @@ from backend.models import Dataset, EvaluationRow, now
 from backend.objects import Objects
 from backend.playground import service as playground
 from backend.rewards import service as rewards
-from reinforge.dataset import Format, Message, iter_prompts
+from reinforge.dataset import Format, Message, Tool, iter_prompts
 from reinforge.errors import InvalidInput, NotFound, StateConflict, TooLarge
 from reinforge.evaluation import EvaluationSummary, RowScores, summarise
 from reinforge.schemas.datasets import PromptView
@@ -41,6 +41,7 @@ class Asked:
     row: int
     item: dict[str, Any]
     messages: list[Message]
+    tools: list[Tool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[
                     param="rows",
                     hint="Ask for fewer rows.",
                 )
-            found.append(Asked(each.index, each.row, each.messages))
+            found.append(Asked(each.index, each.row, each.messages, each.tools))
             following = next(wanted, None)
         if following is None:
             break

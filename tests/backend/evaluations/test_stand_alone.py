@@ -101,6 +101,17 @@ def test_one_that_is_let_go_in_the_middle_goes_on_behind_its_last_batch(
     assert [len(each["prompts"]) for each in lane.sampled] == [8]
 
 
+def test_rows_are_sampled_with_their_tools(backend: Backend) -> None:
+    tool = {"type": "function", "function": {"name": "add"}}
+    rows = [{"prompt": "1+1=", "answer": "2", "tools": [{"name": "add"}]}, {"prompt": "2+1=", "answer": "3"}]
+    with sampler(backend, right_at_first) as lane:
+        started = ask(backend, dataset=backend.add_dataset(rows))
+        assert ended(backend, started["id"])["status"] == "succeeded"
+        assert [each["row_tools"] for each in lane.sampled] == [[[tool], None]]
+        ended(backend, ask(backend, rows=2)["id"])
+    assert "row_tools" not in lane.sampled[-1]
+
+
 def test_cancelled_and_resumed(backend: Backend) -> None:
     with sampler(backend, right_at_first) as lane:
         lane.gate = type(lane.gate)(1)
