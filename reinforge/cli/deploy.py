@@ -117,6 +117,9 @@ def vllm(name: Name, json: Json = False) -> None:
         err.print(f"[yellow]note[/yellow] {note}")
     if found.adapter is not None:
         err.print(f"reinforge adapter download {found.adapter} --to {found.vllm.folder}")
+    if (template := found.vllm.chat_template) is not None:
+        text = f"cat > chat_template.jinja <<'END'\n{template.rstrip()}\nEND"
+        err.print(text, soft_wrap=True, markup=False, highlight=False)
     out.print(found.vllm.command, soft_wrap=True)
 
 

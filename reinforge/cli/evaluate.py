@@ -9,16 +9,23 @@ from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.data import SplitBy, adapter_id
 from reinforge.cli.exits import Exit
-from reinforge.cli.output import Json, Quiet, err, number, out
+from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.evaluation import METRICS
 from reinforge.schemas.evaluations import Evaluation
 
+WITH_RESUME = {"resume", "timeout", "wait", "file", "json", "quiet"}
+
 
 def evaluate(
-    dataset: Annotated[str, typer.Option(help="A dataset's id, or a file, which is pushed.")],
-    reward: Annotated[str, typer.Option(help="A stored reward (rew_…), or a file with code or a grader.")],
+    ctx: typer.Context,
+    dataset: Annotated[
+        str | None, typer.Option(help="A dataset's id, or a file, which is pushed. Needed.")
+    ] = None,
+    reward: Annotated[
+        str | None, typer.Option(help="A stored reward (rew_…), or a file with code or a grader. Needed.")
+    ] = None,
     model: Annotated[str | None, typer.Option(help="A base model.")] = None,
     adapter: Annotated[str | None, typer.Option(help="adp_…, or the job that made it (ftjob-…).")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="ftckpt_…")] = None,
@@ -32,9 +39,13 @@ def evaluate(
     max_tokens: Annotated[int, typer.Option(min=1, max=4096)] = 256,
     temperature: Annotated[float, typer.Option(min=0, max=10)] = 1.0,
     pass_above: Annotated[float, typer.Option(help="A completion passes above this reward.")] = 0.5,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds until this stops waiting (exit 124).")
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Come back to one that was started; if it failed or was cancelled, it goes on."
+        ),
     ] = None,
+    timeout: Timeout = None,
     wait: Annotated[bool, typer.Option(help="Wait for the result.")] = True,
     file: Annotated[Path | None, typer.Option("--out", help="Write the result with its rows here.")] = None,
     json: Json = False,
@@ -42,26 +53,63 @@ def evaluate(
 ) -> None:
     """Sample and score rows of a dataset; mean reward and pass rate with their 95 % intervals. Exit 1 if it fails."""
     with connect() as client:
-        started = client.evaluations.create(
-            **_policy(client, model, adapter, checkpoint),
-            **_reward(reward),
-            dataset=client.datasets.push(dataset).id if Path(dataset).is_file() else dataset,
-            name=name, rows=rows, samples_per_row=samples, split=split, held_out_rows=held_out_rows,
-            split_by=split_by.value, seed=seed, max_tokens=max_tokens, temperature=temperature, pass_above=pass_above,
-        )  # fmt: skip
+        if resume is not None:
+            started = _taken_up(client, resume, ctx)
+        else:
+            started = client.evaluations.create(
+                **_policy(client, model, adapter, checkpoint),
+                **_reward(reward),
+                dataset=_dataset(client, dataset),
+                name=name, rows=rows, samples_per_row=samples, split=split, held_out_rows=held_out_rows,
+                split_by=split_by.value, seed=seed, max_tokens=max_tokens, temperature=temperature,
+                pass_above=pass_above,
+            )  # fmt: skip
         if not quiet:
             err.print(f"{started.id}: {started.total:,} completions on {client.base_url}")
-        ended = client.evaluations.wait(started.id, timeout=timeout) if wait else started
+        ended = _waited(client, started, timeout, file) if wait else started
         if file is not None and ended.status == "succeeded":
-            document = ended.model_dump_json(indent=2)
-            scores = client.evaluations.rows(ended.id).model_dump_json(exclude={"object"})
-            file.write_text(f'{{"evaluation": {document},\n"scores": {scores}}}\n', encoding="utf-8")
+            _write(client, ended, file)
     if json:
         output.print_json(ended)
     else:
         show(ended)
     if ended.status in ("failed", "cancelled"):
         raise typer.Exit(Exit.FAILED)
+
+
+def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
+    """One that was started before. Raises InvalidInput where other options would say what it is."""
+    sources = {each: ctx.get_parameter_source(each) for each in ctx.params if each not in WITH_RESUME}
+    given = [each for each, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if given:
+        names = ", ".join(f"--{each.replace('_', '-')}" for each in given)
+        raise InvalidInput(
+            f"--resume comes back to {id} as it was started; {names} cannot change it.", code="usage"
+        )
+    found = client.evaluations.get(id)
+    if found.kind != "stand_alone":
+        raise InvalidInput(f"{id} is a replay, which `reinforge eval` does not make.", code="not_stand_alone")
+    return client.evaluations.resume(id) if found.status in ("failed", "cancelled") else found
+
+
+def _waited(client: Reinforge, started: Evaluation, timeout: float | None, file: Path | None) -> Evaluation:
+    """At its end. Ctrl-C and the time-out leave it running and say how to come back."""
+    out_again = "" if file is None else f" --out {file}"
+    again = f"{started.id} goes on. Come back to it: reinforge eval --resume {started.id}{out_again}"
+    try:
+        return client.evaluations.wait(started.id, timeout=timeout)
+    except KeyboardInterrupt:
+        err.print(f"\nDetached; {again}", markup=False, soft_wrap=True)
+        raise typer.Exit(Exit.INTERRUPTED) from None
+    except TimeoutError:
+        err.print(f"Not at its end after {timeout:g} s; {again}", markup=False, soft_wrap=True)
+        raise typer.Exit(Exit.TIMEOUT) from None
+
+
+def _write(client: Reinforge, ended: Evaluation, file: Path) -> None:
+    document = ended.model_dump_json(indent=2)
+    scores = client.evaluations.rows(ended.id).model_dump_json(exclude={"object"})
+    file.write_text(f'{{"evaluation": {document},\n"scores": {scores}}}\n', encoding="utf-8")
 
 
 def show(evaluation: Evaluation) -> None:
@@ -91,7 +139,15 @@ def _policy(
     return {"model": model, "adapter": adapter, "checkpoint": checkpoint}
 
 
-def _reward(given: str) -> dict[str, Any]:
+def _dataset(client: Reinforge, given: str | None) -> str:
+    if given is None:
+        raise InvalidInput("Give a --dataset.", code="usage")
+    return client.datasets.push(given).id if Path(given).is_file() else given
+
+
+def _reward(given: str | None) -> dict[str, Any]:
+    if given is None:
+        raise InvalidInput("Give a --reward.", code="usage")
     if Path(given).is_file():
         return {"source": Path(given).read_text(encoding="utf-8")}
     stored, _, revision = given.partition("@")

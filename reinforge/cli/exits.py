@@ -6,6 +6,7 @@ from reinforge.errors import (
     InvalidInput,
     JobFailure,
     LeaseLost,
+    MatchNeeded,
     NotAllowed,
     NotAuthenticated,
     NotFound,
@@ -42,6 +43,7 @@ _BY_TYPE: list[tuple[type[ReinforgeError], Exit]] = [
     (NotFound, Exit.CONFLICT),
     (StateConflict, Exit.CONFLICT),
     (Stale, Exit.CONFLICT),
+    (MatchNeeded, Exit.CONFLICT),
     (LeaseLost, Exit.CONFLICT),
     (JobFailure, Exit.FAILED),
 ]

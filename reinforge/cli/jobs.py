@@ -5,14 +5,16 @@ from typing import Annotated
 
 import typer
 
+from reinforge.cli import dry_run as dry
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
 from reinforge.cli.job_steer import JobId
 from reinforge.cli.job_steer import app as steer
-from reinforge.cli.output import Json, Quiet, err, number, out
+from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
 from reinforge.cli.watch import follow
 from reinforge.client import Reinforge
+from reinforge.errors import InvalidInput
 from reinforge.jobfile import load, schema
 from reinforge.schemas.jobs import CompletionHits, CompletionPage, JobDetail
 from reinforge.spec import JobSpec
@@ -47,20 +49,30 @@ def create(
     wait: Annotated[
         bool, typer.Option("--wait", help="Follow it to the end; the exit code tells how it ended.")
     ] = False,
+    timeout: Timeout = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Make no job: say what is wrong, or how much it would be.")
+    ] = False,
     name: Annotated[str | None, typer.Option(help="Name of the job; wins over the file's.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Start a job. Dataset and reward files named in it are pushed first."""
+    """Start a job. Dataset and reward files named in it are pushed first (with --dry-run too, to be checked)."""
+    _check_timeout(timeout, wait)
+    if dry_run and wait:
+        raise InvalidInput("--dry-run makes no job to wait for.", code="usage")
     spec = load(file)
     if name:
         spec = spec.model_copy(update={"name": name})
     with connect() as client:
+        if dry_run:
+            dry.run(client, push_parts(client, spec), file=file, json=json)
+            return
         job = client.jobs.create(push_parts(client, spec))
         if not quiet:
             err.print(f"{job.id} is {job.status}: {client.base_url}/jobs/{job.id}")
         if wait:
-            _finish(client, job.id, json=json, quiet=quiet)
+            _finish(client, job.id, json=json, quiet=quiet, timeout=timeout)
         elif json:
             output.print_json(job)
         else:
@@ -113,12 +125,13 @@ def show(id: JobId, json: Json = False) -> None:
 def watch(
     id: JobId,
     exit_status: Annotated[bool, typer.Option("--exit-status", help="Exit 1 unless it succeeds.")] = False,
+    timeout: Timeout = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Follow a job live. Ctrl-C detaches; the job goes on."""
     with connect() as client:
-        _finish(client, id, json=json, quiet=quiet, exit_status=exit_status)
+        _finish(client, id, json=json, quiet=quiet, timeout=timeout, exit_status=exit_status)
 
 
 @app.command()
@@ -135,16 +148,18 @@ def resume(
     wait: Annotated[
         bool, typer.Option("--wait", help="Follow it to the end; the exit code tells how it ended.")
     ] = False,
+    timeout: Timeout = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Let a paused job go on from where it paused."""
+    _check_timeout(timeout, wait)
     with connect() as client:
         job = client.jobs.resume(id)
         if not quiet:
             err.print(f"{job.id} is {job.status}: {client.base_url}/jobs/{job.id}")
         if wait:
-            _finish(client, id, json=json, quiet=quiet)
+            _finish(client, id, json=json, quiet=quiet, timeout=timeout)
         elif json:
             output.print_json(job)
 
@@ -220,12 +235,23 @@ def report(job: JobDetail) -> None:
         out.print(f"  go on with  reinforge job resume {job.id}", markup=False)
 
 
-def _finish(client: Reinforge, id: str, *, json: bool, quiet: bool, exit_status: bool = True) -> None:
+def _check_timeout(timeout: float | None, wait: bool) -> None:
+    if timeout is not None and not wait:
+        raise InvalidInput("--timeout needs --wait.", code="usage")
+
+
+def _finish(
+    client: Reinforge, id: str, *, json: bool, quiet: bool, timeout: float | None, exit_status: bool = True
+) -> None:
+    again = f"{id} goes on. Attach again: reinforge job watch {id}"
     try:
-        job = follow(client, id, quiet=quiet or json)
+        job = follow(client, id, quiet=quiet or json, timeout=timeout)
     except KeyboardInterrupt:
-        err.print(f"\nDetached; {id} goes on. Attach again: reinforge job watch {id}")
+        err.print(f"\nDetached; {again}")
         raise typer.Exit(Exit.INTERRUPTED) from None
+    except TimeoutError:
+        err.print(f"Not at its end after {timeout:g} s; {again}")
+        raise typer.Exit(Exit.TIMEOUT) from None
     if json:
         output.print_json(job)
     elif not quiet:

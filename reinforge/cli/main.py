@@ -31,6 +31,7 @@ from reinforge.cli.output import err, out, print_error
 from reinforge.client.transport import ServerUnreachable, error_from
 from reinforge.errors import InvalidInput, ReinforgeError
 
+NO_INPUT = "--no-input"
 app = typer.Typer(
     help="Reinforcement fine-tuning on your own machines: prompts and a reward in, an adapter out.",
     no_args_is_help=True,
@@ -61,6 +62,17 @@ app.add_typer(people.projects, name="project")
 app.add_typer(people.keys, name="key")
 app.add_typer(people.members, name="member")
 app.command()(people.usage)
+
+
+@app.callback()
+def options(
+    no_input: Annotated[
+        bool,
+        typer.Option(NO_INPUT, help="Never ask anything: wrong usage where a command would have to."),
+    ] = False,
+) -> None:
+    # No command asks; what one needs, it takes as an option, an argument or a file.
+    return
 
 
 @app.command()
@@ -103,10 +115,18 @@ def _key_for(url: str, token: str) -> str:
         raise ServerUnreachable(f"No answer from {url}: {error}.") from error
 
 
+def anywhere(arguments: list[str]) -> list[str]:
+    """With `--no-input`, which may stand behind a command too, before it."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    if NO_INPUT not in arguments[:end]:
+        return arguments
+    return [NO_INPUT, *(each for each in arguments[:end] if each != NO_INPUT), *arguments[end:]]
+
+
 def main() -> None:
     """Run the command line and exit with a code of `reinforge.cli.exits.Exit`."""
     try:
-        code = app(standalone_mode=False)
+        code = app(args=anywhere(sys.argv[1:]), standalone_mode=False)
     except ReinforgeError as error:
         print_error(error)
         code = exit_code(error)

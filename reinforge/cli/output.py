@@ -20,6 +20,9 @@ out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", help="Seconds until this stops waiting (exit 124).", min=0)
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only what was asked for.")]
 
 

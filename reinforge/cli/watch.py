@@ -1,7 +1,9 @@
 """Following a job: a live display on a terminal, one line per step elsewhere."""
 
+import queue
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -113,18 +115,50 @@ class JobView:
         return Group(head, progress, figures, *notes, Text(self.page, style="dim"))
 
 
-def follow(client: Reinforge, id: str, *, quiet: bool = False, console: Console = err) -> JobDetail:
-    """Show a job until it is finished or paused, then return it."""
+def follow(
+    client: Reinforge, id: str, *, quiet: bool = False, timeout: float | None = None, console: Console = err
+) -> JobDetail:
+    """Show a job until it is finished or paused, then return it. Raises TimeoutError after `timeout` seconds."""
+    deadline = None if timeout is None else time.monotonic() + timeout
     job = client.jobs.get(id)
     if quiet:
-        return client.jobs.wait(id)
+        return client.jobs.wait(id, timeout=timeout)
     view = JobView(job, f"{client.base_url}/jobs/{id}")
-    events = client.jobs.stream(id)
+    events = client.jobs.stream(id) if deadline is None else until(deadline, client.jobs.stream(id))
     if console.is_terminal:
         _live(view, events, console)
     else:
         _lines(view, events, console)
     return client.jobs.get(id) if job.status not in RESTS else job
+
+
+def until(deadline: float, events: Iterable[JobEvent]) -> Iterator[JobEvent]:
+    """The events that come before a moment of `time.monotonic`. Raises TimeoutError then.
+
+    They are read in a thread of their own: a stream is silent for as long as its server likes.
+    """
+    arrived: queue.Queue[JobEvent | Exception | None] = queue.Queue()
+
+    def read() -> None:
+        try:
+            for event in events:
+                arrived.put(event)
+            arrived.put(None)
+        except Exception as error:  # noqa: BLE001 - raised again where the events are read
+            arrived.put(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            found = arrived.get(timeout=left)
+        except queue.Empty:
+            break
+        if found is None:
+            return
+        if isinstance(found, Exception):
+            raise found
+        yield found
+    raise TimeoutError
 
 
 def _live(view: JobView, events: Iterable[JobEvent], console: Console) -> None:

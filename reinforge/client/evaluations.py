@@ -58,7 +58,7 @@ class Evaluations:
 
     def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Evaluation:
         """Once it is over. Raises TimeoutError."""
-        deadline = time.monotonic() + (timeout or float("inf"))
+        deadline = time.monotonic() + (float("inf") if timeout is None else timeout)
         while (found := self.get(id)).status not in _OVER:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"The evaluation {id} is still {found.status} after {timeout:g} s.")

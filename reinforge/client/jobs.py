@@ -12,6 +12,7 @@ from httpx_sse import EventSource
 from reinforge.client.downloads import Progress, save
 from reinforge.client.paging import iterate
 from reinforge.client.transport import WORKER_SECONDS, Transport, error_from, retry_wait
+from reinforge.schemas.job_checks import JobCheck
 from reinforge.schemas.jobs import (
     Checkpoint,
     Completion,
@@ -40,6 +41,14 @@ RESTS = FINAL | {JobStatus.PAUSED}
 """States in which waiting longer changes nothing by itself."""
 
 
+class Refused(Exception):
+    """A stream that was not opened: the answer, read, says whether to ask again."""
+
+    def __init__(self, answer: httpx.Response) -> None:
+        super().__init__(f"{answer.status_code}")
+        self.answer = answer
+
+
 class Jobs:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -47,6 +56,14 @@ class Jobs:
     def create(self, spec: JobSpec | dict[str, Any]) -> JobDetail:
         body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
         return JobDetail.model_validate(self._transport.post("/jobs", body, at_least=WORKER_SECONDS))
+
+    def check(self, spec: JobSpec | dict[str, Any], *, quick: bool = False) -> JobCheck:
+        """Everything wrong with a specification, by field; no job is made. `quick` asks no worker."""
+        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
+        asked = {"quick": "true"} if quick else None
+        return JobCheck.model_validate(
+            self._transport.post("/jobs/check", body, at_least=WORKER_SECONDS, params=asked)
+        )
 
     def start_demo(self) -> JobDetail:
         """The demo job: made and queued, or the unfinished or succeeded one that is there."""
@@ -193,7 +210,8 @@ class Jobs:
     def stream(self, id: str, *, after: int = 0) -> Iterator[JobEvent]:
         """Live events with `seq` > `after`, each once and in order, until the job is finished or paused.
 
-        A broken connection is taken up again where it broke (`Last-Event-ID`).
+        A broken connection is taken up again where it broke (`Last-Event-ID`), and a server or proxy that has no
+        answer for a moment (502, 503, 504 …) is asked again, as often as any request is tried again.
         """
         failures = 0
         while True:
@@ -204,11 +222,15 @@ class Jobs:
                         if event.seq > after:
                             after = event.seq
                             yield event
-            except httpx.TransportError as error:
-                failures += 1
-                if failures > self._transport.retries:
+            except (httpx.TransportError, Refused) as error:
+                answer = error.answer if isinstance(error, Refused) else None
+                wait = retry_wait(failures, answer) if failures < self._transport.retries else None
+                if wait is None:
+                    if answer is not None:
+                        raise error_from(answer) from None
                     raise self._transport.unreachable(error) from error
-                time.sleep(retry_wait(failures, None) or 0)
+                failures += 1
+                time.sleep(wait)
             if self.get(id).status in RESTS:
                 yield from self._rest(id, after)
                 return
@@ -221,7 +243,7 @@ class Jobs:
         ) as response:
             if response.status_code >= 400:
                 response.read()
-                raise error_from(response)
+                raise Refused(response)
             for frame in EventSource(response).iter_sse():
                 if frame.event == "batch":
                     events = [JobEvent.model_validate(e) for e in frame.json()["events"]]

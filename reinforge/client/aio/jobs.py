@@ -16,8 +16,9 @@ from reinforge.client.aio.downloads import save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.downloads import Progress
-from reinforge.client.jobs import RESTS
+from reinforge.client.jobs import RESTS, Refused
 from reinforge.client.transport import WORKER_SECONDS, error_from, retry_wait
+from reinforge.schemas.job_checks import JobCheck
 from reinforge.schemas.jobs import (
     Checkpoint,
     Completion,
@@ -49,6 +50,14 @@ class AsyncJobs:
     async def create(self, spec: JobSpec | dict[str, Any]) -> JobDetail:
         body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
         return JobDetail.model_validate(await self._transport.post("/jobs", body, at_least=WORKER_SECONDS))
+
+    async def check(self, spec: JobSpec | dict[str, Any], *, quick: bool = False) -> JobCheck:
+        """Everything wrong with a specification, by field; no job is made. `quick` asks no worker."""
+        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
+        asked = {"quick": "true"} if quick else None
+        return JobCheck.model_validate(
+            await self._transport.post("/jobs/check", body, at_least=WORKER_SECONDS, params=asked)
+        )
 
     async def start_demo(self) -> JobDetail:
         """The demo job: made and queued, or the unfinished or succeeded one that is there."""
@@ -201,7 +210,8 @@ class AsyncJobs:
     async def stream(self, id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
         """Live events with `seq` > `after`, each once and in order, until the job is finished or paused.
 
-        A broken connection is taken up again where it broke (`Last-Event-ID`).
+        A broken connection is taken up again where it broke (`Last-Event-ID`), and a server or proxy that has no
+        answer for a moment (502, 503, 504 …) is asked again, as often as any request is tried again.
         """
         failures = 0
         while True:
@@ -212,11 +222,15 @@ class AsyncJobs:
                         if event.seq > after:
                             after = event.seq
                             yield event
-            except httpx.TransportError as error:
-                failures += 1
-                if failures > self._transport.retries:
+            except (httpx.TransportError, Refused) as error:
+                answer = error.answer if isinstance(error, Refused) else None
+                wait = retry_wait(failures, answer) if failures < self._transport.retries else None
+                if wait is None:
+                    if answer is not None:
+                        raise error_from(answer) from None
                     raise self._transport.unreachable(error) from error
-                await asyncio.sleep(retry_wait(failures, None) or 0)
+                failures += 1
+                await asyncio.sleep(wait)
             if (await self.get(id)).status in RESTS:
                 async for each in self._rest(id, after):
                     yield each
@@ -230,7 +244,7 @@ class AsyncJobs:
         ) as response:
             if response.status_code >= 400:
                 await response.aread()
-                raise error_from(response)
+                raise Refused(response)
             async for frame in EventSource(response).aiter_sse():
                 if frame.event == "batch":
                     events = [JobEvent.model_validate(e) for e in frame.json()["events"]]

@@ -32,7 +32,7 @@ class AsyncPreflights:
 
     async def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Preflight:
         """Until it rests. Raises TimeoutError."""
-        deadline = time.monotonic() + (timeout or float("inf"))
+        deadline = time.monotonic() + (float("inf") if timeout is None else timeout)
         while (found := await self.get(id)).status not in RESTS:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"The pre-flight {id} is still {found.status} after {timeout:g} s.")

@@ -1,0 +1,78 @@
+"""`reinforge job create --dry-run`: everything wrong with a job, or how much it would be; no job is made."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from reinforge.cli import output
+from reinforge.cli.exits import Exit
+from reinforge.cli.output import err, out
+from reinforge.client import Reinforge
+from reinforge.errors import NotFound
+from reinforge.schemas.job_checks import JobCheck
+from reinforge.spec import JobSpec
+
+
+def run(client: Reinforge, spec: JobSpec, *, file: Path, json: bool) -> None:
+    """spec: with ids in the places of files. Exit 2 where the server would refuse it."""
+    check = client.jobs.check(spec)
+    found = {"check": check.model_dump(mode="json"), "estimate": estimate(client, check)}
+    if json:
+        output.print_json(found)
+    else:
+        _show(check, found["estimate"], file)
+    if not check.ok:
+        raise typer.Exit(Exit.USAGE)
+
+
+def estimate(client: Reinforge, check: JobCheck) -> dict[str, Any]:
+    """What the job comes to at most, and the memory that its model takes; {} while something is wrong with it."""
+    if not check.ok or check.spec is None or not check.facts:
+        return {}
+    spec = JobSpec.model_validate(check.spec)
+    try:
+        memory = client.models.get(spec.model).memory
+    except NotFound:  # a built-in model that no worker has looked at yet
+        memory = None
+    completions = check.facts["completions"]
+    return {
+        "steps": spec.limits.steps,
+        "prompts": spec.limits.steps * spec.rollout.prompts_per_step,
+        "completions": completions,
+        "completion_tokens_at_most": completions * spec.rollout.max_completion_tokens,
+        "seconds_at_most": spec.limits.max_seconds,
+        "memory_bytes": memory.train if memory else None,
+    }
+
+
+def _show(check: JobCheck, found: dict[str, Any], file: Path) -> None:
+    for problem in check.problems:
+        where = f" ({problem.param})" if problem.param else ""
+        err.print(f"error {problem.message}{where}", style="red", markup=False, soft_wrap=True)
+        if problem.hint:
+            err.print(f"hint  {problem.hint}", style="dim", markup=False, soft_wrap=True)
+    for warning in check.warnings:
+        err.print(f"warning  {warning}", style="yellow", markup=False, soft_wrap=True)
+    if not found:
+        return
+    facts = check.facts
+    _line("rows", f"{facts['training_rows']:,} to train on, {facts['held_out_rows']:,} held out")
+    _line("steps", f"{found['steps']:,}, {facts['epochs']:.1f} times through the rows")
+    _line("prompts", f"{found['prompts']:,}")
+    _line("completions", f"{found['completions']:,}, {facts['completions_per_step']:,} a step")
+    _line("tokens", f"{found['completion_tokens_at_most']:,} at most, in completions of training")
+    if found["memory_bytes"] is not None:
+        _line(
+            "memory",
+            f"about {output.size(found['memory_bytes'])} for the trainer (rank 16, 4,096 tokens at once)",
+        )
+    if found["seconds_at_most"] is not None:
+        _line("time", f"{output.duration(found['seconds_at_most'])} at most")
+    err.print(
+        f"No job was made. Hours and memory as measured: reinforge preflight {file} --server", markup=False
+    )
+
+
+def _line(name: str, text: str) -> None:
+    out.print(f"{name:>14}  {text}", markup=False, soft_wrap=True)

@@ -1,0 +1,105 @@
+"""`reinforge job create --dry-run`, `--no-input`, and what nobody may overwrite: as processes."""
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reinforge.cli
+from reinforge.cli.exits import Exit, exit_code
+from reinforge.client.wire import error_from
+from reinforge.spec import JobSpec
+from tests.reinforge.cli.test_commands import DATASET, JOB, NOW, REWARD, error, job_files, page, run
+from tests.support.stub_server import Answer, StubServer
+
+SPEC = JobSpec.model_validate(
+    {"model": "starter-arith", "data": {"dataset": "file-1"}, "rewards": [{"type": "python", "reward": "rew_1"}],
+     "rollout": {"prompts_per_step": 4, "completions_per_prompt": 8, "max_completion_tokens": 64},
+     "limits": {"steps": 10}}
+).resolved()  # fmt: skip
+FACTS = {"rows": 100, "training_rows": 80, "held_out_rows": 20, "completions_per_step": 32, "completions": 320,
+         "epochs": 0.5, "longest_prompt_tokens": 9, "prompt_limit": 64, "jail": "L"}  # fmt: skip
+CHECK: dict[str, Any] = {"object": "job.check", "ok": True, "warnings": ["40 rows are never seen."], "facts": FACTS,
+                         "spec": SPEC.model_dump(mode="json")}  # fmt: skip
+MODEL: dict[str, Any] = {
+    "id": "starter-arith", "source": "builtin", "status": "ready", "architecture": None, "parameters": 1,
+    "context_length": 1, "has_chat_template": True, "bytes": 1, "licence": None, "sha256": None, "created_at": NOW,
+    "memory": {"weights": 2, "train": 3_200_000_000},
+}  # fmt: skip
+
+
+@pytest.fixture
+def stub() -> Iterator[StubServer]:
+    server = StubServer()
+    server.on("GET", "/datasets", page())
+    server.on("POST", "/datasets", Answer(201, DATASET))
+    server.on("GET", "/rewards", page())
+    server.on("POST", "/rewards", Answer(201, REWARD))
+    server.on("POST", "/jobs/check", Answer(200, CHECK))
+    server.on("GET", "/models/starter-arith", Answer(200, MODEL))
+    yield server
+    server.close()
+
+
+def test_it_says_how_much_a_job_would_be_and_makes_none(stub: StubServer, tmp_path: Path) -> None:
+    file = str(job_files(tmp_path))
+    done = run(stub, "job", "create", "-f", file, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    for words in ("80 to train on, 20 held out", "320, 32 a step", "20,480 at most", "about 3.2 GB"):
+        assert words in done.stdout
+    assert "40 rows are never seen." in done.stderr and f"reinforge preflight {file} --server" in done.stderr
+    asked = next(each for each in stub.seen if each.path.endswith("/jobs/check"))
+    assert (asked.json["data"]["dataset"], asked.query) == ("file-1", "")
+    assert not [each for each in stub.seen if each.method == "POST" and each.path.endswith("/jobs")]
+    estimate = json.loads(run(stub, "job", "create", "-f", file, "--dry-run", "--json").stdout)["estimate"]
+    assert estimate == {
+        "steps": 10, "prompts": 40, "completions": 320, "completion_tokens_at_most": 20480, "seconds_at_most": None,
+        "memory_bytes": 3_200_000_000,
+    }  # fmt: skip
+
+
+def test_a_job_that_would_be_refused_is_wrong_input(stub: StubServer, tmp_path: Path) -> None:
+    problem = {"param": "limits.steps", "message": "too many steps", "hint": "Fewer."}
+    stub.on("POST", "/jobs/check", Answer(200, {"ok": False, "problems": [problem]}))
+    done = run(stub, "job", "create", "-f", str(job_files(tmp_path)), "--dry-run")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "too many steps (limits.steps)" in done.stderr and "Fewer." in done.stderr
+    both = run(stub, "job", "create", "-f", str(job_files(tmp_path)), "--dry-run", "--wait")
+    assert both.returncode == 2
+
+
+def test_a_model_that_nobody_has_looked_at_has_no_estimate(stub: StubServer, tmp_path: Path) -> None:
+    stub.on("GET", "/models/starter-arith", error(404, "none"))
+    done = run(stub, "job", "create", "-f", str(job_files(tmp_path)), "--dry-run")
+    assert (done.returncode, "memory " in done.stdout) == (0, False)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_no_input_may_stand_anywhere(stub: StubServer, place: int) -> None:
+    stub.on("GET", "/jobs", page(JOB))
+    words = ["job", "list", "--json"]
+    done = run(stub, *words[:place], "--no-input", *words[place:])
+    assert done.returncode == 0, done.stderr
+    assert [each["id"] for each in json.loads(done.stdout)] == ["ftjob-1"]
+
+
+def test_no_command_asks_anything() -> None:
+    """`--no-input` promises it. One that is to ask has to fail with wrong usage under that option instead."""
+    asking = {"input", "prompt", "confirm", "getpass", "ask"}
+    for path in Path(next(iter(reinforge.cli.__path__))).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                name = (
+                    node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                )
+                assert name not in asking, f"{path.name}:{node.lineno} asks"
+
+
+@pytest.mark.parametrize(("status", "code"), [(412, Exit.CONFLICT), (428, Exit.CONFLICT), (503, Exit.SERVER)])
+def test_an_edit_that_is_not_made_from_the_present_state_is_a_conflict(status: int, code: Exit) -> None:
+    import httpx
+
+    assert exit_code(error_from(httpx.Response(status, json={}))) == code
