@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 router = APIRouter()
 
 _PROBE_SECONDS = 5.0
+_NOT_READY: dict[int | str, dict[str, Any]] = {
+    503: {"description": "Not ready; `parts` says why.", "model": dict[str, Any]}
+}
 
 
 @router.get("/healthz", tags=["health"], operation_id="getHealth")
@@ -77,7 +80,7 @@ async def _workers(database: Database) -> dict[str, dict[str, Any]]:
     }
 
 
-@router.get("/readyz", tags=["health"], operation_id="getReadiness")
+@router.get("/readyz", responses=_NOT_READY, tags=["health"], operation_id="getReadiness")
 async def readyz(request: Request, response: Response) -> dict[str, Any]:
     """Whether requests can be served: the database is migrated and the object store takes files."""
     database, storage = await asyncio.gather(_database(get_database(request)), _storage(get_objects(request)))

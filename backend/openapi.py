@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's own, with what it cannot know: examples, and what edits need.
+"""The OpenAPI document: FastAPI's own, with what it cannot know: examples, what edits need, and how things fail.
 
 Examples were recorded from a real backend (`tests/backend/test_openapi_examples.py` does it, and checks that every
 operation has one that fits its schema).
@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import iter_route_contexts
+
+from backend.openapi_errors import document_errors
 
 EXAMPLES = Path(__file__).with_name("openapi_examples.json")
 """Operation id → `request` and `response {status, body}`, `stream {status, body}`."""
@@ -32,23 +36,29 @@ def serve(app: FastAPI) -> None:
             for operation in operations(document):
                 _edits(operation)
                 _show(operation, examples.get(operation["operationId"], {}))
+            document_errors(document, _dependants(app), METHODS)
             app.openapi_schema = document
         return app.openapi_schema
 
     app.openapi = completed  # type: ignore[method-assign]
 
 
+def _dependants(app: FastAPI) -> dict[str, Dependant]:
+    """What each operation depends on, by its id."""
+    return {
+        context.operation_id: context.dependant
+        for context in iter_route_contexts(app.routes)
+        if getattr(context, "operation_id", None)
+    }
+
+
 def _edits(operation: dict[str, Any]) -> None:
-    """An edit says what it was made from: `If-Match` is needed, and refusals are part of the answers."""
+    """An edit says what it was made from: `If-Match` is needed."""
     for each in operation.get("parameters", []):
         if each["in"] == "header" and each["name"] == "if-match":
             each["required"] = operation["operationId"] not in IF_MATCH_SOMETIMES
             each["schema"] = {"type": "string", "maxLength": 1000}
             each["description"] = "The `etag` of what the change was made from, or `*`."
-            operation["responses"]["412"] = {
-                "description": "It has changed since; `error.current` is what it is now."
-            }
-            operation["responses"]["428"] = {"description": "If-Match is missing."}
 
 
 def _show(operation: dict[str, Any], example: dict[str, Any]) -> None:

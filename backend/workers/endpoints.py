@@ -41,6 +41,7 @@ jobs_door = APIRouter(prefix="/worker/v1", tags=["worker door"], route_class=Wor
 
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing to do."}}
+THERE: dict[int | str, dict[str, Any]] = {200: {"description": "It was there already."}}
 
 
 async def job_token(request: Request) -> str | None:
@@ -82,7 +83,9 @@ async def store_records(
     return await records.store(session, id, token, body, request.app.state.wake_ups)
 
 
-@jobs_door.put("/blobs/{sha256}", status_code=201, response_class=Response, operation_id="putBlob")
+@jobs_door.put(
+    "/blobs/{sha256}", status_code=201, responses=THERE, response_class=Response, operation_id="putBlob"
+)
 async def put_blob(
     sha256: Sha256,
     request: Request,
