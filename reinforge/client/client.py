@@ -11,12 +11,13 @@ from reinforge.client.evaluations import Evaluations
 from reinforge.client.jobs import Jobs
 from reinforge.client.judges import Judges
 from reinforge.client.models import Models
-from reinforge.client.people import Keys, Members, Projects, UsageReports
+from reinforge.client.people import AuditLog, Invitations, Keys, Members, Projects, UsageReports
 from reinforge.client.playground import sample
 from reinforge.client.preflights import Preflights
 from reinforge.client.rewards import Rewards
 from reinforge.client.transport import Transport
 from reinforge.client.webhooks import Webhooks
+from reinforge.client.workers import Workers
 from reinforge.schemas.playground import SampleEvent
 from reinforge.schemas.users import Me
 
@@ -55,10 +56,13 @@ class Reinforge:
         self.projects = Projects(self.transport)
         self.keys = Keys(self.transport)
         self.members = Members(self.transport)
+        self.invitations = Invitations(self.transport)
+        self.audit = AuditLog(self.transport)
         self.usage = UsageReports(self.transport)
         self.deployments = Deployments(self.transport)
         self.evaluations = Evaluations(self.transport)
         self.webhooks = Webhooks(self.transport)
+        self.workers = Workers(self.transport)
 
     @property
     def base_url(self) -> str:

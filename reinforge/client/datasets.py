@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from reinforge.client.downloads import Progress
+from reinforge.client.downloads import Progress, save
 from reinforge.client.paging import iterate
-from reinforge.client.transport import Transport
+from reinforge.client.transport import WORKER_SECONDS, Transport
 from reinforge.client.uploads import send
 from reinforge.errors import Unavailable
 from reinforge.schemas.dataset_reports import DatasetOverlap
+from reinforge.schemas.datasets import RenderedPrompts, SplitView, TokenLengths
 from reinforge.schemas.resources import Dataset, DatasetRows
 from reinforge.schemas.uploads import LARGE_BYTES
 
@@ -87,6 +88,43 @@ class Datasets:
             if time.monotonic() > deadline:
                 raise Unavailable("The report takes too long.", code="call_timeout", hint="Ask again later.")
             time.sleep(1.0)
+
+    def change(self, id: str, *, etag: str | None = None, **fields: Any) -> Dataset:
+        """Fields: name, prompt_view (how rows become prompts). `etag` of the dataset as you saw it."""
+        seen = etag or self.get(id).etag
+        return Dataset.model_validate(self._transport.patch(f"/datasets/{id}", fields, etag=seen))
+
+    def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
+        """Write the file as it was uploaded to `to`; `progress(bytes so far, total or None)`."""
+        return save(self._transport, f"/datasets/{id}/content", to, progress=progress)
+
+    def render(
+        self, id: str, model: str, *, offset: int = 0, limit: int = 10, **view: Any
+    ) -> RenderedPrompts:
+        """Rows as the prompts that a model reads. View: columns, prompt_template, system_prompt, as in a job's data."""
+        body = {"model": model, "offset": offset, "limit": limit, **view}
+        return RenderedPrompts.model_validate(
+            self._transport.post(f"/datasets/{id}/render", body, at_least=WORKER_SECONDS)
+        )
+
+    def lengths(self, id: str, model: str, *, max_rows: int = 2000, **view: Any) -> TokenLengths:
+        """How long the prompts are in a model's tokens, of all rows or an even sample. View: as of `render`."""
+        body = {"model": model, "max_rows": max_rows, **view}
+        return TokenLengths.model_validate(
+            self._transport.post(f"/datasets/{id}/lengths", body, at_least=WORKER_SECONDS)
+        )
+
+    def split(
+        self,
+        id: str,
+        *,
+        held_out_rows: int | None = None,
+        seed: int = 0,
+        split_by: Literal["row", "prompt"] = "row",
+    ) -> SplitView:
+        """Which rows a job with this seed would hold out."""
+        asked = {"held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
+        return SplitView.model_validate(self._transport.get(f"/datasets/{id}/split", **asked))
 
     def delete(self, id: str) -> None:
         self._transport.request("DELETE", f"/datasets/{id}")

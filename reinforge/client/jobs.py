@@ -12,6 +12,7 @@ from httpx_sse import EventSource
 from reinforge.client.downloads import Progress, save
 from reinforge.client.paging import iterate
 from reinforge.client.transport import WORKER_SECONDS, Transport, error_from, retry_wait
+from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
 from reinforge.schemas.job_checks import JobCheck
 from reinforge.schemas.jobs import (
     Checkpoint,
@@ -20,6 +21,7 @@ from reinforge.schemas.jobs import (
     CompletionHits,
     CompletionPage,
     FindingEntry,
+    GroupList,
     Job,
     JobChangeList,
     JobChangeView,
@@ -170,6 +172,10 @@ class Jobs:
             self._transport.get(f"/jobs/{id}/completions/search", q=q, **query)
         )
 
+    def groups(self, id: str, *, step: int | None = None, split: str = "train") -> GroupList:
+        """Every group of one step, of the newest by default: how its prompt begins and what its completions got."""
+        return GroupList.model_validate(self._transport.get(f"/jobs/{id}/groups", step=step, split=split))
+
     def group(self, id: str, split: str, step: int, prompt_no: int) -> CompletionGroup:
         """The completions of one prompt at one step, without their tokens."""
         return CompletionGroup.model_validate(
@@ -195,6 +201,19 @@ class Jobs:
 
     def findings(self, id: str) -> Sequence[FindingEntry]:
         return [FindingEntry.model_validate(f) for f in self._transport.get(f"/jobs/{id}/findings")["data"]]
+
+    def labels(self, id: str) -> builtins.list[LabelView]:
+        """What people have said of its completions."""
+        return LabelList.model_validate(self._transport.get(f"/jobs/{id}/labels")).data
+
+    def label(self, id: str, labels: Sequence[LabelCreate]) -> builtins.list[LabelView]:
+        """Say of stored completions whether they are right; the last word counts, `right=None` takes it back."""
+        body = {"labels": [each.model_dump(mode="json") for each in labels]}
+        return LabelList.model_validate(self._transport.post(f"/jobs/{id}/labels", body)).data
+
+    def calibration(self, id: str, *, reward: str | None = None) -> Calibration:
+        """How far one of the job's rewards agrees with the labels, and which completions to label next."""
+        return Calibration.model_validate(self._transport.get(f"/jobs/{id}/calibration", reward=reward))
 
     def wait(self, id: str, *, timeout: float | None = None, poll: float = 1.0) -> JobDetail:
         """The job once it is finished or paused. Raises `TimeoutError` after `timeout` seconds."""

@@ -10,6 +10,14 @@ from reinforge.client.transport import Transport
 M = TypeVar("M", bound=BaseModel)
 
 
+def every(transport: Transport, path: str, model: type[M], **params: Any) -> list[M]:
+    """Every item of a list, newest first, once all pages are there."""
+    found = []
+    for each in iterate(transport, path, model, **params):
+        found.append(each)
+    return found
+
+
 def iterate(
     transport: Transport, path: str, model: type[M], *, page_size: int = 100, **params: Any
 ) -> Iterator[M]:

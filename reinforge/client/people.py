@@ -1,14 +1,16 @@
 """Projects, their people and API keys, and what a project uses."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from reinforge.client.downloads import save
+from reinforge.client.paging import every, iterate
 from reinforge.client.transport import Transport
+from reinforge.schemas.audit import AuditEntry
 from reinforge.schemas.common import Page
 from reinforge.schemas.keys import ApiKey, ApiKeyCreated, Role, Scope
-from reinforge.schemas.members import InvitationMade, Member, MemberInvited
+from reinforge.schemas.members import Invitation, InvitationMade, Member, MemberInvited
 from reinforge.schemas.projects import Project, ProjectCreated, ProjectSeen
 from reinforge.schemas.usage import Budget, Period, ProjectUsage, UsageKind
 
@@ -48,7 +50,8 @@ class Keys:
         self._transport = transport
 
     def list(self) -> list[ApiKey]:
-        return Page[ApiKey].model_validate(self._transport.get("/keys", limit=100)).data
+        """Those that are not revoked, newest first; for owners."""
+        return every(self._transport, "/keys", ApiKey)
 
     def create(
         self,
@@ -57,12 +60,13 @@ class Keys:
         *,
         scopes: Sequence[Scope] | None = None,
         expires_in_days: int | None = None,
+        administrator: bool = False,
     ) -> ApiKeyCreated:
-        """A new key; its secret is in this answer only."""
+        """A new key; its secret is in this answer only. `administrator`: it runs the platform."""
         body: dict[str, Any] = {"name": name, "role": role, "scopes": None if scopes is None else [*scopes]}
-        return ApiKeyCreated.model_validate(
-            self._transport.post("/keys", body | {"expires_in_days": expires_in_days})
-        )
+        body |= {"expires_in_days": expires_in_days}
+        body |= {"administrator": True} if administrator else {}  # servers before it refuse the word
+        return ApiKeyCreated.model_validate(self._transport.post("/keys", body))
 
     def revoke(self, id: str) -> None:
         self._transport.delete(f"/keys/{id}")
@@ -73,7 +77,8 @@ class Members:
         self._transport = transport
 
     def list(self) -> list[Member]:
-        return Page[Member].model_validate(self._transport.get("/members", limit=100)).data
+        """Newest first."""
+        return every(self._transport, "/members", Member)
 
     def invite(self, role: Role = "editor", note: str | None = None) -> InvitationMade:
         """An address with which one person joins the project, once."""
@@ -98,6 +103,37 @@ class Members:
     def reset_password(self, id: str) -> MemberInvited:
         """A one-time address at which a member sets a new password."""
         return MemberInvited.model_validate(self._transport.post(f"/members/{id}/password-reset"))
+
+
+class Invitations:
+    """For owners; `members.invite` makes one of seven days."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self) -> Iterator[Invitation]:
+        """Those that nobody has used, newest first."""
+        return iterate(self._transport, "/invitations", Invitation)
+
+    def create(
+        self, role: Role = "editor", *, note: str | None = None, expires_in_days: int = 7
+    ) -> InvitationMade:
+        """An address with which one person joins the project, once; it is in this answer only."""
+        body = {"role": role, "note": note, "expires_in_days": expires_in_days}
+        return InvitationMade.model_validate(self._transport.post("/invitations", body))
+
+    def withdraw(self, id: str) -> None:
+        """Its address stops working."""
+        self._transport.delete(f"/invitations/{id}")
+
+
+class AuditLog:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, q: str | None = None) -> Iterator[AuditEntry]:
+        """Who did what to which thing, newest first; for owners. `q`: words that all occur in an entry."""
+        return iterate(self._transport, "/audit", AuditEntry, q=q)
 
 
 class UsageReports:

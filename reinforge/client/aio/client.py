@@ -13,12 +13,20 @@ from reinforge.client.aio.evaluations import AsyncEvaluations
 from reinforge.client.aio.jobs import AsyncJobs
 from reinforge.client.aio.judges import AsyncJudges
 from reinforge.client.aio.models import AsyncModels
-from reinforge.client.aio.people import AsyncKeys, AsyncMembers, AsyncProjects, AsyncUsageReports
+from reinforge.client.aio.people import (
+    AsyncAuditLog,
+    AsyncInvitations,
+    AsyncKeys,
+    AsyncMembers,
+    AsyncProjects,
+    AsyncUsageReports,
+)
 from reinforge.client.aio.playground import sample
 from reinforge.client.aio.preflights import AsyncPreflights
 from reinforge.client.aio.rewards import AsyncRewards
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.aio.webhooks import AsyncWebhooks
+from reinforge.client.aio.workers import AsyncWorkers
 from reinforge.client.client import DEFAULT_URL
 from reinforge.schemas.playground import SampleEvent
 from reinforge.schemas.users import Me
@@ -56,10 +64,13 @@ class AsyncReinforge:
         self.projects = AsyncProjects(self.transport)
         self.keys = AsyncKeys(self.transport)
         self.members = AsyncMembers(self.transport)
+        self.invitations = AsyncInvitations(self.transport)
+        self.audit = AsyncAuditLog(self.transport)
         self.usage = AsyncUsageReports(self.transport)
         self.deployments = AsyncDeployments(self.transport)
         self.evaluations = AsyncEvaluations(self.transport)
         self.webhooks = AsyncWebhooks(self.transport)
+        self.workers = AsyncWorkers(self.transport)
 
     @property
     def base_url(self) -> str:

@@ -9,12 +9,15 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from reinforge.client.aio.downloads import save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.aio.uploads import send
 from reinforge.client.downloads import Progress
+from reinforge.client.transport import WORKER_SECONDS
 from reinforge.errors import Unavailable
 from reinforge.schemas.dataset_reports import DatasetOverlap
+from reinforge.schemas.datasets import RenderedPrompts, SplitView, TokenLengths
 from reinforge.schemas.resources import Dataset, DatasetRows
 from reinforge.schemas.uploads import LARGE_BYTES
 
@@ -92,6 +95,43 @@ class AsyncDatasets:
             if time.monotonic() > deadline:
                 raise Unavailable("The report takes too long.", code="call_timeout", hint="Ask again later.")
             await asyncio.sleep(1.0)
+
+    async def change(self, id: str, *, etag: str | None = None, **fields: Any) -> Dataset:
+        """Fields: name, prompt_view (how rows become prompts). `etag` of the dataset as you saw it."""
+        seen = etag or (await self.get(id)).etag
+        return Dataset.model_validate(await self._transport.patch(f"/datasets/{id}", fields, etag=seen))
+
+    async def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
+        """Write the file as it was uploaded to `to`; `progress(bytes so far, total or None)`."""
+        return await save(self._transport, f"/datasets/{id}/content", to, progress=progress)
+
+    async def render(
+        self, id: str, model: str, *, offset: int = 0, limit: int = 10, **view: Any
+    ) -> RenderedPrompts:
+        """Rows as the prompts that a model reads. View: columns, prompt_template, system_prompt, as in a job's data."""
+        body = {"model": model, "offset": offset, "limit": limit, **view}
+        return RenderedPrompts.model_validate(
+            await self._transport.post(f"/datasets/{id}/render", body, at_least=WORKER_SECONDS)
+        )
+
+    async def lengths(self, id: str, model: str, *, max_rows: int = 2000, **view: Any) -> TokenLengths:
+        """How long the prompts are in a model's tokens, of all rows or an even sample. View: as of `render`."""
+        body = {"model": model, "max_rows": max_rows, **view}
+        return TokenLengths.model_validate(
+            await self._transport.post(f"/datasets/{id}/lengths", body, at_least=WORKER_SECONDS)
+        )
+
+    async def split(
+        self,
+        id: str,
+        *,
+        held_out_rows: int | None = None,
+        seed: int = 0,
+        split_by: Literal["row", "prompt"] = "row",
+    ) -> SplitView:
+        """Which rows a job with this seed would hold out."""
+        asked = {"held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
+        return SplitView.model_validate(await self._transport.get(f"/datasets/{id}/split", **asked))
 
     async def delete(self, id: str) -> None:
         await self._transport.request("DELETE", f"/datasets/{id}")

@@ -9,6 +9,14 @@ from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.paging import M
 
 
+async def every(transport: AsyncTransport, path: str, model: type[M], **params: Any) -> list[M]:
+    """Every item of a list, newest first, once all pages are there."""
+    found = []
+    async for each in iterate(transport, path, model, **params):
+        found.append(each)
+    return found
+
+
 async def iterate(
     transport: AsyncTransport, path: str, model: type[M], *, page_size: int = 100, **params: Any
 ) -> AsyncIterator[M]:

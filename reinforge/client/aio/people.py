@@ -2,15 +2,17 @@
 
 # Made from reinforge/client/people.py by scripts/async_client.py: change that one.
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from reinforge.client.aio.downloads import save
+from reinforge.client.aio.paging import every, iterate
 from reinforge.client.aio.transport import AsyncTransport
+from reinforge.schemas.audit import AuditEntry
 from reinforge.schemas.common import Page
 from reinforge.schemas.keys import ApiKey, ApiKeyCreated, Role, Scope
-from reinforge.schemas.members import InvitationMade, Member, MemberInvited
+from reinforge.schemas.members import Invitation, InvitationMade, Member, MemberInvited
 from reinforge.schemas.projects import Project, ProjectCreated, ProjectSeen
 from reinforge.schemas.usage import Budget, Period, ProjectUsage, UsageKind
 
@@ -52,7 +54,8 @@ class AsyncKeys:
         self._transport = transport
 
     async def list(self) -> list[ApiKey]:
-        return Page[ApiKey].model_validate(await self._transport.get("/keys", limit=100)).data
+        """Those that are not revoked, newest first; for owners."""
+        return await every(self._transport, "/keys", ApiKey)
 
     async def create(
         self,
@@ -61,12 +64,13 @@ class AsyncKeys:
         *,
         scopes: Sequence[Scope] | None = None,
         expires_in_days: int | None = None,
+        administrator: bool = False,
     ) -> ApiKeyCreated:
-        """A new key; its secret is in this answer only."""
+        """A new key; its secret is in this answer only. `administrator`: it runs the platform."""
         body: dict[str, Any] = {"name": name, "role": role, "scopes": None if scopes is None else [*scopes]}
-        return ApiKeyCreated.model_validate(
-            await self._transport.post("/keys", body | {"expires_in_days": expires_in_days})
-        )
+        body |= {"expires_in_days": expires_in_days}
+        body |= {"administrator": True} if administrator else {}  # servers before it refuse the word
+        return ApiKeyCreated.model_validate(await self._transport.post("/keys", body))
 
     async def revoke(self, id: str) -> None:
         await self._transport.delete(f"/keys/{id}")
@@ -77,7 +81,8 @@ class AsyncMembers:
         self._transport = transport
 
     async def list(self) -> list[Member]:
-        return Page[Member].model_validate(await self._transport.get("/members", limit=100)).data
+        """Newest first."""
+        return await every(self._transport, "/members", Member)
 
     async def invite(self, role: Role = "editor", note: str | None = None) -> InvitationMade:
         """An address with which one person joins the project, once."""
@@ -102,6 +107,37 @@ class AsyncMembers:
     async def reset_password(self, id: str) -> MemberInvited:
         """A one-time address at which a member sets a new password."""
         return MemberInvited.model_validate(await self._transport.post(f"/members/{id}/password-reset"))
+
+
+class AsyncInvitations:
+    """For owners; `members.invite` makes one of seven days."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def list(self) -> AsyncIterator[Invitation]:
+        """Those that nobody has used, newest first."""
+        return iterate(self._transport, "/invitations", Invitation)
+
+    async def create(
+        self, role: Role = "editor", *, note: str | None = None, expires_in_days: int = 7
+    ) -> InvitationMade:
+        """An address with which one person joins the project, once; it is in this answer only."""
+        body = {"role": role, "note": note, "expires_in_days": expires_in_days}
+        return InvitationMade.model_validate(await self._transport.post("/invitations", body))
+
+    async def withdraw(self, id: str) -> None:
+        """Its address stops working."""
+        await self._transport.delete(f"/invitations/{id}")
+
+
+class AsyncAuditLog:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def list(self, q: str | None = None) -> AsyncIterator[AuditEntry]:
+        """Who did what to which thing, newest first; for owners. `q`: words that all occur in an entry."""
+        return iterate(self._transport, "/audit", AuditEntry, q=q)
 
 
 class AsyncUsageReports:

@@ -1,0 +1,14 @@
+"""Workers: the machines that train, and those that answer at once."""
+
+from reinforge.client.transport import Transport
+from reinforge.schemas.common import Page
+from reinforge.schemas.resources import WorkerInfo
+
+
+class Workers:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self) -> list[WorkerInfo]:
+        """All that the server knows, with what each does and can be asked."""
+        return Page[WorkerInfo].model_validate(self._transport.get("/workers")).data
