@@ -61,6 +61,8 @@ class VllmCommand(Response):
     rank: int | None = None
     max_lora_rank: int | None = None
     """`rank`, rounded up to what vLLM allows."""
+    chat_template: str | None = None
+    """What `./chat_template.jinja` has to hold, for a model that was added with a template of the platform's."""
     notes: list[str] = []
 
 

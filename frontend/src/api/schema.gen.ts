@@ -1177,7 +1177,7 @@ export interface paths {
         };
         /**
          * Get Usage
-         * @description What the project has used, by day in UTC and by job or deployment, and its budgets.
+         * @description What the project has used, by day in UTC and by what used it, and its budgets.
          */
         get: operations["getUsage"];
         put?: never;
@@ -1198,7 +1198,9 @@ export interface paths {
         get?: never;
         /**
          * Set Budget
-         * @description For owners. Used up, it pauses the project's jobs and refuses new ones. A new one needs no If-Match.
+         * @description For owners. Used up, it stops and refuses what uses this kind: jobs, chat, sampling, evaluations, judges.
+         *
+         *     A new one needs no If-Match.
          */
         put: operations["setBudget"];
         post?: never;
@@ -3183,6 +3185,11 @@ export interface components {
             role: "viewer" | "editor" | "owner";
             /** Scopes */
             scopes?: ("read" | "data:write" | "jobs:write" | "inference" | "admin")[] | null;
+            /**
+             * Administrator
+             * @default false
+             */
+            administrator?: boolean;
             /** Prefix */
             prefix: string;
             /** Created By */
@@ -3211,6 +3218,11 @@ export interface components {
             scopes?: ("read" | "data:write" | "jobs:write" | "inference" | "admin")[] | null;
             /** Expires In Days */
             expires_in_days?: number | null;
+            /**
+             * Administrator
+             * @default false
+             */
+            administrator?: boolean;
         };
         /** ApiKeyCreated */
         ApiKeyCreated: {
@@ -3231,6 +3243,11 @@ export interface components {
             role: "viewer" | "editor" | "owner";
             /** Scopes */
             scopes?: ("read" | "data:write" | "jobs:write" | "inference" | "admin")[] | null;
+            /**
+             * Administrator
+             * @default false
+             */
+            administrator?: boolean;
             /** Prefix */
             prefix: string;
             /** Created By */
@@ -3735,6 +3752,10 @@ export interface components {
             prompt_cache_key?: string | null;
             /** Prompt Cache Retention */
             prompt_cache_retention?: string | null;
+            /** Prompt Cache Options */
+            prompt_cache_options?: {
+                [key: string]: unknown;
+            } | null;
             /** Parallel Tool Calls */
             parallel_tool_calls?: boolean | null;
             /** Frequency Penalty */
@@ -3765,6 +3786,10 @@ export interface components {
             } | null;
             /** Web Search Options */
             web_search_options?: {
+                [key: string]: unknown;
+            } | null;
+            /** Moderation */
+            moderation?: {
                 [key: string]: unknown;
             } | null;
         };
@@ -12228,7 +12253,7 @@ export interface components {
         };
         /**
          * UsageSource
-         * @description A job or deployment, and what it has used within the days asked for.
+         * @description A job, deployment, evaluation, reward, checkpoint or base model, and what it used within the days asked for.
          */
         UsageSource: {
             /** Source */
@@ -12321,6 +12346,8 @@ export interface components {
             rank?: number | null;
             /** Max Lora Rank */
             max_lora_rank?: number | null;
+            /** Chat Template */
+            chat_template?: string | null;
             /**
              * Notes
              * @default []

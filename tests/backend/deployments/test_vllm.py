@@ -4,10 +4,11 @@ import pytest
 
 from backend.deployments.vllm import MAX_LORA_RANKS, command
 from backend.models import BaseModel
+from reinforge.chat_templates import PLAIN
 
 
-def model(source: str) -> BaseModel:
-    return BaseModel(id="base", source=source)
+def model(source: str, *, template: bool = True) -> BaseModel:
+    return BaseModel(id="base", source=source, has_chat_template=template)
 
 
 def test_an_adapter_of_a_model_from_the_hub() -> None:
@@ -44,3 +45,32 @@ def test_the_base_model_itself() -> None:
     found = command("plain", model("hub:org/name"), None, adapter=False)
     assert found.command == "vllm serve org/name --served-model-name plain"
     assert (found.folder, found.max_lora_rank) == (None, None)
+
+
+@pytest.mark.parametrize("adapter", [True, False])
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("hub:org/base@abc123#template=plain", "vllm serve org/base --revision abc123 "),
+        ("hub:org/base#template=plain", "vllm serve org/base "),
+        ("/models/x#template=plain", "vllm serve /models/x "),
+        ("/models/a#1#template=plain", "vllm serve '/models/a#1' "),
+    ],
+)
+def test_a_template_that_was_chosen_comes_along(source: str, words: str, adapter: bool) -> None:
+    found = command("sums", model(source), 8, adapter=adapter)
+    assert found.command.startswith(f"{words}--chat-template ./chat_template.jinja ")
+    assert found.chat_template == PLAIN
+    assert "#template" not in found.command + "".join(found.notes)
+
+
+@pytest.mark.parametrize("adapter", [True, False])
+def test_a_model_without_a_template_is_asked_for_completions(adapter: bool) -> None:
+    found = command("sums", model("hub:org/base@abc123", template=False), 8, adapter=adapter)
+    assert "--chat-template" not in found.command and found.chat_template is None
+    assert any("/v1/completions" in note for note in found.notes)
+
+
+def test_a_template_of_its_own_needs_no_words() -> None:
+    found = command("sums", model("hub:org/name@abc123"), 8, adapter=False)
+    assert (found.chat_template, found.notes) == (None, [])

@@ -1,11 +1,14 @@
 """`reinforge deploy …` as a process."""
 
 import json
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reinforge.chat_templates import PLAIN
 from tests.reinforge.cli.test_commands import JOB, NOW, run
 from tests.support.stub_server import Answer, StubServer
 
@@ -100,3 +103,14 @@ def test_the_command_for_vllm_is_all_of_stdout(stub: StubServer) -> None:
     done = run(stub, "deploy", "vllm", "sums")
     assert done.stdout == COMMAND + "\n"
     assert "reinforge adapter download adp_1 --to ./sums" in done.stderr
+
+
+def test_a_chosen_chat_template_is_written_first(stub: StubServer, tmp_path: Path) -> None:
+    """What is not on stdout can be pasted: it makes the file that the command names."""
+    shown = deployment()
+    shown["vllm"] |= {"chat_template": PLAIN, "notes": []}
+    stub.on("GET", "/deployments/sums", Answer(200, shown | {"adapter": None}))
+    done = run(stub, "deploy", "vllm", "sums")
+    assert done.stdout == COMMAND + "\n"
+    subprocess.run(["sh", "-c", done.stderr], cwd=tmp_path, check=True)
+    assert (tmp_path / "chat_template.jinja").read_text() == PLAIN

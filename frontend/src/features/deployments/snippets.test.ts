@@ -21,6 +21,12 @@ describe("snippets", () => {
   it("download what vLLM is to serve", () => {
     expect(text("vllm")).toBe("reinforge adapter download adp_1 --to ./sums\nvllm serve m --enable-lora\n");
   });
+
+  it("write the chat template that was chosen", () => {
+    const vllm = { ...deployment.vllm, chat_template: "{{ messages }}\n" };
+    const [found] = snippets({ ...deployment, vllm }, "").filter((one) => one.key === "vllm");
+    expect(found?.text).toContain("\ncat > chat_template.jinja <<'END'\n{{ messages }}\nEND\nvllm serve m ");
+  });
 });
 
 describe("a suggested name", () => {

@@ -9,6 +9,8 @@ export function snippets(one: Deployment, origin: string): Snippet[] {
   const download = one.adapter
     ? `reinforge adapter download ${shell(one.adapter)} --to ${shell(one.vllm.folder ?? "adapter")}\n`
     : "";
+  const template = one.vllm.chat_template;
+  const file = template ? `cat > chat_template.jinja <<'END'\n${template.trimEnd()}\nEND\n` : "";
   return [
     {
       key: "curl",
@@ -45,7 +47,7 @@ export function snippets(one: Deployment, origin: string): Snippet[] {
       key: "vllm",
       title: "vLLM, elsewhere",
       about: one.vllm.notes?.join(" ") || "Serves the same weights without Reinforge.",
-      text: `${download}${one.vllm.command}\n`,
+      text: `${download}${file}${one.vllm.command}\n`,
     },
   ];
 }

@@ -1,4 +1,7 @@
-"""Chat templates for models that have none: what is offered, and which tokens it needs (none)."""
+"""Chat templates for models that have none: what is offered, and which tokens it needs (none).
+
+Workers render with them (`worker.models.sources`); who serves such a model elsewhere needs their text, too.
+"""
 
 PLAIN = """{%- for message in messages -%}
 {{ message['role'] }}: {{ message['content'] | trim }}{{ '\n\n' }}
