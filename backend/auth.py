@@ -29,7 +29,7 @@ from backend.database import Database, DatabaseDep
 from backend.models import ApiKey, BrowserSession, Member, Project, User, now
 from backend.settings import Settings
 from reinforge.errors import NotAllowed, NotAuthenticated, NotFound, StateConflict
-from reinforge.schemas.keys import Role
+from reinforge.schemas.keys import SCOPES_OF, Role
 from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER
 
 COOKIE = "reinforge_session"
@@ -254,6 +254,17 @@ def require_owner(who: Principal, what: str) -> None:
             f"The role {who.role} may not manage {what}.",
             code="not_owner",
             hint="Ask an owner of the project.",
+        )
+
+
+def require_scopes_of(who: Principal, role: Role) -> None:
+    """A narrow key lets nobody in who may do more than itself: people have no scopes. Raises NotAllowed."""
+    lacking = [] if who.scopes is None else [each for each in SCOPES_OF[role] if each not in who.scopes]
+    if lacking:
+        raise NotAllowed(
+            f"Somebody with the role {role} may do more than this key.",
+            code="scope_over_own",
+            hint=f"It lacks: {', '.join(lacking)}. Ask as a person, or with a key that has them.",
         )
 
 

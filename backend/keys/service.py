@@ -60,19 +60,17 @@ async def page(
 
 
 async def create(session: AsyncSession, who: Principal, body: ApiKeyCreate) -> tuple[ApiKey, str]:
-    """A new key and its secret. Raises NotAllowed, InvalidInput `scope_over_role`."""
+    """A new key and its secret. Raises NotAllowed, InvalidInput `scope_over_role`, `invalid_administrator_key`."""
     require_owner(who, "API keys")
     _check_scopes(who, body)
+    _check_administrator(who, body)
     return await add(session, who, who.project_id, body)
 
 
 async def add(
     session: AsyncSession, who: Principal, project_id: str, body: ApiKeyCreate
 ) -> tuple[ApiKey, str]:
-    """A key of whichever project; who may ask for it has been checked.
-
-    An owner's key made by whoever runs the platform may do what they may.
-    """
+    """A key of whichever project; who may ask for it has been checked."""
     secret = new_api_key()
     lifetime = body.expires_in_days
     key = ApiKey(
@@ -81,7 +79,7 @@ async def add(
         name=body.name,
         role=body.role,
         scopes=list(dict.fromkeys(body.scopes)) if body.scopes is not None else None,
-        administrator=who.administrator and body.role == "owner" and body.scopes is None,
+        administrator=body.administrator,
         sha256=digest(secret),
         prefix=secret[:_PREFIX],
         created_by=who.name,
@@ -97,6 +95,24 @@ async def revoke(session: AsyncSession, who: Principal, id: str) -> None:
     require_owner(who, "API keys")
     if not await repository.revoke(session, who.project_id, id):
         raise NotFound(f"There is no API key {id}.", code="key_not_found")
+
+
+def _check_administrator(who: Principal, body: ApiKeyCreate) -> None:
+    if not body.administrator:
+        return
+    if not who.administrator:
+        raise NotAllowed(
+            "Only who runs the platform makes keys that run it.",
+            code="not_administrator",
+            hint="Leave `administrator` out, or make it with the account or a key of whoever runs the platform.",
+        )
+    if body.role != "owner" or body.scopes is not None:
+        raise InvalidInput(
+            "A key that runs the platform is an owner's and has no scopes.",
+            code="invalid_administrator_key",
+            param="administrator",
+            hint="Give it the role owner and leave `scopes` out, or leave `administrator` out.",
+        )
 
 
 def _check_scopes(who: Principal, body: ApiKeyCreate) -> None:

@@ -27,7 +27,7 @@ class ApiKey(Created, Base):
     scopes: Mapped[list[str] | None]
     """What it may be used for; None for everything that its role may."""
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """Made by whoever runs the platform: it may also make projects and act for any of them."""
+    """Asked for by whoever runs the platform: it may also make projects and act for any of them."""
     sha256: Mapped[str] = mapped_column(unique=True)
     prefix: Mapped[str]
     """The key's first characters, to recognise it by."""

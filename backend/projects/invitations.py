@@ -6,7 +6,7 @@ from datetime import timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, digest, membership, require_owner
+from backend.auth import Principal, digest, membership, require_owner, require_scopes_of
 from backend.ids import new_id
 from backend.models import Invitation, Project, User, now
 from backend.projects import members, repository
@@ -29,6 +29,7 @@ async def create(
 ) -> tuple[Invitation, str]:
     """The invitation and its address. Raises NotAllowed."""
     require_owner(who, "invitations")
+    require_scopes_of(who, body.role)
     token = secrets.token_urlsafe(30)
     row = Invitation(
         id=new_id("inv_"),

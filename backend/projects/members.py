@@ -1,9 +1,11 @@
 """Members of a project. Owners add, change and remove them; a one-time address lets a new one in."""
 
+from typing import cast
+
 from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, require_owner
+from backend.auth import Principal, require_owner, require_scopes_of
 from backend.conditional import Match
 from backend.ids import new_id
 from backend.models import Member, SignInToken, User
@@ -28,6 +30,7 @@ async def create(
 ) -> tuple[Found, str]:
     """A new user of this project, and the address to give to them. Raises NotAllowed, StateConflict `member_exists`."""
     require_owner(who, "members")
+    require_scopes_of(who, role)
     if await repository.is_named(session, who.project_id, name):
         raise StateConflict(
             f"There is a member called {name!r} already.",
@@ -53,6 +56,7 @@ async def join(session: AsyncSession, user: User, project_id: str, role: str) ->
 async def change(session: AsyncSession, who: Principal, id: str, role: Role, match: Match) -> Found:
     """Open sessions have the new role at once. Raises NotAllowed, NotFound, MatchNeeded, Stale."""
     member, user = await _owned(session, who, id)
+    require_scopes_of(who, role)
     await session.refresh(member, with_for_update=True)
     match.check(view(member, user))
     member.role = role
@@ -84,6 +88,7 @@ async def renew_address(
 ) -> tuple[Found, str]:
     """A fresh address; unused ones stop working. Raises NotAllowed, NotFound."""
     member, user = await _owned(session, who, id)
+    require_scopes_of(who, cast(Role, member.role))
     await addresses.require_authority(session, who, user)
     await addresses.take_back(session, user.id)
     return (member, user), _address(session, base_url, member, purpose)

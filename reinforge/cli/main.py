@@ -1,7 +1,7 @@
 """`reinforge`: the entry point. Errors become one message, a hint and an exit code; never a traceback."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import httpx
 import typer
@@ -103,16 +103,21 @@ def _key_for(url: str, token: str) -> str:
     """Trade a one-time token for an API key of this machine."""
     try:
         with httpx.Client(base_url=f"{url}/api/v1", timeout=20, headers={"origin": url}) as http:
-            for path, body in (
-                ("/sign-in", {"token": token}),
-                ("/keys", {"name": "command line", "role": "owner"}),
-            ):
-                answer = http.post(path, json=body)
-                if answer.status_code >= 400:
-                    raise error_from(answer)
-            return str(answer.json()["key"])
+            me = _posted(http, "/sign-in", {"token": token})
+            body: dict[str, Any] = {"name": "command line", "role": "owner"}
+            if me.get("administrator"):
+                body["administrator"] = True  # whoever runs the platform goes on doing so here
+            return str(_posted(http, "/keys", body)["key"])
     except httpx.TransportError as error:
         raise ServerUnreachable(f"No answer from {url}: {error}.") from error
+
+
+def _posted(http: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    answer = http.post(path, json=body)
+    if answer.status_code >= 400:
+        raise error_from(answer)
+    found: dict[str, Any] = answer.json()
+    return found
 
 
 def anywhere(arguments: list[str]) -> list[str]:

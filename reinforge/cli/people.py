@@ -83,7 +83,8 @@ def list_keys(json: Json = False) -> None:
         found,
         ["id", "name", "role", "scopes", "begins with", "expires"],
         lambda k: [
-            k.id, k.name, k.role, " ".join(k.scopes or ["all"]), k.prefix, str(k.expires_at or "never"),
+            k.id, k.name, "administrator" if k.administrator else k.role, " ".join(k.scopes or ["all"]), k.prefix,
+            str(k.expires_at or "never"),
         ],
         empty="No keys.",
         json=json,
@@ -98,11 +99,17 @@ def create_key(
         list[str] | None, typer.Option(help=f"{', '.join(SCOPES)}; several times for several.")
     ] = None,
     days: Annotated[int | None, typer.Option(help="Expires after so many days.", min=1)] = None,
+    administrator: Annotated[
+        bool,
+        typer.Option("--administrator", help="With --role owner: it runs the platform, in every project."),
+    ] = False,
 ) -> None:
-    """Make a key and print its secret, once."""
+    """Make a key of this project and print its secret, once."""
     scopes = cast("list[Scope] | None", scope or None)
     with connect() as client:
-        made = client.keys.create(name, cast(Role, role), scopes=scopes, expires_in_days=days)
+        made = client.keys.create(
+            name, cast(Role, role), scopes=scopes, expires_in_days=days, administrator=administrator
+        )
     err.print(f"{made.name} ({made.id}); its secret is shown this once")
     out.print(made.key)
 

@@ -35,6 +35,9 @@ class ApiKeyCreate(Request):
     """What it may be used for, of what its role may; default all of that."""
     expires_in_days: int | None = Field(default=None, ge=1, le=3650)
     """Default: it works until it is revoked."""
+    administrator: bool = False
+    """It runs the platform: it makes projects and acts for any that `X-Reinforge-Project` names. An owner's key without
+    scopes can be one, and only who runs the platform may ask for it."""
 
 
 class ApiKey(Response):
@@ -44,6 +47,8 @@ class ApiKey(Response):
     role: Role
     scopes: list[Scope] | None = None
     """None: everything that its role may."""
+    administrator: bool = False
+    """It runs the platform, in every project."""
     prefix: str
     """The key's first characters, to recognise it by."""
     created_by: str | None = None

@@ -61,6 +61,26 @@ def test_a_narrow_key_makes_no_wider_one(backend: Backend) -> None:
         assert made(client.post("/keys", json={"name": "same", "role": "owner", "scopes": ["admin"]}))
 
 
+def test_a_narrow_key_lets_nobody_in_who_may_do_more(backend: Backend) -> None:
+    """People have no scopes: an address that it made would open to its holder what the key does not."""
+    viewer = made(backend.api.post("/members", json={"name": "Looks", "role": "viewer"}))["id"]
+    editor = made(backend.api.post("/members", json={"name": "Works", "role": "editor"}))["id"]
+    with backend.client(key(backend, "admin", "read"), "/api/v1") as client:
+        for answer in (
+            client.post("/members", json={"name": "Myself", "role": "owner"}),
+            client.post("/invitations", json={"role": "editor"}),
+            client.patch(f"/members/{viewer}", json={"role": "owner"}, headers={"if-match": "*"}),
+            client.post(f"/members/{editor}/sign-in-link"),
+            client.post(f"/members/{editor}/password-reset"),
+        ):
+            assert refusal(answer) == (403, "scope_over_own")
+        assert client.post(f"/members/{viewer}/sign-in-link").status_code == 200
+        assert made(client.post("/members", json={"name": "Looks too", "role": "viewer"}))
+        assert made(client.post("/invitations", json={"role": "viewer"}))
+    with backend.client(key(backend, *SCOPES), "/api/v1") as client:
+        assert made(client.post("/invitations", json={"role": "owner"}))
+
+
 def test_a_browser_that_signed_in_with_a_narrow_key_is_as_narrow(backend: Backend) -> None:
     token = key(backend, "read", role="editor")
     headers = {"sec-fetch-site": "same-origin"}

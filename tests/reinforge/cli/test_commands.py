@@ -219,11 +219,13 @@ def test_reward_test_fails_when_a_row_errs(stub: StubServer, tmp_path: Path) -> 
     assert [row["completion"] for row in stub.seen[0].json["rows"]] == ["a", "b"]
 
 
+@pytest.mark.parametrize("administrator", [False, True])
 def test_login_stores_the_key_for_its_owner_alone(
-    stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, administrator: bool
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    stub.on("POST", "/sign-in", Answer(200, {}, {"set-cookie": "reinforge_session=abc; Path=/"}))
+    me = {"administrator": administrator}
+    stub.on("POST", "/sign-in", Answer(200, me, {"set-cookie": "reinforge_session=abc; Path=/"}))
     stub.on("POST", "/keys", Answer(201, {"key": "rf-made"}))
     done = run(stub, "login", f"{stub.url}/sign-in?token=once-only-token")
     assert done.returncode == 0, done.stderr
@@ -231,6 +233,7 @@ def test_login_stores_the_key_for_its_owner_alone(
     assert json.loads(path.read_text())[stub.url] == "rf-made"
     assert path.stat().st_mode & 0o077 == 0
     assert stub.seen[-1].headers["cookie"] == "reinforge_session=abc"
+    assert stub.seen[-1].json.get("administrator", False) is administrator
 
 
 def test_the_installed_command_is_the_one_that_explains_errors() -> None:

@@ -55,10 +55,8 @@ def test_projects_are_made_renamed_exported_and_deleted(backend: Backend, tmp_pa
     [id] = [each["id"] for each in listed if each["name"] == "second"]
     assert {each["name"]: each["current"] for each in listed} == {"default": True, "second": False}
     said(run(backend, "project", "rename", id, "other"))
-    current = [
-        each["name"] for each in told(run(backend, "project", "list", "--json", key=key)) if each["current"]
-    ]
-    assert current == ["other"], "the new key is of the new project"
+    seen = [each["name"] for each in told(run(backend, "project", "list", "--json", key=key))]
+    assert seen == ["other"], "the new key is of the new project"
     path = tmp_path / "out.tar"
     assert said(run(backend, "project", "export", id, str(path), key=key)) == str(path)
     with tarfile.open(path) as tar:
@@ -81,6 +79,18 @@ def test_keys_are_made_narrow_listed_and_revoked(backend: Backend) -> None:
     assert "is revoked" in run(backend, "key", "revoke", key["id"]).stderr
     assert run(backend, "job", "list", key=secret).returncode == 4
     assert run(backend, "key", "revoke", "key_none").returncode == 5
+
+
+def test_a_key_that_runs_the_platform_is_asked_for(backend: Backend) -> None:
+    secrets = {
+        name: said(run(backend, "key", "create", name, "--role", "owner", *more))
+        for name, more in (("plain", ()), ("runs it", ("--administrator",)))
+    }
+    listed = {each["name"]: each for each in told(run(backend, "key", "list", "--json"))}
+    assert [listed[name]["administrator"] for name in secrets] == [False, True]
+    assert "administrator" in said(run(backend, "key", "list"))
+    assert run(backend, "project", "create", "no", key=secrets["plain"]).returncode == 4
+    assert said(run(backend, "project", "create", "yes", key=secrets["runs it"]))
 
 
 def test_members_are_invited_given_a_new_password_and_removed(backend: Backend) -> None:

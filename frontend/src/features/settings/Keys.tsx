@@ -13,7 +13,7 @@ import { Notice } from "@/components/Notice";
 import { ago } from "@/lib/format";
 import { toastDone } from "@/lib/toast";
 import { KeyForm } from "./KeyForm";
-import { endWords, scopeWords } from "./key-draft";
+import { endWords, mayWords, scopeWords } from "./key-draft";
 import styles from "./Settings.module.css";
 
 function Revoke({ of, mine, onClose }: { of: ApiKey; mine: boolean; onClose: () => void }) {
@@ -58,8 +58,8 @@ const columns = (mine: string | undefined, onRevoke: (key: ApiKey) => void): Col
     hide: "narrow",
     cut: true,
     cell: (key) => (
-      <span title={`${key.role}: ${scopeWords(key.scopes)}`}>
-        {key.role}
+      <span title={mayWords(key)}>
+        {key.administrator ? "runs the platform" : key.role}
         {key.scopes && <span className={styles.none}> · {scopeWords(key.scopes)}</span>}
       </span>
     ),

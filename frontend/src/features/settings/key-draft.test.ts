@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { dayAfter, daysUntil, endWords, scopeWords } from "./key-draft";
+import { dayAfter, daysUntil, endWords, mayWords, scopeWords } from "./key-draft";
 
 const NOW = Date.parse("2026-03-28T22:30:00Z");
 
@@ -26,4 +26,10 @@ describe("the end of a key", () => {
 it("names the scopes, or that there is no limit", () => {
   expect(scopeWords(["read", "inference"])).toBe("read, inference");
   expect(scopeWords(null)).toBe("all of its role");
+});
+
+it("says which keys run the platform", () => {
+  const key = { role: "owner", scopes: null } as const;
+  expect(mayWords({ ...key, administrator: true })).toContain("administrator");
+  expect(mayWords({ ...key, administrator: false })).toBe("owner: all of its role");
 });

@@ -1,4 +1,4 @@
-import type { Role, Scope } from "@/api/keys";
+import type { ApiKey, Role, Scope } from "@/api/keys";
 
 export const SCOPE_WORDS: Record<Scope, string> = {
   read: "look at everything in the project",
@@ -42,3 +42,9 @@ export function endWords(expires: string | null | undefined, now = Date.now()): 
 /** What a key may be used for, in a word or two. */
 export const scopeWords = (scopes: readonly Scope[] | null | undefined) =>
   scopes ? scopes.join(", ") : "all of its role";
+
+/** What a key may, in a sentence. */
+export const mayWords = (key: Pick<ApiKey, "administrator" | "role" | "scopes">) =>
+  key.administrator
+    ? "administrator: makes projects and acts for any of them"
+    : `${key.role}: ${scopeWords(key.scopes)}`;
