@@ -31,8 +31,17 @@ class CallStream:
     def __init__(self, calls: Calls, call_id: str, quiet_seconds: float) -> None:
         self._calls, self.call_id, self._quiet = calls, call_id, quiet_seconds
         self._seq = 0
+        self._first_heard: float | None = None
+        self._over: float | None = None
         self.result: dict[str, Any] | None = None
         """What the worker answered; once `events` has ended."""
+
+    @property
+    def seconds(self) -> float:
+        """From the worker's first event to the end, or to now: how long it has been busy with this."""
+        if self._first_heard is None:
+            return 0.0
+        return (self._over or time.monotonic()) - self._first_heard
 
     async def events(self) -> AsyncGenerator[Event | None, None]:
         """The worker's events in order; None now and then while nothing comes. Ends with the worker's answer.
@@ -49,6 +58,7 @@ class CallStream:
                     call, events = await self._look()
                     if events:
                         heard = time.monotonic()
+                        self._first_heard = self._first_heard or heard
                     for event in events:
                         yield event
                     if call.state == "answered":
@@ -66,6 +76,7 @@ class CallStream:
                         pause = min(LOOK_AGAIN_SECONDS, self._quiet)
                         yield None
         finally:
+            self._over = time.monotonic()
             with anyio.CancelScope(shield=True):  # the client's hanging up cancels us
                 await self._forget()
 

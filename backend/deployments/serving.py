@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend import usage
 from backend.call_stream import open_stream
 from backend.calls import Calls
 from backend.database import Database
@@ -17,6 +18,7 @@ from backend.deployments import repository, service
 from backend.models import Deployment
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.deployments import State
+from reinforge.schemas.usage import UsageKind
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +38,18 @@ class Answered:
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    seconds: float = 0.0
+    """That a worker was busy with it."""
     error: ReinforgeError | None = None
     broken_off: bool = False
     """The client has left before the end."""
+
+    def used(self) -> dict[UsageKind, float]:
+        return {
+            "served_input_tokens": float(self.prompt_tokens),
+            "served_output_tokens": float(self.completion_tokens),
+            "device_seconds": self.seconds,
+        }
 
 
 async def note(session: AsyncSession, id: str, how: Answered) -> None:
@@ -100,7 +111,7 @@ class Loader:
                 served = await service.serve(session, project_id, id)
                 sha256 = row.sha256
             assert served is not None
-            await self._run(served)
+            await self._run(project_id, served)
             error = None
         except ReinforgeError as failure:
             log.info("deployment %s could not be loaded: %s", id, failure.message)
@@ -114,13 +125,17 @@ class Loader:
                 to: State = "ready" if error is None else "failed"
                 await repository.move(session, id, since=["loading"], to=to, error=error)
 
-    async def _run(self, served: service.Served) -> None:
+    async def _run(self, project_id: str, served: service.Served) -> None:
         """An order without prompts: the worker loads what it names."""
         payload = payload_of(served.model, served.adapter) | {"prompts": [], "max_tokens": 1}
         stream = await open_stream(self._calls, "sample", payload, quiet_seconds=QUIET_SECONDS)
-        async with aclosing(stream.events()) as events:
-            async for _ in events:
-                pass
+        try:
+            async with aclosing(stream.events()) as events:
+                async for _ in events:
+                    pass
+        finally:
+            async with self._database.transaction() as session:
+                await usage.add(session, project_id, Answered(seconds=stream.seconds).used(), served.id)
 
 
 def payload_of(model: Any, adapter: dict[str, Any] | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Query, Request
 
+from backend import usage
 from backend.auth import Reader, SettingsDep, Writer
 from backend.base_models import service as base_models
 from backend.calls import CallsDep
@@ -13,10 +14,12 @@ from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session
 from backend.datasets import service as datasets
 from backend.evaluations import repository, service, stand_alone
+from backend.evaluations.budgets import require_budget
 from backend.evaluations.replay import Replayer, look_up
 from backend.jobs import service as jobs
 from backend.jobs.object_cache import ObjectCacheDep
 from backend.objects import ObjectsDep
+from backend.rewards import service as rewards
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
 from reinforge.schemas.evaluations import (
@@ -56,12 +59,14 @@ async def create(
         files = datasets.cache_folder(settings.home_folder)
         async with database.transaction() as session:
             row = await stand_alone.create(session, objects, files, who.project_id, body, who.name)
+            await require_budget(session, row)
             shown = service.view(row)
         await request.app.state.evaluator.start(shown.id)
         return shown
     async with database.transaction() as session:
         job = await jobs.get(session, who.project_id, body.job)
         code = await look_up(session, job, body)
+        await usage.require_budget(session, job.project_id, rewards.kinds_of(code.source))
         row = await service.create_replay(session, job, code, body.completions, who.name)
         pass_above = float(job.resolved_spec["evaluation"].get("pass_above", 0.5))
         shown = service.view(row)
@@ -113,6 +118,7 @@ async def resume(id: str, request: Request, database: DatabaseDep, who: Writer) 
     async with database.transaction() as session:
         row = await service.find(session, who.project_id, id)
         stand_alone.resume(row)
+        await require_budget(session, row)
         shown = service.view(row)
     await request.app.state.evaluator.start(id)
     return shown

@@ -102,7 +102,8 @@ class Replayer:
     async def _run(self, id: str, job_id: str, code: Code, most: int, pass_above: float) -> None:
         try:
             rows: list[Rescored] = []
-            async for part in self._rescored(job_id, code, most):
+            account = rewards.Account(code.project_id, id)
+            async for part in self._rescored(job_id, code, most, account):
                 rows += part
                 if not await self._touch(id, len(rows)):
                     return
@@ -120,7 +121,9 @@ class Replayer:
             }
             await self._finish(id, "failed", error=fault)
 
-    async def _rescored(self, job_id: str, code: Code, most: int) -> AsyncIterator[list[Rescored]]:
+    async def _rescored(
+        self, job_id: str, code: Code, most: int, account: rewards.Account
+    ) -> AsyncIterator[list[Rescored]]:
         async with self._database.transaction() as session:
             tables = await repository.tables(session, job_id)
         stride = every(tables, most)
@@ -128,9 +131,9 @@ class Replayer:
             async with self._cache.file(sha256) as path:
                 groups = await anyio.to_thread.run_sync(read_groups, str(path), step, stride, number)
             for asked in _calls(groups, rewards.granularity_of(code.source, code.granularity)):
-                yield await self._score(code, asked)
+                yield await self._score(code, asked, account)
 
-    async def _score(self, code: Code, asked: Sequence[Stored]) -> list[Rescored]:
+    async def _score(self, code: Code, asked: Sequence[Stored], account: rewards.Account) -> list[Rescored]:
         rows = [RewardTestRow.model_validate(each.row()) for each in asked]
         body = RewardTest(rows=rows, timeout_seconds=code.timeout_seconds)
         answer = await rewards.test(
@@ -140,7 +143,7 @@ class Replayer:
             code.granularity,
             code.reward,
             body,
-            project_id=code.project_id,
+            account,
         )
         if answer.load_error is not None:
             raise InvalidInput(f"The reward does not load: {answer.load_error}", code="invalid_reward")

@@ -23,6 +23,7 @@ from backend.calls import Calls
 from backend.database import Database
 from backend.datasets import service as datasets
 from backend.evaluations import repository, stand_alone
+from backend.evaluations.budgets import require_budget
 from backend.evaluations.stand_alone import Asked, Code
 from backend.ids import new_id
 from backend.models import EvaluationCompletion, EvaluationRow, now
@@ -115,6 +116,8 @@ class Evaluator:
         try:
             await self._evaluate(id)
         except ReinforgeError as error:
+            if error.code == "budget_exceeded":
+                error.hint = f"{error.hint} POST …/resume then goes on behind the last completion."
             await self._finish(id, "failed", error=error.envelope()["error"])
         except Exception as error:
             # The end of a task that nobody awaits: without a word it would be taken up and fail again for ever.
@@ -142,9 +145,12 @@ class Evaluator:
             )
         settings = SamplingSettings.model_validate(row.params["settings"])
         asked = await stand_alone.asked(self._objects, self._cache, dataset, settings)
+        account = rewards.Account(row.project_id, id)
         for batch in batches([each for each in asked if each.row not in done], settings.samples_per_row):
+            async with self._database.transaction() as session:
+                await require_budget(session, row, code)
             sampled = await self._patiently(partial(self._sample, row, settings, batch))
-            results = await self._score(row.project_id, code, settings, batch, sampled)
+            results = await self._score(account, code, settings, batch, sampled)
             if not await self._store(id, settings.samples_per_row, batch, sampled, results):
                 return
         async with self._database.transaction() as session:
@@ -185,7 +191,8 @@ class Evaluator:
             payload["row_tools"] = [each.tools for each in batch]
         stream = await playground.start(self._calls, payload)
         found: Sampled = {}
-        async with aclosing(stream.events()) as events:
+        counted = playground.counted(self._database, stream, row.project_id, row.id)
+        async with aclosing(counted) as events:
             async for event in events:
                 if event is not None and event["type"] == "done":
                     found[event["prompt"], event["sample"]] = event
@@ -197,7 +204,7 @@ class Evaluator:
 
     async def _score(
         self,
-        project_id: str,
+        account: rewards.Account,
         code: Code,
         settings: SamplingSettings,
         batch: Sequence[Asked],
@@ -226,7 +233,7 @@ class Evaluator:
                 code.granularity,
                 code.name,
                 body,
-                project_id=project_id,
+                account,
             )
             answer = await self._patiently(ask)
             if answer.load_error is not None:

@@ -40,6 +40,7 @@ async def run(
         cases = await service.cases_of(session, id)
     entry = body.entry if "entry" in body.model_fields_set else revision.entry
     source = revision.source if body.source is None else body.source
-    code = service.Code(who.project_id, reward.name, source, entry, reward.granularity, body.timeout_seconds)
+    account = rewards.Account(who.project_id, reward.id)
+    code = service.Code(account, reward.name, source, entry, reward.granularity, body.timeout_seconds)
     found = await service.run(calls, code, [service.plain(case) for case in cases])
     return service.report(id, revision.revision if body.source is None else None, cases, found)

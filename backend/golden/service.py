@@ -24,7 +24,7 @@ ROWS_PER_CALL = 256
 class Code:
     """A reward as it is to be run."""
 
-    project_id: str
+    account: rewards.Account
     name: str
     source: str
     entry: str | None
@@ -103,7 +103,7 @@ async def run(calls: Calls, code: Code, cases: Sequence[GoldenCase]) -> Found:
                 code.granularity,
                 code.name,
                 body,
-                project_id=code.project_id,
+                code.account,
             )
             if answer.load_error is not None:
                 return Found([], answer.load_error, answer.jail)

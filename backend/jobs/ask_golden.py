@@ -5,6 +5,7 @@ from backend.database import Database
 from backend.golden import service as golden
 from backend.golden.service import Code
 from backend.jobs.plan import Plan
+from backend.rewards.service import Account
 
 
 async def ask_golden_cases(plan: Plan, project_id: str, database: Database, calls: Calls) -> None:
@@ -18,6 +19,7 @@ async def ask_golden_cases(plan: Plan, project_id: str, database: Database, call
             if pinned.reward_id is None:
                 continue
             limits = (asked.granularity, asked.timeout_seconds) if asked.type == "python" else ()
-            code = Code(project_id, pinned.name, pinned.source, pinned.entry, *limits)
+            account = Account(project_id, pinned.reward_id)
+            code = Code(account, pinned.name, pinned.source, pinned.entry, *limits)
             checked.append((position, code, await golden.cases_of(session, pinned.reward_id)))
     await golden.gate(calls, checked)

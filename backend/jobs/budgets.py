@@ -16,7 +16,7 @@ async def enforce(session: AsyncSession, job: Job) -> bool:
     """Pause a locked job whose project has used a budget up; whether it was."""
     if job.status not in PAUSABLE:
         return False
-    spent = await usage.exhausted(session, job.project_id)
+    spent = await usage.exhausted(session, job.project_id, usage.TRAINING)
     if spent is None:
         return False
     message, hint = usage.told(spent)

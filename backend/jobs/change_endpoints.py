@@ -9,6 +9,7 @@ from backend.calls import CallsDep
 from backend.database import DatabaseDep, Session
 from backend.golden import service as golden
 from backend.jobs import changes, commands, lifecycle, repository
+from backend.rewards.service import Account
 from backend.strict_json import StrictRoute
 from reinforge.schemas.jobs import (
     ChangeCreate,
@@ -42,9 +43,11 @@ async def change_job(
         job = await repository.find(session, who.project_id, id)
         position, change = await changes.look_up(session, job, body)
         asked = job.resolved_spec["rewards"][position]
-        cases = await golden.cases_of(session, change.revision.partition("@")[0])
+        reward_id = change.revision.partition("@")[0]
+        cases = await golden.cases_of(session, reward_id)
     limits = (asked["granularity"], asked["timeout_seconds"]) if change.kind == "python" else ()
-    code = golden.Code(who.project_id, change.name, change.source, change.entry, *limits)
+    account = Account(who.project_id, reward_id)
+    code = golden.Code(account, change.name, change.source, change.entry, *limits)
     await golden.gate(calls, [(position, code, cases)])
     async with database.transaction() as session:
         return changes.view(await changes.add(session, id, change, who.name))

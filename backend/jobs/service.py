@@ -32,7 +32,7 @@ async def create(
     openai: dict[str, Any] | None = None,
 ) -> Job:
     """Store a validated job and queue it. `given` is the specification as it was sent; `openai`: `Job.openai`."""
-    await usage.require_budget(session, project_id)
+    await usage.require_budget(session, project_id, usage.TRAINING)
     spec = plan.spec
     resolved = resolve(plan)
     job = Job(
@@ -147,6 +147,6 @@ async def pause(session: AsyncSession, project_id: str, job_id: str) -> Job:
 async def resume(session: AsyncSession, project_id: str, job_id: str, wake_ups: WakeUps) -> Job:
     """Raises NotFound, StateConflict (`job_not_paused`)."""
     job = await lifecycle.lock_job(session, job_id, project_id)
-    await usage.require_budget(session, project_id)
+    await usage.require_budget(session, project_id, usage.TRAINING)
     await lifecycle.resume(session, job, wake_ups)
     return job

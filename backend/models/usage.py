@@ -18,7 +18,8 @@ class UsageRow(Base):
     """In UTC."""
     kind: Mapped[str] = mapped_column(primary_key=True)
     source: Mapped[str] = mapped_column(primary_key=True, default="")
-    """The job or deployment that used it; empty for the project as a whole."""
+    """Id of the job, deployment, evaluation, reward, checkpoint or base model that used it; empty for the project as a
+    whole."""
     amount: Mapped[float]
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from backend import usage
 from backend.auth import Writer
 from backend.base_models import service as base_models
 from backend.calls import CallsDep
@@ -45,6 +46,7 @@ async def create(
     """
     await base_models.ensure_builtin(database, calls, body.model)
     async with database.transaction() as session:
+        await usage.require_budget(session, who.project_id, usage.SERVING)
         asked = await understand(session, who.project_id, body)
     run = await begin(database, calls, asked)
     if not body.stream:

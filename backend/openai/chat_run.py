@@ -66,6 +66,7 @@ class ChatRun:
             raise how.error from error
         finally:
             how.prompt_tokens, how.completion_tokens = self._prompt_tokens, sum(self._tokens.values())
+            how.seconds = self._stream.seconds
             with anyio.CancelScope(shield=True):  # the client's hanging up cancels us
                 await _note(self._database, self.asked, how)
 
@@ -108,7 +109,6 @@ async def _note(database: Database, asked: Asked, how: Answered) -> None:
         async with database.transaction() as session:
             if asked.deployment is not None:
                 await note(session, asked.deployment, how)
-            await usage.add(session, asked.project_id, "served_input_tokens", how.prompt_tokens, source)
-            await usage.add(session, asked.project_id, "served_output_tokens", how.completion_tokens, source)
+            await usage.add(session, asked.project_id, how.used(), source)
     except SQLAlchemyError as error:
         log.warning("a request to %s is not counted, the database does not answer: %s", asked.name, error)

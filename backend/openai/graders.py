@@ -15,7 +15,7 @@ from backend.judges import service as judges
 from backend.openai import grader_answer
 from backend.openai.wire import WireRoute
 from backend.rewards import service as rewards
-from backend.rewards.service import Source
+from backend.rewards.service import Account, Source
 from reinforge.errors import InvalidInput
 from reinforge.grading.multi import Grader, leaves
 from reinforge.grading.multi import judges as judges_of
@@ -43,7 +43,7 @@ async def run(body: GraderRun, database: DatabaseDep, calls: CallsDep, who: Writ
         "sample",
         named["name"],
         RewardTest(rows=rows, timeout_seconds=2.0),
-        project_id=who.project_id,
+        Account(who.project_id),
     )
     if found.load_error is None:
         result = found.results[0]

@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
+from backend import usage
 from backend.auth import Writer
 from backend.base_models import service as base_models
 from backend.calls import CallsDep
@@ -28,7 +29,9 @@ async def sample(body: SampleRequest, database: DatabaseDep, calls: CallsDep, wh
     """
     await base_models.ensure_builtin(database, calls, body.model)
     async with database.transaction() as session:
+        await usage.require_budget(session, who.project_id, usage.SAMPLING)
         payload = await service.payload(session, who.project_id, body)
     stream = await service.start(calls, payload)
+    events = service.counted(database, stream, who.project_id, body.checkpoint or body.model)
     headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
-    return StreamingResponse(service.frames(stream), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(service.frames(events), media_type="text/event-stream", headers=headers)

@@ -1,22 +1,25 @@
 """What a request to sample may ask for, what the worker is told, and the stream that comes back."""
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
+import anyio
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend import sse
+from backend import sse, usage
 from backend.base_models import service as base_models
-from backend.call_stream import CallStream, open_stream
+from backend.call_stream import CallStream, Event, open_stream
 from backend.calls import Calls
+from backend.database import Database
 from backend.models import BaseModel, Checkpoint, Job
 from backend.playground import repository
 from reinforge.dataset import DatasetError, render_messages
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge, Unavailable
 from reinforge.schemas.playground import SampleEvent, SampleRequest
+from reinforge.schemas.usage import UsageKind
 
 log = logging.getLogger(__name__)
 
@@ -54,10 +57,38 @@ async def start(calls: Calls, payload: dict[str, Any]) -> CallStream:
     return await open_stream(calls, "sample", payload, quiet_seconds=QUIET_SECONDS)
 
 
-async def frames(stream: CallStream) -> AsyncGenerator[bytes, None]:
-    """Server-sent events: the worker's, then `end` or `error`; comments while nothing comes."""
+async def counted(
+    database: Database, stream: CallStream, project_id: str, source: str
+) -> AsyncGenerator[Event | None, None]:
+    """The worker's events. When they end, however they do, what they took is counted for the project."""
+    tokens: dict[tuple[int, int], int] = {}
     try:
         async with aclosing(stream.events()) as events:
+            async for event in events:
+                if event is not None and event["type"] in ("delta", "done"):
+                    tokens[event["prompt"], event["sample"]] = event.get("tokens") or 0
+                yield event
+    finally:
+        used: dict[UsageKind, float] = {
+            "sampled_tokens": float(sum(tokens.values())),
+            "device_seconds": stream.seconds,
+        }
+        with anyio.CancelScope(shield=True):  # the client's hanging up cancels us
+            await _count(database, project_id, used, source)
+
+
+async def _count(database: Database, project_id: str, used: Mapping[UsageKind, float], source: str) -> None:
+    try:
+        async with database.transaction() as session:
+            await usage.add(session, project_id, used, source)
+    except SQLAlchemyError as error:
+        log.warning("what %s has sampled is not counted, the database does not answer: %s", source, error)
+
+
+async def frames(stream: AsyncGenerator[Event | None, None]) -> AsyncGenerator[bytes, None]:
+    """Server-sent events: the worker's, then `end` or `error`; comments while nothing comes."""
+    try:
+        async with aclosing(stream) as events:
             async for event in events:
                 yield b": waiting\n\n" if event is None else _frame(SampleEvent.model_validate(event))
         yield _frame(SampleEvent(type="end"))

@@ -13,7 +13,7 @@ from backend.database import DatabaseDep, Session
 from backend.idempotency import Once, fingerprint
 from backend.models import Reward
 from backend.rewards import service
-from backend.rewards.service import Source
+from backend.rewards.service import Account, Source
 from backend.strict_json import StrictRoute
 from reinforge.errors import InvalidInput
 from reinforge.schemas.common import Page
@@ -96,9 +96,8 @@ async def test_source(body: RewardTest, calls: CallsDep, who: Writer) -> RewardT
             hint="POST /rewards/{id}/test tests a stored reward.",
         )
     source = written(body.source, body.grader)
-    return await service.test(
-        calls, source, body.entry, body.granularity, "reward", body, project_id=who.project_id
-    )
+    account = Account(who.project_id)
+    return await service.test(calls, source, body.entry, body.granularity, "reward", body, account)
 
 
 @router.post("/rewards/{id}/test", operation_id="testReward")
@@ -116,6 +115,5 @@ async def test_stored(
     given = body.model_fields_set
     entry = body.entry if "entry" in given else revision.entry
     granularity = body.granularity if "granularity" in given else reward.granularity
-    return await service.test(
-        calls, revision.source, entry, granularity, reward.name, body, project_id=who.project_id
-    )
+    account = Account(who.project_id, reward.id)
+    return await service.test(calls, revision.source, entry, granularity, reward.name, body, account)

@@ -11,10 +11,12 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend import usage
 from backend.calls import Calls
 from backend.ids import new_id
 from backend.models import Reward, RewardRevision, now
 from backend.rewards import repository
+from reinforge.calibration import paid
 from reinforge.errors import InvalidInput, NotFound, Unavailable
 from reinforge.grading.multi import Grader, judges
 from reinforge.grading.own_types import RankingJudge
@@ -22,6 +24,7 @@ from reinforge.grading.source import is_grader, kind_of, parse_grader
 from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.resources import RewardCreate, RewardSummary, RewardTest, RewardTestResult
 from reinforge.schemas.rewards import RewardCheckResult, RewardEntry, RewardProblem
+from reinforge.schemas.usage import UsageKind
 
 VALIDATE_SECONDS = 20.0
 _SPELLINGS = "Define grade(sample, item), reward_fn(prompt, completion, example) or f(prompts, completions, **columns)."
@@ -38,6 +41,15 @@ class Source:
     source: str
     entry: str | None
     param: str = "source"
+
+
+@dataclass(frozen=True)
+class Account:
+    """Whose judges a grader asks, and what their cost is counted for."""
+
+    project_id: str
+    source: str = ""
+    """Id of the reward or evaluation; empty for what is not stored."""
 
 
 @dataclass(frozen=True)
@@ -243,12 +255,11 @@ async def test(
     granularity: str,
     name: str,
     body: RewardTest,
-    *,
-    project_id: str,
+    account: Account,
 ) -> RewardTestResult:
     """Score the given completions. A source that does not load is a result here (`load_error`), not an error.
 
-    project_id: whose judges a grader asks.
+    Raises StateConflict `budget_exceeded` before judges are asked that the project's budget does not pay for.
     """
     _check_text(Source(name, source, entry))
     rows = [row.model_dump(mode="json") for row in body.rows]
@@ -259,7 +270,10 @@ async def test(
             grader = parse_grader(source)
         except InvalidInput as error:
             return RewardTestResult(jail=None, results=[], load_error=error.message)
-        payload |= grading_payload(grader, project_id)
+        if judges(grader):
+            async with calls.database.transaction() as session:
+                await usage.require_budget(session, account.project_id, usage.JUDGING)
+        payload |= grading_payload(grader, account.project_id)
         timeout = _SCORE_SECONDS
     else:
         payload |= {"source": source, "entry": entry, "granularity": granularity}
@@ -267,11 +281,17 @@ async def test(
     answer = await calls.ask("score", payload, timeout=timeout)
     if answer.get("unavailable"):
         raise Unavailable(str(answer["unavailable"]), code="sandbox_unavailable")
-    return RewardTestResult(
-        jail=answer.get("jail"),
-        results=[RewardResult.model_validate(each) for each in answer["results"]],
-        load_error=answer.get("load_error"),
-    )
+    results = [RewardResult.model_validate(each) for each in answer["results"]]
+    cost = sum(paid(each.usage) or 0.0 for each in results)
+    if cost > 0:
+        async with calls.database.transaction() as session:
+            await usage.add(session, account.project_id, {"judge_spend": cost}, account.source)
+    return RewardTestResult(jail=answer.get("jail"), results=results, load_error=answer.get("load_error"))
+
+
+def kinds_of(source: str) -> frozenset[UsageKind]:
+    """What scoring with it uses that budgets are about. Raises InvalidInput `invalid_grader`."""
+    return usage.JUDGING if is_grader(source) and judges(parse_grader(source)) else frozenset()
 
 
 def grading_payload(grader: Grader, project_id: str) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Queries about usage and budgets."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 from typing import Any
 
-from sqlalchemy import func, select, union
+from sqlalchemy import case, func, literal, select, union
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.models import (
@@ -12,8 +12,11 @@ from backend.models import (
     BudgetRow,
     Checkpoint,
     Dataset,
+    Deployment,
+    EvaluationRow,
     Job,
     ResumeState,
+    Reward,
     StepRollouts,
     StoredObject,
     UsageRow,
@@ -38,34 +41,56 @@ async def by_day(
 async def by_source(
     session: AsyncSession, project_id: str, first: date
 ) -> list[tuple[str, str | None, dict[UsageKind, float]]]:
-    """Id, name (of jobs) and amounts of those that used most device time."""
-    device = func.sum(UsageRow.amount).filter(UsageRow.kind == "device_seconds")
-    mine = (UsageRow.project_id == project_id, UsageRow.day >= first, UsageRow.source != "")
-    most = select(UsageRow.source).where(*mine).group_by(UsageRow.source)
-    sources = list(await session.scalars(most.order_by(device.desc().nulls_last()).limit(_MOST_SOURCES)))
-    sums = await session.execute(
-        select(UsageRow.source, UsageRow.kind, func.sum(UsageRow.amount))
-        .where(*mine, UsageRow.source.in_(sources))
+    """Id, name and amounts of those that had the largest share of what was used of any kind, that share first."""
+    used = (
+        select(UsageRow.source, UsageRow.kind, func.sum(UsageRow.amount).label("amount"))
+        .where(UsageRow.project_id == project_id, UsageRow.day >= first, UsageRow.source != "")
         .group_by(UsageRow.source, UsageRow.kind)
+        .cte()
     )
+    shares = select(
+        used.c.source, (used.c.amount / func.sum(used.c.amount).over(partition_by=used.c.kind)).label("share")
+    ).subquery()
+    most = select(shares.c.source).group_by(shares.c.source)
+    most = most.order_by(func.max(shares.c.share).desc(), shares.c.source).limit(_MOST_SOURCES)
+    sources = list(await session.scalars(most))
+    sums = await session.execute(select(used).where(used.c.source.in_(sources)))
     amounts: dict[str, dict[UsageKind, float]] = {}
     for source, kind, amount in sums:
-        amounts.setdefault(source, {})[kind] = amount  # type: ignore[index]
-    jobs = await session.execute(select(Job.id, Job.name).where(Job.id.in_(sources)))
-    names = {row.id: row.name for row in jobs}
+        amounts.setdefault(source, {})[kind] = amount
+    names = await _names(session, sources)
     return [(source, names.get(source), amounts[source]) for source in sources]
 
 
-async def used(session: AsyncSession, project_id: str, kind: str, since: date | None) -> float:
-    query = select(func.coalesce(func.sum(UsageRow.amount), 0.0)).where(
-        UsageRow.project_id == project_id, UsageRow.kind == kind
+async def _names(session: AsyncSession, sources: Sequence[str]) -> dict[str, str]:
+    """What people call them; those that are gone, and those that nobody has named, are left out."""
+    tables: tuple[Any, ...] = (Job, Deployment, EvaluationRow, Reward)
+    named = [select(table.id, table.name).where(table.id.in_(sources)) for table in tables]
+    replays = select(EvaluationRow.id, func.concat(literal("Replay of "), Job.name))
+    replays = replays.join(Job, Job.id == EvaluationRow.job_id).where(EvaluationRow.id.in_(sources))
+    of_job = func.concat(Job.name, literal(", step "), Checkpoint.step)
+    checkpoints = select(Checkpoint.id, of_job).join(Job, Job.id == Checkpoint.job_id)
+    query = union(*named, replays, checkpoints.where(Checkpoint.id.in_(sources)))
+    return {id: name for id, name in await session.execute(query) if name}
+
+
+async def budgets(
+    session: AsyncSession, project_id: str, today: date, kinds: Collection[UsageKind] | None = None
+) -> list[tuple[BudgetRow, float]]:
+    """Budgets, of all kinds or some, with what the rows of their period come to, in one query."""
+    since = case(
+        (BudgetRow.period == "day", today),
+        (BudgetRow.period == "month", today.replace(day=1)),
+        else_=date.min,
     )
-    return float(await session.scalar(query if since is None else query.where(UsageRow.day >= since)) or 0.0)
-
-
-async def budgets(session: AsyncSession, project_id: str) -> list[BudgetRow]:
-    query = select(BudgetRow).where(BudgetRow.project_id == project_id)
-    return list(await session.scalars(query.order_by(BudgetRow.kind, BudgetRow.period)))
+    used = select(func.coalesce(func.sum(UsageRow.amount), 0.0)).where(
+        UsageRow.project_id == BudgetRow.project_id, UsageRow.kind == BudgetRow.kind, UsageRow.day >= since
+    )
+    query = select(BudgetRow, used.scalar_subquery()).where(BudgetRow.project_id == project_id)
+    if kinds is not None:
+        query = query.where(BudgetRow.kind.in_(kinds))
+    found = await session.execute(query.order_by(BudgetRow.kind, BudgetRow.period))
+    return [(row, float(amount)) for row, amount in found]
 
 
 async def storage(session: AsyncSession, project_id: str | None = None) -> list[tuple[str, int]]:

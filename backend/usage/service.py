@@ -1,7 +1,8 @@
 """Counting what a project uses, and its budgets."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from typing import cast
 
 from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert
@@ -24,6 +25,17 @@ _WORDS: dict[str, str] = {
     "served_input_tokens": "tokens read by deployments",
     "served_output_tokens": "tokens written by deployments",
 }
+TRAINING: frozenset[UsageKind] = frozenset(
+    ("device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes")
+)
+"""What jobs use: a budget of another kind leaves them alone."""
+SERVING: frozenset[UsageKind] = frozenset(("device_seconds", "served_input_tokens", "served_output_tokens"))
+"""Chat requests and deployments."""
+SAMPLING: frozenset[UsageKind] = frozenset(("device_seconds", "sampled_tokens"))
+"""The playground, and completions of evaluations."""
+JUDGING: frozenset[UsageKind] = frozenset(("judge_spend",))
+"""Scoring with a reward that asks a judge."""
+STORING: frozenset[UsageKind] = frozenset(("storage_bytes",))
 _PERIODS = {"day": "today", "month": "this month", "total": "in all"}
 
 
@@ -33,17 +45,18 @@ def today() -> date:
 
 
 async def add(
-    session: AsyncSession, project_id: str, kind: UsageKind, amount: float, source: str = ""
+    session: AsyncSession, project_id: str, amounts: Mapping[UsageKind, float], source: str = ""
 ) -> None:
-    """Count `amount` as used today; `source` is the job or deployment that used it.
+    """Count these amounts as used today; `source`: the id of the job, deployment, evaluation, reward or model.
 
-    The row of a source stays locked until the transaction ends: keep transactions with one source short.
+    The rows of a source stay locked until the transaction ends: keep transactions with one source short.
     """
-    if amount <= 0:
+    same = {"project_id": project_id, "day": today(), "source": source}
+    # In one order, so that two requests of a deployment never hold what the other waits for.
+    rows = [same | {"kind": kind, "amount": amount} for kind, amount in sorted(amounts.items()) if amount > 0]
+    if not rows:
         return
-    statement = insert(UsageRow).values(
-        project_id=project_id, day=today(), kind=kind, source=source, amount=amount
-    )
+    statement = insert(UsageRow).values(rows)
     grown = UsageRow.amount + statement.excluded.amount
     await session.execute(
         statement.on_conflict_do_update(
@@ -87,22 +100,25 @@ async def report(session: AsyncSession, project_id: str, days: int) -> ProjectUs
     )
 
 
-async def budgets(session: AsyncSession, project_id: str) -> list[Budget]:
-    """With what is used of each."""
-    return [await _seen(session, row) for row in await repository.budgets(session, project_id)]
+async def budgets(
+    session: AsyncSession, project_id: str, kinds: Collection[UsageKind] | None = None
+) -> list[Budget]:
+    """With what is used of each; of all kinds, or of some."""
+    found = await repository.budgets(session, project_id, today(), kinds)
+    return [await _seen(session, row, used) for row, used in found]
 
 
-async def exhausted(session: AsyncSession, project_id: str) -> Budget | None:
-    """A budget of which nothing is left. One short query where there is none."""
-    for each in await budgets(session, project_id):
+async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> Budget | None:
+    """A budget of these kinds of which nothing is left. One short query, unless what is stored has one."""
+    for each in await budgets(session, project_id, kinds):
         if each.exhausted:
             return each
     return None
 
 
-async def require_budget(session: AsyncSession, project_id: str) -> None:
-    """Before something new that costs. Raises StateConflict `budget_exceeded`."""
-    spent = await exhausted(session, project_id)
+async def require_budget(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> None:
+    """Before something that uses these kinds: `TRAINING`, `SERVING` …. Raises StateConflict `budget_exceeded`."""
+    spent = await exhausted(session, project_id, kinds) if kinds else None
     if spent is not None:
         message, hint = told(spent)
         raise StateConflict(message, code="budget_exceeded", hint=hint)
@@ -110,8 +126,8 @@ async def require_budget(session: AsyncSession, project_id: str) -> None:
 
 async def require_storage(session: AsyncSession, project_id: str, more: int = 0) -> None:
     """Before so many bytes more are stored. Raises StateConflict `budget_exceeded` where storage has a budget."""
-    for each in await budgets(session, project_id):
-        if each.kind == "storage_bytes" and (each.exhausted or each.used + more > each.amount):
+    for each in await budgets(session, project_id, STORING):
+        if each.exhausted or each.used + more > each.amount:
             raise StateConflict(
                 f"The project may store {each.amount:,.0f} bytes; it stores {each.used:,.0f}, and this has {more:,}.",
                 code="budget_exceeded",
@@ -145,9 +161,9 @@ async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet, mat
         with_for_update=True,
     )
     if known is not None:
-        match.check(await _seen(session, known))
+        match.check(await _budget(session, known))
         known.amount, known.created_at = body.amount, now()
-        return await _seen(session, known)
+        return await _budget(session, known)
     match.check_absent()
     row = BudgetRow(project_id=who.project_id, kind=body.kind, period=body.period, amount=body.amount)
     session.add(row)
@@ -157,7 +173,7 @@ async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet, mat
         raise StateConflict(
             "Somebody has set this budget just now.", code="budget_exists", hint="Read it, then change it."
         ) from error
-    return await _seen(session, row)
+    return await _budget(session, row)
 
 
 async def remove_budget(session: AsyncSession, who: Principal, kind: str, period: str) -> None:
@@ -174,12 +190,16 @@ async def remove_budget(session: AsyncSession, who: Principal, kind: str, period
         raise NotFound(f"There is no budget of {kind} for {period}.", code="budget_not_found")
 
 
-async def _seen(session: AsyncSession, row: BudgetRow) -> Budget:
+async def _budget(session: AsyncSession, row: BudgetRow) -> Budget:
+    """One of the project's, as it is now."""
+    found = await budgets(session, row.project_id, (cast(UsageKind, row.kind),))
+    return next(each for each in found if each.period == row.period)
+
+
+async def _seen(session: AsyncSession, row: BudgetRow, used: float) -> Budget:
+    """used: what the rows of its period come to; of what is stored the level now counts instead."""
     if row.kind == "storage_bytes":
         used = float(dict(await repository.storage(session, row.project_id)).get(row.project_id, 0))
-    else:
-        since = {"day": today(), "month": today().replace(day=1)}.get(row.period)
-        used = await repository.used(session, row.project_id, row.kind, since)
     return Budget.model_validate(
         {
             "kind": row.kind,

@@ -27,7 +27,8 @@ async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
     passed = (moment - (attempt.counted_at or attempt.claimed_at)).total_seconds()
     attempt.counted_at = moment
     devices = max(1, int(job.facts.get("devices", 1) or 1))
-    await usage.add(session, job.project_id, "device_seconds", devices * min(passed, LEASE_SECONDS), job.id)
+    seconds = devices * min(passed, LEASE_SECONDS)
+    await usage.add(session, job.project_id, {"device_seconds": seconds}, job.id)
 
 
 class Meter:
@@ -59,8 +60,7 @@ class Meter:
 
     async def store(self) -> None:
         used, self._used = self._used, defaultdict(float)
-        for kind, amount in used.items():
-            await usage.add(self._session, self._job.project_id, kind, amount, self._job.id)
+        await usage.add(self._session, self._job.project_id, used, self._job.id)
 
     async def _before(self, key: str, step: int) -> float | None:
         last = self._last.get(key)

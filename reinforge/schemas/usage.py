@@ -11,8 +11,9 @@ UsageKind = Literal[
     "device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes",
     "served_input_tokens", "served_output_tokens",
 ]  # fmt: skip
-"""device_seconds: that workers held jobs. judge_spend: in the currency of the judges' prices. storage_bytes is a level,
-the day's last; the others are sums over the day."""
+"""device_seconds: that workers held jobs, by device, and were busy with requests to sample. sampled_tokens: of jobs,
+evaluations and the playground. judge_spend: in the currency of the judges' prices, wherever they were asked.
+storage_bytes is a level, the day's last; the others are sums over the day."""
 Period = Literal["day", "month", "total"]
 """In UTC."""
 
@@ -23,10 +24,12 @@ class UsageDay(Response):
 
 
 class UsageSource(Response):
-    """A job or deployment, and what it has used within the days asked for."""
+    """A job, deployment, evaluation, reward, checkpoint or base model, and what it used within the days asked for."""
 
     source: str
+    """Its id."""
     name: str | None = None
+    """None where it has none, and when it is gone."""
     amounts: dict[UsageKind, float]
 
 
@@ -58,5 +61,5 @@ class ProjectUsage(Response):
     totals: dict[UsageKind, float]
     """Over these days; of `storage_bytes` what is stored now."""
     sources: list[UsageSource]
-    """Those that used most device time, at most 20."""
+    """At most 20: those with the largest share of what was used of any kind, that share first."""
     budgets: list[Budget]

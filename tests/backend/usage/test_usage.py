@@ -1,6 +1,5 @@
 """What is counted, by day and source, and what budgets do to jobs."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,17 +8,7 @@ import pytest
 from tests.backend.people import made, refusal
 from tests.backend.server import OWNER_KEY, Backend, Trainer
 from tests.backend.test_completions import row, send
-
-
-def usage(backend: Backend, days: int = 30) -> dict[str, Any]:
-    return made(backend.api.get("/usage", params={"days": days}), 200)
-
-
-def of(backend: Backend, job: str) -> dict[str, float]:
-    """What a job has used."""
-    [found] = [each for each in usage(backend)["sources"] if each["source"] == job]
-    amounts: dict[str, float] = found["amounts"]
-    return amounts
+from tests.backend.usage.counted import of, usage
 
 
 def waited(backend: Backend, trainer: Trainer, seconds: float) -> None:
@@ -111,18 +100,6 @@ def test_what_is_stored_counts_each_object_once(open_lane: Backend) -> None:
     assert usage(open_lane)["totals"]["storage_bytes"] == once
 
 
-@pytest.fixture
-def budget(open_lane: Backend) -> Iterator[Any]:
-    def put(kind: str, amount: float, period: str = "month") -> dict[str, Any]:
-        body = {"kind": kind, "amount": amount, "period": period}
-        there = [(each["kind"], each["period"]) for each in usage(open_lane)["budgets"]]
-        headers = {"if-match": "*"} if (kind, period) in there else {}
-        return made(open_lane.api.put("/budgets", headers=headers, json=body), 200)
-
-    yield put
-    open_lane.sql("DELETE FROM budget")
-
-
 def test_a_storage_budget_refuses_files_whichever_way_they_come(open_lane: Backend, budget: Any) -> None:
     stored = usage(open_lane)["totals"]["storage_bytes"]
     budget("storage_bytes", stored + 2000, "total")
@@ -193,3 +170,40 @@ def test_budgets_are_set_and_removed_by_owners(open_lane: Backend, budget: Any) 
     assert refusal(open_lane.api.delete("/budgets/judge_spend/month")) == (404, "budget_not_found")
     wrong = open_lane.api.put("/budgets", json={"kind": "storage_bytes", "amount": 1, "period": "day"})
     assert (wrong.status_code, wrong.json()["error"]["param"]) == (422, "period")
+
+
+def test_a_budget_of_serving_leaves_jobs_alone(open_lane: Backend, job: Trainer, budget: Any) -> None:
+    budget("served_output_tokens", 0)
+    assert job.heartbeat().json()["commands"] == []
+    assert open_lane.api.post("/jobs", json=open_lane.spec()).status_code == 201
+
+
+def test_what_used_it_has_a_name_and_the_largest_share_of_anything_comes_first(
+    open_lane: Backend, job: Trainer
+) -> None:
+    """However many jobs there are, whatever took most of the tokens that were served is not behind them."""
+    open_lane.sql("DELETE FROM usage")
+    project = open_lane.api.get("/me").json()["project"]
+
+    def used(source: str, kind: str, amount: float) -> None:
+        open_lane.sql("INSERT INTO usage VALUES (%s, now()::date, %s, %s, %s)", project, kind, source, amount)
+
+    for number in range(30):
+        used(f"ftjob-{number}", "device_seconds", 100 + number)
+    open_lane.sql(
+        "INSERT INTO deployment (id, project_id, name, model_id, state, created_at, updated_at, requests,"
+        " failed_requests, prompt_tokens, completion_tokens)"
+        " VALUES ('dep_1', %s, 'support', 'tiny', 'ready', now(), now(), 0, 0, 0, 0)",
+        project,
+    )
+    used("dep_1", "device_seconds", 1)
+    used("dep_1", "served_output_tokens", 90)
+    used("tiny", "served_output_tokens", 10)
+    used(job.claimed["job"], "device_seconds", 5000)
+    found = usage(open_lane)["sources"]
+    assert [(each["source"], each["name"]) for each in found[:2]] == [
+        ("dep_1", "support"),
+        (job.claimed["job"], open_lane.job(job.claimed["job"])["name"]),
+    ]
+    assert found[0]["amounts"] == {"device_seconds": 1, "served_output_tokens": 90}
+    assert (found[2]["source"], found[2]["name"], len(found)) == ("tiny", None, 20)

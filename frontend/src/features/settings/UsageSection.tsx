@@ -1,12 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { deploymentsQuery } from "@/api/deployments";
 import { type Usage, type UsageKind, usageQuery } from "@/api/project-usage";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Failure } from "@/components/Failure";
 import { Budgets } from "./Budgets";
 import styles from "./Usage.module.css";
-import { amountWords, bars, KINDS } from "./usage-words";
+import { amountWords, bars, KINDS, sourcePage } from "./usage-words";
 
 type Source = Usage["sources"][number];
 
@@ -46,11 +45,9 @@ function Days({ usage, kind }: { usage: Usage; kind: UsageKind }) {
 
 const SOURCES = 10;
 
-/** The jobs and deployments that used most of the workers' time. */
+/** What had the largest share of anything, as the server orders it. */
 function Sources({ of }: { of: Usage }) {
-  const rows = of.sources
-    .toSorted((a, b) => (b.amounts.device_seconds ?? 0) - (a.amounts.device_seconds ?? 0))
-    .slice(0, SOURCES);
+  const rows = of.sources.slice(0, SOURCES);
   if (rows.length === 0) return null;
   const amount = (head: string, kind: UsageKind, hide?: "narrow"): Column<Source> => ({
     head,
@@ -62,10 +59,12 @@ function Sources({ of }: { of: Usage }) {
     <DataTable
       label="What used it"
       columns={[
-        { head: "Job or deployment", grow: true, cell: (one) => <SourceName of={one} /> },
+        { head: "What", grow: true, cell: (one) => <SourceName of={one} /> },
         amount("Workers' time", "device_seconds"),
         amount("Sampled", "sampled_tokens", "narrow"),
         amount("Trained", "trained_tokens", "narrow"),
+        amount("Served", "served_output_tokens", "narrow"),
+        amount("Judges", "judge_spend", "narrow"),
       ]}
       rows={rows}
       rowKey={(one) => one.source}
@@ -74,11 +73,11 @@ function Sources({ of }: { of: Usage }) {
 }
 
 function SourceName({ of }: { of: Source }) {
-  const deployments = useQuery(deploymentsQuery).data?.data;
-  const name = of.name ?? deployments?.find(({ id }) => id === of.source)?.name ?? of.source;
-  if (!of.source.startsWith("ftjob-")) return <>{name}</>;
+  const name = of.name ?? of.source;
+  const to = sourcePage(of);
+  if (!to) return <>{name}</>;
   return (
-    <Link to="/jobs/$id" params={{ id: of.source }} data-row title={name}>
+    <Link to={to} params={{ id: of.source }} data-row title={name}>
       {name}
     </Link>
   );

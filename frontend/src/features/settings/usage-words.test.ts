@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { actionWords } from "./audit-words";
-import { amountWords, bars } from "./usage-words";
+import { amountWords, bars, sourcePage } from "./usage-words";
 
 describe("bars", () => {
   it("are as high as their share of the highest day", () => {
@@ -16,6 +16,17 @@ describe("bars", () => {
     expect(bars([{ day: "2026-01-01", amounts: {} }], "judge_spend")).toEqual([
       { day: "2026-01-01", amount: 0, share: 0 },
     ]);
+  });
+});
+
+describe("what used it", () => {
+  it("leads to its page where there is one", () => {
+    const to = (source: string, amounts = {}) => sourcePage({ source, name: null, amounts });
+    expect(to("ftjob-1")).toBe("/jobs/$id");
+    expect(to("rew_1")).toBe("/rewards/$id");
+    expect(to("eval_1", { sampled_tokens: 5 })).toBe("/evaluations/$id");
+    expect(to("eval_2", { judge_spend: 1 })).toBeNull();
+    expect(to("dep_1")).toBeNull();
   });
 });
 

@@ -1,4 +1,4 @@
-import type { UsageKind } from "@/api/project-usage";
+import type { Usage, UsageKind } from "@/api/project-usage";
 import { bytes, duration, number } from "@/lib/format";
 
 export const KINDS: Record<UsageKind, string> = {
@@ -41,4 +41,12 @@ export function bars(
     const amount = amounts[kind] ?? 0;
     return { day, amount, share: most > 0 ? amount / most : 0 };
   });
+}
+
+/** The page of what used it, where it has one; a replay of a job's completions, which samples nothing, has none. */
+export function sourcePage({ source, amounts }: Usage["sources"][number]) {
+  if (source.startsWith("ftjob-")) return "/jobs/$id";
+  if (source.startsWith("rew_")) return "/rewards/$id";
+  if (source.startsWith("eval_") && amounts.sampled_tokens) return "/evaluations/$id";
+  return null;
 }

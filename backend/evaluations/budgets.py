@@ -1,0 +1,16 @@
+"""What an evaluation uses that the project has budgets for."""
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend import usage
+from backend.evaluations import stand_alone
+from backend.models import EvaluationRow
+from backend.rewards import service as rewards
+
+
+async def require_budget(
+    session: AsyncSession, row: EvaluationRow, code: stand_alone.Code | None = None
+) -> None:
+    """Before a stand-alone one samples and scores. Raises StateConflict `budget_exceeded`, NotFound."""
+    code = code or await stand_alone.code_of(session, row)
+    await usage.require_budget(session, row.project_id, usage.SAMPLING | rewards.kinds_of(code.source))
