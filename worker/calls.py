@@ -34,6 +34,7 @@ from worker.models.sources import ModelStore
 from worker.presence import Presence
 from worker.rewards.checkpoints import ModelProcess
 from worker.sandbox_access import sandbox_client
+from worker.serving_choice import serving_engine
 from worker.serving_process import SERVING, ServingProcess
 from worker.settings import WorkerSettings
 from worker.slots import take_slot
@@ -135,11 +136,7 @@ def serve(settings: WorkerSettings) -> None:
     models = ModelStore(settings.folder("models"))
     serving = ServingProcess(
         idle_seconds=settings.serving_idle_seconds,
-        command=(
-            *SERVING,
-            *("--threads", str(settings.serving_threads), "--adapters", str(settings.serving_adapters)),
-            *("--engine", settings.serving_engine, "--log", str(slot.folder / "vllm.log")),
-        ),
+        command=serving_command(settings, slot.folder / "vllm.log"),
     )
     blobs = BlobCache(settings.folder("cache", "blobs"), door.get_blob)
     sampler = Sampler(door, models, blobs, slot.folder, serving)
@@ -161,6 +158,17 @@ def serve(settings: WorkerSettings) -> None:
     while not worker.stop.wait(1.0):
         pass
     sampler.close()
+
+
+def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]:
+    """How the process that samples on demand is started."""
+    engine, why = serving_engine(settings.serving_engine)
+    log.info("sampling on demand by %s: %s", engine, why)
+    return (
+        *SERVING,
+        *("--threads", str(settings.serving_threads), "--adapters", str(settings.serving_adapters)),
+        *("--engine", engine, "--log", str(vllm_log)),
+    )
 
 
 def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:

@@ -39,10 +39,11 @@ class WorkerSettings(BaseSettings):
     """Its threads for arithmetic on the CPU; training shares the machine."""
     serving_adapters: int = Field(default=8, ge=1, le=256, validation_alias="REINFORGE_SERVING_ADAPTERS")
     """Adapters that it keeps in memory over one base model; the least recently used one goes first."""
-    serving_engine: Literal["transformers", "vllm"] = Field(
-        default="transformers", validation_alias="REINFORGE_SERVING_ENGINE"
+    serving_engine: Literal["auto", "transformers", "vllm"] = Field(
+        default="auto", validation_alias="REINFORGE_SERVING_ENGINE"
     )
-    """What samples on demand: the process itself, or a vLLM server of its own (`make vllm`)."""
+    """What samples on demand: the process itself, or a vLLM server of its own (`make vllm`); jobs say for themselves.
+    auto: vLLM where there are an NVIDIA device and vLLM (`worker.serving_choice`)."""
     stall_seconds: str = Field(default="", validation_alias="REINFORGE_STALL_SECONDS")
     """A trainer that reports nothing for so long, not even progress inside of a phase, is ended and tried again: for
     all phases or by phase (`worker.stall`)."""

