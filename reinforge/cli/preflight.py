@@ -11,6 +11,7 @@ from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
 from reinforge.cli.jobs import push_parts
 from reinforge.cli.output import Json, duration, err, out
+from reinforge.cli.serve import need
 from reinforge.errors import JobFailure
 from reinforge.preflight import PreflightReport
 from reinforge.preflight.report import Range
@@ -31,6 +32,8 @@ def preflight(
     from reinforge.preflight.offline import preflight as run
 
     spec = jobfile.load(file)
+    if not server:
+        need("worker")
     report = _on_server(spec) if server else run(spec)
     if json:
         output.print_json(report)

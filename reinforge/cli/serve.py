@@ -1,5 +1,6 @@
 """`reinforge up`, `demo`, `doctor` and `train`: what runs on this machine."""
 
+import importlib.util
 import json as jsonlib
 import os
 import signal
@@ -21,7 +22,7 @@ from reinforge.cli.jobs import push_parts
 from reinforge.cli.output import Json, Quiet, duration, err, number, out
 from reinforge.cli.watch import follow
 from reinforge.client import Reinforge
-from reinforge.errors import InvalidInput
+from reinforge.errors import InvalidInput, Unavailable
 from reinforge.platform.parent import watch_make
 from reinforge.signals import Flag
 
@@ -32,6 +33,17 @@ Port = Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one."
 
 def _say(sentence: str) -> None:
     err.print(sentence, markup=False, style="dim", soft_wrap=True)
+
+
+def need(*rooms: str) -> None:
+    """Raises Unavailable `platform_not_installed` where the client alone is installed."""
+    missing = [room for room in rooms if importlib.util.find_spec(room) is None]
+    if missing:
+        raise Unavailable(
+            f"This is the client alone: {' and '.join(missing)} of the platform are not installed.",
+            code="platform_not_installed",
+            hint="Run `pip install 'reinforge-server[train]'`, or use a server elsewhere (`reinforge login`).",
+        )
 
 
 @contextmanager
@@ -65,6 +77,7 @@ def up(
     ] = True,
 ) -> None:
     """Serve the whole platform until Ctrl-C."""
+    need("backend", "worker")
     from reinforge.platform.up import Platform
 
     with stop_on_signals():
@@ -103,6 +116,7 @@ def demo(
     ] = None,
 ) -> None:
     """Run one job from prompts to adapter on the starter model, then keep serving until Ctrl-C."""
+    need("backend", "worker")
     from reinforge.platform.up import Platform
 
     spec = demo_job.with_engine(jobfile.load(job_file or demo_job.job_file()), engine)
@@ -185,6 +199,7 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train without a server: the same loop, records as JSONL, the adapter in a folder."""
+    need("worker")
     spec = jobfile.load(file)
     folder = (out_folder or Path("runs") / time.strftime("%Y%m%d-%H%M%S")).resolve()
     if folder.is_file():

@@ -203,7 +203,7 @@ def check_sandbox() -> Check:
         refused: dict[str, str] = status.get("refused", {})
     except (ValueError, KeyError, TypeError):
         message = f"the sandbox cannot be asked: {answer.failure or 'no answer'}"
-        return Check("sandbox", "warn", message, "Run `pip install 'reinforge[worker]'`.")
+        return Check("sandbox", "warn", message, "Run `pip install reinforge-server`.")
     where = f" at {status['address']}" if told else ""
     if available:
         message = f"jail {jail} ({_JAILS.get(jail, 'unknown')}) proved{where}, the strongest that holds"
@@ -284,9 +284,7 @@ def check_plugins() -> Check:
 def check_page() -> Check:
     spec = importlib.util.find_spec("backend")  # finds, does not import
     if spec is None or not spec.submodule_search_locations:
-        return Check(
-            "page", "fail", "the backend is not installed", "Run `pip install 'reinforge[backend]'`."
-        )
+        return Check("page", "fail", "the backend is not installed", "Run `pip install reinforge-server`.")
     backend = Path(spec.submodule_search_locations[0])
     folders = (backend.parent / "frontend" / "dist", backend / "static")  # a checkout's, a wheel's
     if any((folder / "index.html").is_file() for folder in folders):

@@ -1,7 +1,9 @@
 """The wheel without extras: its base dependencies, and nothing else, run the client and the command line."""
 
+import os
 import subprocess
 import sys
+import zipfile
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
@@ -9,6 +11,9 @@ import pytest
 from packaging.requirements import Requirement
 
 HEAVY = ("torch", "transformers", "fastapi", "starlette", "celery", "sqlalchemy", "psycopg", "boto3", "numpy")
+
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def closure(name: str, found: dict[str, Distribution] | None = None) -> dict[str, Distribution]:
@@ -50,6 +55,24 @@ def run(python: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def test_it_holds_the_client_and_nothing_else(wheel: Path) -> None:
+    """Every file of `reinforge`, the demo's files inside it, and what pip wants to know."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert {name.partition("/")[0] for name in names} == {"reinforge"}
+    inside = {
+        f"{place}/{path.relative_to(ROOT / folder)}"
+        for folder, place in (
+            ("reinforge", "reinforge"),
+            ("examples/arithmetic", "reinforge/examples/arithmetic"),
+        )
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert names == inside
+    assert "reinforge/py.typed" in names and "reinforge/examples/arithmetic/job.yaml" in names
+
+
 def test_nothing_heavy_is_required() -> None:
     assert closure("reinforge").keys().isdisjoint(HEAVY)
 
@@ -73,3 +96,35 @@ def test_the_command_line_runs(bare: Path) -> None:
         assert verb in said
     run(bare, "-m", "reinforge.cli.main", "job", "schema")
     run(bare, "-m", "reinforge.cli.main", "presets", "list", "--json")
+
+
+def test_what_needs_the_platform_says_what_to_install(bare: Path, tmp_path: Path) -> None:
+    job = str(ROOT / "examples" / "arithmetic" / "job.yaml")
+    for command in (["up", "--home", str(tmp_path / "home")], ["demo"], ["train", job], ["preflight", job]):
+        line = [str(bare), "-m", "reinforge.cli.main", *command]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+        assert done.returncode == 6, done.stdout + done.stderr
+        assert "reinforge-server[train]" in done.stderr
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_strict_type_checker_sees_its_types(bare: Path, tmp_path: Path) -> None:
+    script = tmp_path / "uses_it.py"
+    script.write_text(
+        "from reinforge.client import AsyncReinforge, Reinforge\n\n\n"
+        "def newest(client: Reinforge) -> str:\n"
+        "    return next(client.jobs.list()).id\n\n\n"
+        "async def steps(client: AsyncReinforge) -> int:\n"
+        "    job = await client.jobs.get('ftjob-1')\n"
+        "    return job.progress.step\n\n\n"
+        "def wrong(client: Reinforge) -> int:\n"
+        "    return client.jobs.get('ftjob-1').id\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--config-file", os.devnull]
+    done = subprocess.run(
+        [*command, "--python-executable", str(bare), str(script)],
+        capture_output=True, text=True, timeout=280, cwd=tmp_path,
+    )  # fmt: skip
+    faults = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert len(faults) == 1, done.stdout + done.stderr
+    assert 'got "str", expected "int"' in faults[0]

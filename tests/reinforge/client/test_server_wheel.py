@@ -1,0 +1,82 @@
+"""The platform's wheel beside the client's: two distributions of one version, from one tree."""
+
+import email
+import subprocess
+import sys
+import tomllib
+import zipfile
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+import reinforge
+from tests.reinforge.client.test_wheel import ROOT, run
+
+OWN = ("reinforge", "backend", "worker", "__editable__", "pip", "setuptools")
+"""What begins like this in the tests' own environment is not lent to the bare one."""
+
+
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [each for each in archive.namelist() if each.endswith(".dist-info/METADATA")]
+        return email.message_from_bytes(archive.read(name))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, server_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with both wheels and links to every library of this one; made without network."""
+    folder = tmp_path_factory.mktemp("platform") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, str(wheel), str(server_wheel)], check=True, timeout=120)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    site = folder / "lib" / version / "site-packages"
+    for path in Path(pytest.__file__).resolve().parents[1].iterdir():
+        if not path.name.startswith(OWN) and path.suffix != ".pth" and not (site / path.name).exists():
+            (site / path.name).symlink_to(path)
+    return python
+
+
+def test_it_holds_the_rooms_the_migrations_and_the_page(server_wheel: Path) -> None:
+    with zipfile.ZipFile(server_wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert {name.partition("/")[0] for name in names} == {"backend", "worker"}
+    for needed in ("backend/main.py", "backend/openapi_examples.json", "backend/static/index.html",
+                   "backend/migrations/env.py", "worker/main.py", "worker/sandbox/__main__.py",
+                   "worker/starter/starter-arith/model.safetensors"):  # fmt: skip
+        assert needed in names
+    assert not [name for name in names if name.endswith(".pyc")]
+
+
+def test_the_version_is_one(wheel: Path, server_wheel: Path) -> None:
+    client, server = metadata(wheel), metadata(server_wheel)
+    assert client["Version"] == server["Version"] == reinforge.__version__
+    assert f"reinforge[backend,worker]=={client['Version']}" in (server.get_all("Requires-Dist") or [])
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(server.get_all("Provides-Extra") or []) <= set(extras)
+
+
+def test_both_together_are_the_platform(installed: Path) -> None:
+    code = (
+        "import sys\n"
+        "import backend.main, backend.background, worker.app, worker.calls, worker.supervisor, worker.sandbox\n"
+        "from backend.migrate import scripts_folder\n"
+        "from backend.page import STATIC\n"
+        "from reinforge.demo import job_file\n"
+        "from reinforge.offline import model_folder\n"
+        "places = [module.__file__ for module in (backend, worker, sys.modules['reinforge'])]\n"
+        "places += [STATIC / 'index.html', scripts_folder() / 'env.py', job_file(), model_folder('starter-arith')]\n"
+        "print(all('/venv/lib/' in str(each) for each in places))\n"
+        "print((STATIC / 'index.html').is_file(), len(list((scripts_folder() / 'versions').glob('*.py'))))\n"
+        "print('torch' in sys.modules)\n"
+    )
+    inside, found, torch = run(installed, "-c", code).splitlines()
+    migrations = len(list((ROOT / "migrations" / "versions").glob("*.py")))
+    assert (inside, found, torch) == ("True", f"True {migrations}", "False")
+
+
+def test_its_processes_start(installed: Path) -> None:
+    assert '"openapi"' in run(installed, "-P", "-m", "backend", "openapi")
+    assert "--socket" in run(installed, "-P", "-m", "worker.sandbox", "--help")
