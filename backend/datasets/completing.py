@@ -15,6 +15,7 @@ from backend.datasets.inspect import TOO_COMPLEX
 from backend.datasets.inspection import as_error, inspect_file
 from backend.models import Upload, UploadPart
 from backend.objects import Objects, object_key
+from backend.usage import check_storage
 from reinforge.dataset import DatasetReport
 from reinforge.errors import InvalidInput, TooLarge
 from reinforge.schemas.uploads import DatasetUpload
@@ -30,9 +31,9 @@ async def complete(
 ) -> DatasetUpload:
     """The upload with its dataset; asked again, the same one.
 
-    A missing part leaves the upload as it was. A file that is refused ends it, and asking again gives the same
-    error. Raises NotFound, StateConflict, InvalidInput (`missing_parts`, `wrong_sha256`, `part_mismatch`, what
-    `inspect_file` raises), StorageError.
+    A missing part leaves the upload as it was, and so does a budget that it does not fit into. A file that is refused
+    ends it, and asking again gives the same error. Raises NotFound, StateConflict, InvalidInput (`missing_parts`,
+    `wrong_sha256`, `part_mismatch`, what `inspect_file` raises), StorageError.
     """
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:
@@ -55,6 +56,7 @@ async def complete(
             upload = await numbered.pending(session, project_id, id)
             dataset = await service.add(session, project_id, report, upload.name, by)
             await uploads.end(session, upload, "completed", dataset.id)
+            await check_storage(session, project_id)
             shown = await numbered.view(session, objects, upload)
         await uploads.clear_bucket(objects, upload)
     return shown

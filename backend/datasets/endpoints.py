@@ -16,7 +16,7 @@ from backend.downloads import attachment, stream_object
 from backend.idempotency import Once, fingerprint
 from backend.objects import ObjectsDep
 from backend.strict_json import KnownAnswer
-from backend.usage import require_storage
+from backend.usage import check_storage, require_storage
 from reinforge.errors import InvalidInput
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import Dataset, DatasetRows
@@ -59,12 +59,15 @@ async def create(
         if name is not None and len(name) > 200:
             raise InvalidInput("`name` is longer than 200 characters.", param="name")
         report = await inspect_file(upload.path, upload.filename, limit)
+        await require_storage(session, who.project_id, report.bytes)  # bodies may come without a length
+        await session.commit()
         await objects.keep_file(upload.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
     if (
         stored := await once.begin(session, fingerprint(upload.sha256, upload.filename, name or ""))
     ) is not None:
         return stored
     dataset = await service.add(session, who.project_id, report, name, who.name)
+    await check_storage(session, who.project_id)
     return await once.finish(session, 201, (await service.view(session, [dataset]))[0])
 
 

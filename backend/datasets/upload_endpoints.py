@@ -19,7 +19,7 @@ from backend.models import now
 from backend.objects import ObjectsDep
 from backend.spool import spool
 from backend.strict_json import StrictRoute
-from backend.usage import require_storage
+from backend.usage import check_storage, require_storage
 from reinforge.errors import InvalidInput, StateConflict
 from reinforge.schemas.uploads import DatasetUpload, DatasetUploadCreate, DatasetUploadPart, PartDestination
 from reinforge.storage.base import scratch_file
@@ -93,6 +93,7 @@ async def put_part(
     async with database.transaction() as session:
         upload = await numbered.pending(session, who.project_id, id)
         await numbered.note_part(session, upload, number, digest, in_bucket=bucket_upload is not None)
+        await check_storage(session, who.project_id)
     return DatasetUploadPart(number=number, bytes=size, sha256=digest)
 
 
@@ -111,6 +112,7 @@ async def part_url(
             hint="PUT the part to /api/v1/uploads/{id}/parts/{number}.",
         )
     await numbered.note_part(session, upload, number, sha256, in_bucket=True)
+    await check_storage(session, who.project_id)
     where = parts.url(
         uploads.bucket_key(upload), bucket_upload, number, sha256=sha256, expires_seconds=numbered.URL_SECONDS
     )

@@ -16,7 +16,7 @@ from backend.idempotency import Once, fingerprint
 from backend.models import Dataset
 from backend.objects import ObjectsDep
 from backend.openai.wire import WireRoute, listed, seconds, unknown_after
-from backend.usage import require_storage
+from backend.usage import check_storage, require_storage
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.openai_common import Deleted, WireList
 from reinforge.schemas.openai_files import ExpiresAfter, File
@@ -58,11 +58,14 @@ async def create(
         check_purpose(upload.fields.get("purpose"))
         kept = _kept_seconds(upload.fields)
         report = await inspect_file(upload.path, upload.filename, limit)
+        await require_storage(session, who.project_id, report.bytes)  # bodies may come without a length
+        await session.commit()
         await objects.keep_file(upload.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
     asked = fingerprint(upload.sha256, upload.filename, str(kept))
     if (stored := await once.begin(session, asked)) is not None:
         return stored
     dataset = await datasets.add(session, who.project_id, report, None, who.name, kept_seconds=kept)
+    await check_storage(session, who.project_id)
     return await once.finish(session, 200, file_view(dataset))
 
 

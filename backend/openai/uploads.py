@@ -17,7 +17,7 @@ from backend.objects import ObjectsDep
 from backend.openai import upload_store
 from backend.openai.files import check_purpose, file_view
 from backend.openai.wire import WireRoute, seconds
-from backend.usage import require_storage
+from backend.usage import check_storage, require_storage
 from reinforge.errors import InvalidInput
 from reinforge.schemas.openai_files import Upload, UploadComplete, UploadCreate, UploadPart
 from reinforge.storage.base import scratch_file
@@ -67,6 +67,7 @@ async def add_part(
     async with database.transaction() as session:
         upload = await upload_store.pending(session, who.project_id, upload_id)
         part = await upload_store.add_part(session, upload, arrived.sha256, arrived.bytes)
+        await check_storage(session, who.project_id)
     return UploadPart(id=part.id, created_at=seconds(part.created_at), upload_id=upload_id)
 
 
@@ -97,6 +98,7 @@ async def complete(
         kept = upload.file_seconds
         dataset = await datasets.add(session, who.project_id, report, None, who.name, kept_seconds=kept)
         await dataset_uploads.end(session, upload, "completed", dataset.id)
+        await check_storage(session, who.project_id)
         return _view(upload, dataset)
 
 

@@ -1,5 +1,23 @@
 """What projects use, and their budgets. Other rooms count with `add` and ask with `require_budget`."""
 
-from backend.usage.service import JUDGING, SAMPLING, SERVING, TRAINING, add, require_budget, require_storage
+from backend.usage.service import (
+    JUDGING,
+    SAMPLING,
+    SERVING,
+    TRAINING,
+    add,
+    check_storage,
+    require_budget,
+    require_storage,
+)
 
-__all__ = ["JUDGING", "SAMPLING", "SERVING", "TRAINING", "add", "require_budget", "require_storage"]
+__all__ = [
+    "JUDGING",
+    "SAMPLING",
+    "SERVING",
+    "TRAINING",
+    "add",
+    "check_storage",
+    "require_budget",
+    "require_storage",
+]

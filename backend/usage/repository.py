@@ -1,10 +1,11 @@
 """Queries about usage and budgets."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import date
 from typing import Any
 
-from sqlalchemy import case, func, literal, select, union
+from sqlalchemy import Select, case, func, literal, select, union
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.models import (
@@ -19,6 +20,8 @@ from backend.models import (
     Reward,
     StepRollouts,
     StoredObject,
+    Upload,
+    UploadPart,
     UsageRow,
 )
 from reinforge.schemas.usage import UsageKind
@@ -96,9 +99,13 @@ async def budgets(
 async def storage(session: AsyncSession, project_id: str | None = None) -> list[tuple[str, int]]:
     """Project → bytes of the objects that its things refer to, each object once; of one project or all.
 
-    An object that two projects share counts for both: neither could do without it.
+    An object that two projects share counts for both: neither could do without it. Parts of unfinished uploads count,
+    wherever they lie.
     """
-    direct = [select(table.project_id, table.sha256) for table in (Dataset, Adapter)]
+    direct: list[Any] = [select(table.project_id, table.sha256) for table in (Dataset, Adapter, Deployment)]
+    direct.append(
+        select(Upload.project_id, UploadPart.sha256).join(Upload, Upload.id == UploadPart.upload_id)
+    )
     of_jobs = [
         select(Job.project_id, table.sha256).join(table, table.job_id == Job.id)
         for table in (Checkpoint, ResumeState, StepRollouts)
@@ -112,4 +119,25 @@ async def storage(session: AsyncSession, project_id: str | None = None) -> list[
         .join(StoredObject, StoredObject.sha256 == held.c.sha256)
         .group_by(held.c.project_id)
     )
-    return [(row[0], int(row[1])) for row in await session.execute(query)]
+    stored = Counter({row[0]: int(row[1]) for row in await session.execute(query)})
+    for row in await session.execute(_in_bucket(project_id)):
+        stored[row[0]] += int(row[1])
+    return list(stored.items())
+
+
+def _in_bucket(project_id: str | None) -> Select[str, int]:
+    """Parts that went straight to the store's bucket are no objects yet."""
+    query = select(Upload.project_id, func.sum(UploadPart.bytes)).join(
+        Upload, Upload.id == UploadPart.upload_id
+    )
+    query = query.where(UploadPart.sha256.is_(None)).group_by(Upload.project_id)
+    return query if project_id is None else query.where(Upload.project_id == project_id)
+
+
+async def locked_storage_budget(session: AsyncSession, project_id: str) -> float | None:
+    """What the project may store; until the transaction ends, nobody else gets past here. None without a budget."""
+    query = select(BudgetRow.amount).where(
+        BudgetRow.project_id == project_id, BudgetRow.kind == "storage_bytes"
+    )
+    amount: float | None = await session.scalar(query.with_for_update())
+    return amount

@@ -128,12 +128,32 @@ async def require_storage(session: AsyncSession, project_id: str, more: int = 0)
     """Before so many bytes more are stored. Raises StateConflict `budget_exceeded` where storage has a budget."""
     for each in await budgets(session, project_id, STORING):
         if each.exhausted or each.used + more > each.amount:
-            raise StateConflict(
-                f"The project may store {each.amount:,.0f} bytes; it stores {each.used:,.0f}, and this has {more:,}.",
-                code="budget_exceeded",
-                hint="Delete datasets or jobs that are not needed, or ask an owner to raise the budget "
-                "under Settings → Usage.",
+            raise _too_much(
+                f"The project may store {each.amount:,.0f} bytes; it stores {each.used:,.0f}, and this has {more:,}."
             )
+
+
+async def check_storage(session: AsyncSession, project_id: str) -> None:
+    """After something was stored in this transaction: what does not fit is rolled back with it.
+
+    Counts what is really there, whatever was announced and whoever stores at the same time. Raises StateConflict
+    `budget_exceeded`.
+    """
+    amount = await repository.locked_storage_budget(session, project_id)
+    if amount is None:
+        return
+    used = dict(await repository.storage(session, project_id)).get(project_id, 0)
+    if used > amount:
+        raise _too_much(f"The project may store {amount:,.0f} bytes; with this it would store {used:,}.")
+
+
+def _too_much(message: str) -> StateConflict:
+    return StateConflict(
+        message,
+        code="budget_exceeded",
+        hint="Delete datasets or jobs that are not needed, or ask an owner to raise the budget "
+        "under Settings → Usage.",
+    )
 
 
 def told(spent: Budget) -> tuple[str, str]:
