@@ -30,6 +30,8 @@ class Segment:
     by: Literal["policy", "environment"]
     sampler_logprobs: tuple[float, ...] = field(default=())
     """One per token of a policy segment: log-probability under logits / temperature when it was sampled."""
+    sampler_entropies: tuple[float, ...] | None = None
+    """One per token of a policy segment, in nats, where the engine knows them."""
 
 
 class Environment(Protocol):

@@ -51,9 +51,11 @@ class Batch:
     tensors: Mapping[str, Tensor]
     """Constants of the loss with N rows; those with a second dimension are (N, T)."""
     needs_gradient: Tensor
-    """(N,) bool. Rows that cannot move the policy (advantage 0, no KL) are only looked at: a third of the cost."""
+    """(N,) bool. Rows that cannot move the policy (advantage 0, no KL) are at most looked at: a third of the cost."""
     denominator: float
     """Σ count over the whole batch, by which the sum of losses is divided."""
+    aside: Tensor | None = None
+    """(N,) bool: rows without gradient that are not even looked at; their scores stay 0."""
     entropy_gradient: bool = False
     """The loss wants entropies that carry gradient."""
 

@@ -98,9 +98,11 @@ class LoraPolicy:
         scores = empty_scores(len(batch.sequences), batch.sequences.longest)
         metrics: dict[str, SumCount] = {}
         gradients: dict[str, float] = {}
+        looked = torch.ones_like(batch.needs_gradient) if batch.aside is None else ~batch.aside
         with self._activate(self.name):
             for needs_gradient in (True, False):
-                chosen = (batch.needs_gradient == needs_gradient).nonzero()[:, 0].tolist()
+                wanted = (batch.needs_gradient == needs_gradient) & looked
+                chosen = wanted.nonzero()[:, 0].tolist()
                 if needs_gradient:
                     self.passes.prepare(batch.sequences, chosen, lambda row: self._try(batch, row, loss))
                 for part in self._plan(batch.sequences, chosen):

@@ -49,6 +49,14 @@ class Rollout:
             chain.from_iterable(s.sampler_logprobs or (0.0,) * len(s.token_ids) for s in self.completion)
         )
 
+    @property
+    def sampler_entropies(self) -> tuple[float, ...] | None:
+        """Per completion token, in nats; 0 for tokens that the policy did not write, None where some are unknown."""
+        if any(s.by == "policy" and s.token_ids and s.sampler_entropies is None for s in self.completion):
+            return None
+        found = (s.sampler_entropies or (0.0,) * len(s.token_ids) for s in self.completion)
+        return tuple(chain.from_iterable(found))
+
 
 class Interrupted(Exception):
     """Sampling was cancelled; what was sampled is incomplete and not used."""
@@ -179,7 +187,11 @@ class Collector:
     def _repaired(self, repair: Repair, sample: Sample | None, stop_ids: Sequence[int]) -> Rollout:
         if sample is not None and sample.finish_reason == "cancelled":
             raise Interrupted
-        end = () if sample is None else (Segment(sample.token_ids, "policy", sample.logprobs),)
+        end = (
+            ()
+            if sample is None
+            else (Segment(sample.token_ids, "policy", sample.logprobs, sample.entropies),)
+        )
         rollout = replace(
             repair.rollout,
             completion=(*repair.segments, *end),
@@ -207,7 +219,7 @@ class Collector:
         for sample_no, sample in enumerate(answer.samples):
             if sample.finish_reason == "cancelled":
                 raise Interrupted
-            segment = Segment(sample.token_ids, "policy", sample.logprobs)
+            segment = Segment(sample.token_ids, "policy", sample.logprobs, sample.entropies)
             if self._environment.step(prompt, (*self._environment.start(prompt), segment)) is not None:
                 raise NotImplementedError(
                     "environments with several turns need a collector that goes on sampling"

@@ -55,6 +55,7 @@ class DecodeBatch:
         self._sample_no = np.concatenate([np.arange(part.first, part.first + part.count) for part in parts])
         self._tokens = np.zeros((rows, self.sampling.max_tokens), np.int64)
         self._logprobs = np.zeros((rows, self.sampling.max_tokens), np.float32)
+        self._entropies = np.zeros((rows, self.sampling.max_tokens), np.float32)
         self._lengths = np.zeros(rows, np.int64)
         self._reasons = np.full(rows, _RUNNING, np.int8)
         """Index into `REASONS`, or `_RUNNING`."""
@@ -70,9 +71,16 @@ class DecodeBatch:
     def advance(self) -> None:
         """Sample one token for every running row and, where any still runs, look at it."""
         rows = self._batch_rows
-        tokens, logprobs = choose(
-            self._logits, self._noise(rows), temperature=self.sampling.temperature, top_p=self.sampling.top_p
+        tokens, logprobs, entropies = choose(
+            self._logits,
+            self._noise(rows),
+            temperature=self.sampling.temperature,
+            top_p=self.sampling.top_p,
+            entropies=self.sampling.entropies,
         )
+        if entropies is not None:
+            # Behind the end of a row nobody reads.
+            self._entropies[rows, self._step] = entropies.cpu().numpy()
         self._append(rows, tokens.cpu().numpy(), logprobs.cpu().numpy())
         self._step += 1
         keep = self._reasons[rows] == _RUNNING
@@ -129,11 +137,13 @@ class DecodeBatch:
         start, stop = self._bounds[part_index], self._bounds[part_index + 1]
         if (self._reasons[start:stop] == _RUNNING).any():
             return None
+        asked = self.sampling.entropies
         return tuple(
             Sample(
                 tuple(self._tokens[row, : self._lengths[row]].tolist()),
                 tuple(self._logprobs[row, : self._lengths[row]].tolist()),
                 REASONS[self._reasons[row]],
+                tuple(self._entropies[row, : self._lengths[row]].tolist()) if asked else None,
             )
             for row in range(start, stop)
         )

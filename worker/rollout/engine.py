@@ -20,6 +20,8 @@ class Sampling:
     """Any of these ends a completion and is its last token."""
     stop: tuple[str, ...] = ()
     """Any of these texts ends a completion and stays in it."""
+    entropies: bool = False
+    """Samples are to say how open each choice was, from engines that know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ class Sample:
     logprobs: tuple[float, ...]
     """Per token, from log-softmax of logits / temperature over the whole vocabulary (before top-p)."""
     finish_reason: FinishReason
+    entropies: tuple[float, ...] | None = None
+    """Per token, in nats, of the distribution that `logprobs` are of; None where nobody asked or the engine sees only
+    the sampled token."""
 
 
 @dataclass(frozen=True, slots=True)

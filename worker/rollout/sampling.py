@@ -7,13 +7,19 @@ from torch import Tensor
 
 
 def choose(
-    logits: Tensor, noise: npt.NDArray[np.float64], *, temperature: float, top_p: float
-) -> tuple[Tensor, Tensor]:
-    """Tokens (R,) int64 and their log-probabilities (R,) float32 for logits (R, V) and noise (R,) in (0, 1).
+    logits: Tensor,
+    noise: npt.NDArray[np.float64],
+    *,
+    temperature: float,
+    top_p: float,
+    entropies: bool = False,
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Tokens (R,) int64, their log-probabilities (R,) float32 and, where asked for, the entropies (R,) in nats, for
+    logits (R, V) and noise (R,) in (0, 1).
 
-    The log-probabilities are those under logits / temperature, whatever top-p leaves out; at temperature 0 (greedy)
-    they are those at temperature 1. The cumulative sum is in float64: in float32 it would not reach the tail of a
-    large vocabulary.
+    The log-probabilities and entropies are those under logits / temperature, whatever top-p leaves out; at temperature
+    0 (greedy) they are those at temperature 1. The cumulative sum is in float64: in float32 it would not reach the tail
+    of a large vocabulary.
     """
     scaled = logits.float() / (temperature or 1.0)
     logprobs = torch.log_softmax(scaled, dim=-1)
@@ -27,7 +33,14 @@ def choose(
         target = torch.from_numpy(noise).to(logits.device)[:, None] * cumulative[:, -1:]
         # The first token whose cumulative probability exceeds the target: never one of probability 0.
         tokens = torch.searchsorted(cumulative, target, right=True)[:, 0].clamp(max=logits.shape[-1] - 1)
-    return tokens, logprobs.gather(-1, tokens[:, None])[:, 0]
+    found = entropy(logprobs) if entropies else None
+    return tokens, logprobs.gather(-1, tokens[:, None])[:, 0], found
+
+
+def entropy(logprobs: Tensor) -> Tensor:
+    """(…,) nats of log-probabilities (…, V)."""
+    # A token of probability 0 adds 0, not 0 · -inf.
+    return -(logprobs.exp() * logprobs.clamp(min=torch.finfo(logprobs.dtype).min)).sum(-1)
 
 
 def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:

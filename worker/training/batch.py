@@ -21,6 +21,8 @@ class StepBatch:
     sequences: Sequences
     sampler_logprobs: Tensor
     """(N, T) float32, 0 outside the mask."""
+    sampler_entropies: Tensor
+    """(N, T) float32 nats, 0 outside the mask; a row is NaN where the engine does not know them."""
 
     @property
     def scores(self) -> list[Score]:
@@ -36,13 +38,15 @@ def assemble(
     longest = max(len(ids) for ids in completions)
     token_ids = torch.zeros((len(rollouts), longest), dtype=torch.int64)
     there, mask = (torch.zeros((len(rollouts), longest), dtype=torch.bool) for _ in range(2))
-    sampler = torch.zeros((len(rollouts), longest))
+    sampler, entropies = (torch.zeros((len(rollouts), longest)) for _ in range(2))
     for row, rollout in enumerate(rollouts):
         size = len(completions[row])
         token_ids[row, :size] = torch.tensor(completions[row])
         there[row, :size] = True
         mask[row, :size] = torch.tensor(rollout.action_mask)
         sampler[row, :size] = torch.tensor(rollout.sampler_logprobs)
+        known = rollout.sampler_entropies
+        entropies[row, :size] = torch.nan if known is None else torch.tensor(known)
     results = [_results(rollout) for rollout in rollouts]
     rows = Rows(
         group=torch.tensor([rollout.prompt_no for rollout in rollouts]),
@@ -65,7 +69,9 @@ def assemble(
         injected=there & ~mask,
     )
     sequences = Sequences([rollout.prompt.token_ids for rollout in rollouts], completions, temperature)
-    return StepBatch(rollouts, rows, sequences, torch.where(mask, sampler, 0.0))
+    return StepBatch(
+        rollouts, rows, sequences, torch.where(mask, sampler, 0.0), torch.where(mask, entropies, 0.0)
+    )
 
 
 def _results(rollout: Rollout) -> tuple[RewardResult, ...]:

@@ -19,7 +19,7 @@ from reinforge.records import (
     RowStatus,
     StepMetrics,
 )
-from worker.policy.base import Critic, Policy, TokenScores
+from worker.policy.base import Critic, Policy
 from worker.reporter import Reporter
 from worker.rollout.collect import Rollout, Tell
 from worker.training.archive import pack_folder
@@ -28,7 +28,7 @@ from worker.training.credit import Credit
 from worker.training.evaluate import Evaluation
 from worker.training.metrics import Values
 from worker.training.position import Position, pack_resume_state
-from worker.training.rollout_table import Pieces, row_statuses, to_parquet
+from worker.training.rollout_table import Looked, Pieces, row_statuses, to_parquet
 from worker.training.update import Update
 
 PhaseName = Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
@@ -101,13 +101,13 @@ class Journal:
 
     def step(self, step: int, values: Values, batch: StepBatch, credit: Credit, done: Update) -> None:
         """A completed step. Metrics come last: a step that has them is whole."""
-        self.completions(step, batch, credit, done.scores)
+        self.completions(step, batch, credit, done)
         if done.skipped:
             self._gradient_not_finite(step, done.skipped)
         self._reporter.report(StepMetrics, step=step, values=values)
         self._reporter.metrics(step, "train", values)
 
-    def completions(self, step: int, batch: StepBatch, credit: Credit, scores: TokenScores | None) -> None:
+    def completions(self, step: int, batch: StepBatch, credit: Credit, done: Update | None) -> None:
         rewards = [None if value != value else value for value in credit.rewards.tolist()]
         per_token = credit.advantages
         per_row = per_token if per_token.dim() == 1 else batch.rows.row_mean(per_token)
@@ -116,7 +116,8 @@ class Journal:
             for value, keep in zip(per_row.tolist(), credit.keep.tolist(), strict=True)
         ]
         statuses = row_statuses(batch.rollouts, rewards, advantages)
-        self._rollouts(step, "train", batch.rollouts, statuses, scores)
+        looked = None if done is None else Looked(done.scores, done.seen)
+        self._rollouts(step, "train", batch.rollouts, statuses, looked)
 
     def evaluation(self, step: int, evaluation: Evaluation, samples: int) -> None:
         self._rollouts(step, "held_out", evaluation.collected.rollouts, evaluation.statuses, None)
@@ -173,9 +174,9 @@ class Journal:
         split: Literal["train", "held_out"],
         rollouts: list[Rollout],
         statuses: list[RowStatus],
-        scores: TokenScores | None,
+        looked: Looked | None,
     ) -> None:
-        blob = self._reporter.blob(to_parquet(rollouts, statuses, scores, self._pieces))
+        blob = self._reporter.blob(to_parquet(rollouts, statuses, looked, self._pieces))
         self._reporter.report(
             Rollouts, step=step, split=split, blob=blob, rows=statuses, revisions=self._revisions()
         )

@@ -63,7 +63,7 @@ async def train(
     """
     limits, rollout = spec.limits, spec.rollout
     sampling = Sampling(
-        rollout.max_completion_tokens, rollout.temperature, rollout.top_p, stop_ids, tuple(rollout.stop)
+        rollout.max_completion_tokens, rollout.temperature, rollout.top_p, stop_ids, tuple(rollout.stop), True
     )
     collector = Collector(engine, environment, scorer, decode)
     breaker = Breaker(limits.error_share, list(position.reward_errors))
@@ -96,7 +96,7 @@ async def train(
                     slices=slices,
                     policy=policy.name,
                     version=position.step,
-                    sampling=replace(sampling, temperature=spec.evaluation.temperature),
+                    sampling=replace(sampling, temperature=spec.evaluation.temperature, entropies=False),
                     tell=journal.evaluating(position.step),
                 )
                 reporter.on_pause(None)

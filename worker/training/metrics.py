@@ -44,7 +44,7 @@ def step_values(
     values |= _lengths(batch.rows.lengths, batch.rows.truncated)
     mask = batch.rows.mask
     values["entropy/mean"] = _mean(update.scores.entropies[mask])
-    gap = (update.scores.logprobs - batch.sampler_logprobs).abs()[mask]
+    gap = (update.scores.logprobs - batch.sampler_logprobs).abs()[mask & update.seen[:, None]]
     values["sampler/gap_mean"] = _mean(gap)
     values["sampler/gap_max"] = _finite(gap.max()) if len(gap) else None
     per_row = {

@@ -8,11 +8,13 @@ reward, advantage, length, finish_reason, error, rewards (JSON, `reinforge.schem
 import io
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from torch import Tensor
 
 from reinforge.records import RowStatus
 from worker.policy.base import TokenScores
@@ -68,15 +70,25 @@ def row_statuses(
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the trainer found out about N completions."""
+
+    scores: TokenScores
+    seen: Tensor
+    """(N,) bool: the rows that it looked at."""
+
+
 def to_parquet(
-    rollouts: Sequence[Rollout], statuses: Sequence[RowStatus], scores: TokenScores | None, pieces: Pieces
+    rollouts: Sequence[Rollout], statuses: Sequence[RowStatus], looked: Looked | None, pieces: Pieces
 ) -> bytes:
-    """The table's bytes; `scores` (N, T) of the trainer, or None where it did not look (evaluation)."""
+    """The table's bytes; `looked`: None where the trainer looked at no row (evaluation)."""
     lines = [_line(rollout, status, pieces) for rollout, status in zip(rollouts, statuses, strict=True)]
-    if scores is not None:
-        for row, line in enumerate(lines):
-            line["trainer_logprobs"] = scores.logprobs[row, : line["length"]].tolist()
-            line["entropies"] = scores.entropies[row, : line["length"]].tolist()
+    if looked is not None:
+        for row in looked.seen.nonzero()[:, 0].tolist():
+            line = lines[row]
+            line["trainer_logprobs"] = looked.scores.logprobs[row, : line["length"]].tolist()
+            line["entropies"] = looked.scores.entropies[row, : line["length"]].tolist()
     buffer = io.BytesIO()
     with pq.ParquetWriter(buffer, SCHEMA, compression="zstd") as writer:
         for _, group in groupby(lines, key=lambda line: line["prompt_no"]):
@@ -100,7 +112,7 @@ def _line(rollout: Rollout, status: RowStatus, pieces: Pieces) -> dict[str, Any]
         "tokens": pieces(rollout.token_ids),
         "sampler_logprobs": list(rollout.sampler_logprobs),
         "trainer_logprobs": None,
-        "entropies": None,
+        "entropies": rollout.sampler_entropies,
         "reward": status.reward,
         "advantage": status.advantage,
         "length": status.length,

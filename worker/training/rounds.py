@@ -139,4 +139,5 @@ def written(rollout: Rollout, stop_ids: Sequence[int]) -> tuple[Segment, ...]:
     """The completion's segments with the end token taken off."""
     *before, last = rollout.completion
     ids = tuple(without_end(last.token_ids, stop_ids))
-    return (*before, Segment(ids, last.by, last.sampler_logprobs[: len(ids)]))
+    entropies = None if last.sampler_entropies is None else last.sampler_entropies[: len(ids)]
+    return (*before, Segment(ids, last.by, last.sampler_logprobs[: len(ids)], entropies))

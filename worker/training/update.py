@@ -28,9 +28,11 @@ class Update:
     """What the updates of one step did."""
 
     scores: TokenScores
-    """Of all rows, under the weights that sampled them."""
+    """Of all rows, under the weights that sampled them; those of the sampler for rows that were set aside."""
     state: State
     """Of the loss, for the next step."""
+    seen: Tensor
+    """(N,) bool: rows that the trainer looked at itself."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
     grad_norms: list[float] = field(default_factory=list)
     """Before clipping, of each update made."""
@@ -59,18 +61,25 @@ def update(
     `state` is the loss's own, after the last completed step.
     """
     old = passes.old
-    done = Update(old or empty_scores(len(batch.sequences), batch.sequences.longest), dict(state))
+    seen = torch.ones(len(batch.sequences), dtype=torch.bool)
+    done = Update(old or empty_scores(len(batch.sequences), batch.sequences.longest), dict(state), seen)
     slot = with_current_beta(spec.algorithm.loss.model_dump(), state.get("kl", {}))
     groups, idle = mini_batches(batch.rows.group, credit.trained.any(1), spec.algorithm.updates_per_step)
     if old is None:
-        # Rows that are not trained on are looked at all the same, for what is reported about them.
+        # Rows that are not trained on are told about all the same.
         groups = [[*groups[0], *idle], *groups[1:]] if groups else [idle]
     for number, rows in enumerate(groups):
         before = _take(old, rows, batch.sequences.take(rows).longest) if old else None
         if number and reads_policy_before_update(spec):
             before = policy.log_probs(batch.sequences.take(rows))
         part = _optimizer_batch(slot, batch, credit, rows, passes, before, done.state, first=number == 0)
+        if old is None:
+            part = replace(part, aside=set_aside(batch, rows, part.needs_gradient))
         ran = policy.forward_backward(part, loss_function(slot))
+        if part.aside is not None:
+            _as_sampled(ran.scores, batch, rows, part.aside)
+            done.seen[torch.tensor(rows)[part.aside]] = False
+            done.add({"loss/policy": (0.0, float(part.tensors["counts"][part.aside].sum()))})
         if old is None:
             width = ran.scores.logprobs.shape[1]
             done.scores.logprobs[rows, :width] = ran.scores.logprobs
@@ -130,6 +139,34 @@ def mini_batches(group: Tensor, trained: Tensor, count: int) -> tuple[list[list[
     parts = [[row for row, number in enumerate(listed) if number in part] for part in chosen if part]
     idle = set(listed) - set(numbers)
     return parts, [row for row, number in enumerate(listed) if number in idle]
+
+
+def set_aside(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Tensor:
+    """(n,) bool of `rows`: without anything to learn from, so that no pass is run on them.
+
+    Entropies are reported of every row. Where the engine does not know them a row of each group is looked at, which
+    then stands for the others.
+    """
+    aside = ~moving
+    groups, known = batch.rows.group[rows], ~batch.sampler_entropies[rows].isnan().any(1)
+    for group in torch.unique(groups[aside & ~known]).tolist():
+        mine = groups == group
+        if not bool((moving & mine).any()):
+            aside[int(mine.nonzero()[0])] = False
+    return aside
+
+
+def _as_sampled(scores: TokenScores, batch: StepBatch, rows: list[int], aside: Tensor) -> None:
+    """Fill in what the sampler knows of the rows that were set aside, and the mean entropy of the rest of the group
+    where it knows none."""
+    width = scores.logprobs.shape[1]
+    mask, entropies = batch.rows.mask[rows, :width], batch.sampler_entropies[rows, :width]
+    scores.logprobs[aside] = batch.sampler_logprobs[rows, :width][aside]
+    groups = batch.rows.group[rows]
+    for row in (aside & entropies.isnan().any(1)).nonzero()[:, 0].tolist():
+        looked = ((groups == groups[row]) & ~aside)[:, None] & mask
+        entropies[row] = torch.where(mask[row], scores.entropies[looked].mean(), 0.0)
+    scores.entropies[aside] = entropies[aside]
 
 
 def _optimizer_batch(

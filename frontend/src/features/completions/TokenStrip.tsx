@@ -12,8 +12,8 @@ type Props = { job: string; row: Completion; measure: Measure; onMeasure: (measu
 
 const WHY_NOT: Record<Measure, string> = {
   logprob: "The sampler recorded no log-probabilities.",
-  entropy: "No entropies are recorded here: held-out completions are not scored by the trainer.",
-  gap: "No trainer log-probabilities are recorded here: held-out completions are not scored by the trainer.",
+  entropy: "No entropies are recorded here: the trainer does not look at held-out completions.",
+  gap: "No trainer log-probabilities here: the trainer looks neither at held-out completions nor at groups with nothing to learn from.",
 };
 
 function Legend({ measure }: { measure: Measure }) {
