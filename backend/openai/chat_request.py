@@ -31,6 +31,7 @@ _REFUSED = {
     "audio": "Models here write text only.",
     "prediction": "Predicted outputs are not offered.",
     "web_search_options": "There is no web search here.",
+    "moderation": "Leave it out: nothing is moderated here.",
 }
 
 

@@ -57,6 +57,7 @@ class ChatRequest(Request):
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
 
     # Refused unless they ask for nothing.
@@ -69,6 +70,7 @@ class ChatRequest(Request):
     audio: dict[str, Any] | None = None
     prediction: dict[str, Any] | None = None
     web_search_options: dict[str, Any] | None = None
+    moderation: dict[str, Any] | None = None
 
 
 class TokenAlternative(Response):

@@ -68,7 +68,8 @@ def test_a_plain_request(backend: Backend, worker: Player) -> None:
         ({"tools": [{"type": "function"}], "tool_choice": "none"}, {"tools": None}),
         (
             {"user": "u", "metadata": {"a": "b"}, "store": True, "reasoning_effort": "low", "n": None, "stop": None,
-             "frequency_penalty": 0, "response_format": {"type": "text"}, "logit_bias": {}},
+             "frequency_penalty": 0, "response_format": {"type": "text"}, "logit_bias": {}, "moderation": None,
+             "prompt_cache_options": {"mode": "explicit", "ttl": "30m"}},
             {"samples_per_prompt": 1, "stop": []},
         ),
     ],
@@ -253,6 +254,7 @@ def post(backend: Backend, **fields: Any) -> httpx.Response:
         ({"frequency_penalty": 0.5}, "frequency_penalty", "unsupported_parameter"),
         ({"logit_bias": {"5": 1}}, "logit_bias", "unsupported_parameter"),
         ({"modalities": ["audio"]}, "modalities", "unsupported_parameter"),
+        ({"moderation": {"model": "omni-moderation-latest"}}, "moderation", "unsupported_parameter"),
         ({"temprature": 1}, "temprature", "invalid_input"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
