@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from reinforge.grading.templates import NOT_JSON
 from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.openai_graders import GraderErrors, GraderMetadata, GraderRunResult, TokenUsage
 
@@ -13,7 +14,10 @@ _REFUSALS = {
 }
 
 
-def answer(name: str, type: str, result: RewardResult, seconds: float) -> GraderRunResult:
+def answer(
+    name: str, type: str, result: RewardResult, seconds: float, *, truncated: bool = False
+) -> GraderRunResult:
+    """truncated: only the beginning of the sample was scored."""
     reward = result.value if result.value is not None else 0.0
     parts = result.parts if type == "multi" else {}
     usage = {judge: _tokens(counts) for judge, counts in result.usage.items()}
@@ -22,7 +26,7 @@ def answer(name: str, type: str, result: RewardResult, seconds: float) -> Grader
         metadata=GraderMetadata(
             name=name,
             type=type,
-            errors=errors(result),
+            errors=errors(result).model_copy(update={"truncated_observation_error": truncated}),
             execution_time=seconds,
             scores=parts or {name: reward},
             token_usage=_sum(usage.values()) if usage else None,
@@ -48,6 +52,8 @@ def errors(result: RewardResult) -> GraderErrors:
         flags = {"unresponsive_reward_error": True}
     elif result.code == "invalid_variable":
         flags = {"invalid_variable_error": True, "invalid_variable_error_details": message}
+        if NOT_JSON in (message or ""):  # a member of `sample.output_json` was asked for
+            flags |= {"sample_parse_error": True, "sample_parse_error_details": message}
     elif result.code == "formula_error":
         flags = {"formula_parse_error": True}
     elif result.code == "judge_out_of_tokens":

@@ -26,6 +26,9 @@ from reinforge.schemas.resources import RewardTest, RewardTestRow, written
 
 router = APIRouter(prefix="/v1/fine_tuning/alpha/graders", tags=["openai"], route_class=WireRoute)
 
+LONGEST_SAMPLE = 262_144
+"""Characters that a reward is shown; of a longer sample its beginning is scored, and a flag says so."""
+
 
 @router.post("/run", operation_id="runGrader")
 async def run(body: GraderRun, database: DatabaseDep, calls: CallsDep, who: Writer) -> GraderRunResult:
@@ -34,7 +37,7 @@ async def run(body: GraderRun, database: DatabaseDep, calls: CallsDep, who: Writ
         named = _named(body.grader)
         grader = parse_grader(written(None, named), "grader")
         await _check_judges(database, who.project_id, grader)
-    rows = [RewardTestRow(completion=body.model_sample[:262_144], item=body.item)]
+    rows = [RewardTestRow(completion=body.model_sample[:LONGEST_SAMPLE], item=body.item)]
     began = time.monotonic()
     found = await rewards.test(
         calls,
@@ -50,7 +53,8 @@ async def run(body: GraderRun, database: DatabaseDep, calls: CallsDep, who: Writ
     else:
         code = any(isinstance(part, PythonGrader) for part in leaves(grader).values())
         result = grader_answer.failed("load_error" if code else "other_error", None, found.load_error)
-    return grader_answer.answer(named["name"], grader.type, result, time.monotonic() - began)
+    seconds, cut = time.monotonic() - began, len(body.model_sample) > LONGEST_SAMPLE
+    return grader_answer.answer(named["name"], grader.type, result, seconds, truncated=cut)
 
 
 @router.post("/validate", operation_id="validateGrader")

@@ -16,6 +16,8 @@ from reinforge.grading.errors import TemplateSyntaxError, UnresolvedVariable
 
 NAMESPACES = ("item", "sample")
 SAMPLE_FIELDS = ("output_text", "output_json", "output_tools", "choices", "output_audio")
+NOT_JSON = "the completion is not JSON"
+"""Why no member of `sample.output_json` resolves."""
 MAX_CHARACTERS = 1 << 20
 """Of a text with everything filled in."""
 
@@ -55,7 +57,7 @@ class Variable:
         if isinstance(found, list):
             return f"{{{{ {self} }}}} does not resolve: {where} is a list of {len(found)}"
         if found is None and where == "sample.output_json":
-            return f"{{{{ {self} }}}} does not resolve: the completion is not JSON"
+            return f"{{{{ {self} }}}} does not resolve: {NOT_JSON}"
         return f"{{{{ {self} }}}} does not resolve: {where} is {_kind(found)} and has no members"
 
 

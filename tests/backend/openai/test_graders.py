@@ -105,6 +105,8 @@ def test_a_multi_of_rule_code_and_judge_tells_its_parts_and_tokens(lane: Backend
     ("grader", "flag"),
     [
         (CHECK | {"reference": "{{ item.nope }}"}, "invalid_variable_error"),
+        (CHECK | {"input": "{{ sample.output_json.answer }}"}, "invalid_variable_error"),
+        (CHECK | {"input": "{{ sample.output_json.answer }}"}, "sample_parse_error"),
         (CODE | {"source": "def grade(sample, item):\n    return 1 / 0"}, "python_grader_runtime_error"),
         (CODE | {"source": "def grade(sample, item):\n    return 'good'"}, "python_grader_runtime_error"),
         (CODE | {"source": "def grade(sample, item)"}, "python_grader_runtime_error"),
@@ -122,6 +124,39 @@ def test_what_goes_wrong_is_a_flag_and_the_reward_0(
     found = run(wire, grader, "x", answer="132")
     assert found["reward"] == 0.0
     assert raised(found)[flag] is True
+
+
+def test_only_a_sample_that_is_no_json_is_a_parse_error(wire: httpx.Client) -> None:
+    asked = CHECK | {"input": "{{ sample.output_json.answer }}"}
+    assert "sample_parse_error" not in raised(run(wire, CHECK | {"reference": "{{ item.nope }}"}, "x"))
+    assert set(raised(run(wire, asked, '{"other": 1}', answer="132"))) == {
+        "invalid_variable_error",
+        "invalid_variable_error_details",
+    }
+    found = run(wire, asked, '{"answer": "132"}', answer="132")
+    assert (found["reward"], raised(found)) == (1.0, {})
+
+
+def test_a_sample_that_is_cut_says_so(wire: httpx.Client) -> None:
+    size = CODE | {"source": "def grade(sample, item):\n    return len(sample['output_text'])"}
+    longest = run(wire, size, "x" * 262_144)
+    assert (longest["reward"], raised(longest)) == (262_144.0, {})
+    for grader in (size, size | {"source": "def grade(sample, item):\n    return 1 / 0"}):
+        cut = run(wire, grader, "x" * 262_145)
+        assert raised(cut)["truncated_observation_error"] is True
+        assert cut["reward"] == (262_144.0 if grader is size else 0.0)
+    refused = wire.post("/run", json={"grader": size, "model_sample": "x" * 1_048_577})
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "model_sample")
+
+
+def test_calls_are_seen_where_the_item_has_tools(wire: httpx.Client) -> None:
+    asked = CHECK | {"input": "{{ sample.output_tools[0].function.arguments }}"}
+    text = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+    found = run(
+        wire, asked, text, answer='{"a": 1}', tools=[{"type": "function", "function": {"name": "add"}}]
+    )
+    assert (found["reward"], raised(found)) == (1.0, {})
+    assert raised(run(wire, asked, text, answer="x"))["invalid_variable_error"] is True
 
 
 @pytest.mark.parametrize(
