@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from backend.errors import validation_error
-from reinforge.dataset import split
+from reinforge.dataset import held_out_count
 from reinforge.errors import InvalidInput, ReinforgeError
 from reinforge.imports import hyperparameters
 from reinforge.imports.grader import WHERE as GRADER
@@ -74,7 +74,7 @@ def translate(body: JobCreate, method: Reinforcement, rows: int, held_out: str |
     notes = _notes(method, asked)
     reward = as_reward(method.grader)
     kept = (asked.model_extra or {}).get("held_out_rows")
-    resolved = hyperparameters.resolve(asked, _training_rows(rows, held_out, kept, seed))
+    resolved = hyperparameters.resolve(asked, training_rows(rows, held_out, kept))
     given = resolved.spec
     given["model"] = body.model
     data = {"dataset": body.training_file} | given.get("data", {})
@@ -123,12 +123,13 @@ def _param(path: str | None) -> str | None:
     return hyperparameters.name_of(path) or path
 
 
-def _training_rows(rows: int, held_out: str | None, kept: Any, seed: int) -> int:
+def training_rows(rows: int, held_out: str | None, kept: Any) -> int:
+    """Rows that train: `rows` in the training file, of which `data.held_out_rows` may be kept back."""
     if held_out is not None or rows < 2:
         return max(rows, 1)
     # A number that cannot be is refused with the whole specification.
     usable = isinstance(kept, int) and 0 <= kept < rows
-    return len(split(rows, kept if usable else None, seed)[0])
+    return rows - held_out_count(rows, kept if usable else None)
 
 
 def _notes(method: Reinforcement, asked: Hyperparameters) -> list[str]:

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.cursors import by_creation, cut
 from backend.jobs import event_rows
 from backend.jobs.event_rows import OneEvent
-from backend.models import Adapter, Checkpoint, Event, Job, MetricPoint, MetricSeries, Project
+from backend.models import Adapter, Checkpoint, Dataset, Event, Job, MetricPoint, MetricSeries, Project
 
 TOLD = ("status", "metrics", "checkpoint", "finding", "rewind", "change")
 """Types of events that are told, besides log lines worth reading."""
@@ -41,6 +41,12 @@ async def trained_tokens(session: AsyncSession, jobs: Iterable[str]) -> dict[str
         .group_by(MetricSeries.job_id)
     )
     return {job: int(count) for job, count in (await session.execute(query)).all() if count is not None}
+
+
+async def dataset_rows(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, int]:
+    """By dataset: rows of those that the jobs train on, deleted ones too."""
+    query = select(Dataset.id, Dataset.rows).where(Dataset.id.in_({job.dataset_id for job in jobs}))
+    return {row.id: row.rows for row in await session.execute(query)}
 
 
 def _worth_telling() -> ColumnElement[bool]:

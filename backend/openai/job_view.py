@@ -6,6 +6,7 @@ from typing import Any
 from backend.jobs.view import progress
 from backend.models import Job, Project, now
 from backend.openai import model_names
+from backend.openai.job_request import training_rows
 from backend.openai.wire import seconds
 from reinforge.imports import hyperparameters
 from reinforge.reward_spec import PythonReward
@@ -22,7 +23,8 @@ STATUSES = {
 """Ours → OpenAI's, where the names differ. `pausing` and `paused` are known from OpenAI's service and Azure's."""
 
 
-def job_view(job: Job, project: Project, trained_tokens: int | None) -> FineTuningJob:
+def job_view(job: Job, project: Project, trained_tokens: int | None, rows: int) -> FineTuningJob:
+    """`rows`: of its training file."""
     spec = job.resolved_spec
     status = JobStatus(job.status)
     left = progress(job).eta_seconds
@@ -41,12 +43,12 @@ def job_view(job: Job, project: Project, trained_tokens: int | None) -> FineTuni
         validation_file=job.held_out_dataset_id,
         estimated_finish=None if left is None else seconds(now() + timedelta(seconds=left)),
         metadata=spec["metadata"],
-        method={"type": "reinforcement", "reinforcement": method(job)},
+        method={"type": "reinforcement", "reinforcement": method(job, rows)},
         user_provided_suffix=(job.openai or {}).get("suffix"),
     )
 
 
-def method(job: Job) -> dict[str, Any]:
+def method(job: Job, rows: int) -> dict[str, Any]:
     """As asked for, with numbers where it said `auto`; for a job from elsewhere what its specification amounts to."""
     if job.openai is not None:
         asked: dict[str, Any] = job.openai["reinforcement"]
@@ -54,7 +56,9 @@ def method(job: Job) -> dict[str, Any]:
     spec = JobSpec.model_validate(job.resolved_spec)
     return {
         "grader": _grader(spec),
-        "hyperparameters": hyperparameters.of_spec(spec),
+        "hyperparameters": hyperparameters.of_spec(
+            spec, training_rows(rows, job.held_out_dataset_id, spec.data.held_out_rows)
+        ),
         "response_format": None,
     }
 

@@ -1,5 +1,6 @@
 """/v1/fine_tuning/jobs: create, list, retrieve, cancel, pause, resume, events, checkpoints."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -88,9 +89,7 @@ async def list_jobs(
     place = await _place(session, who.project_id, after)
     wanted = _metadata(request)
     jobs, more = await job_rows.page(session, who.project_id, limit=limit, after=place, metadata=wanted)
-    tokens = await job_rows.trained_tokens(session, [job.id for job in jobs])
-    project = await job_rows.project(session, who.project_id)
-    return listed([job_view(job, project, tokens.get(job.id)) for job in jobs], has_more=more)
+    return listed(await _views(session, who.project_id, jobs), has_more=more)
 
 
 @router.get("/{fine_tuning_job_id}", operation_id="getFineTuningJob")
@@ -185,8 +184,14 @@ async def _place(session: Session, project_id: str, after: str | None) -> Job | 
 
 
 async def _shown(session: Session, job: Job) -> FineTuningJob:
-    tokens = await job_rows.trained_tokens(session, [job.id])
-    return job_view(job, await job_rows.project(session, job.project_id), tokens.get(job.id))
+    return (await _views(session, job.project_id, [job]))[0]
+
+
+async def _views(session: Session, project_id: str, jobs: Sequence[Job]) -> list[FineTuningJob]:
+    tokens = await job_rows.trained_tokens(session, [job.id for job in jobs])
+    rows = await job_rows.dataset_rows(session, jobs)
+    project = await job_rows.project(session, project_id)
+    return [job_view(job, project, tokens.get(job.id), rows.get(job.dataset_id, 1)) for job in jobs]
 
 
 def _metadata(request: Request) -> dict[str, str] | None:

@@ -28,7 +28,7 @@ from reinforge.dataset.limits import Limits
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
 from reinforge.dataset.report import ColumnReport, DatasetReport, DatasetWarning
 from reinforge.dataset.rows import Row, row_hash
-from reinforge.dataset.split import split, split_together
+from reinforge.dataset.split import held_out_count, split, split_together
 from reinforge.dataset.tools import NO_PLACE_FOR_TOOLS, Tool, prompt_characters, row_tools, tools_of
 from reinforge.spec import ColumnRoles
 
@@ -49,6 +49,7 @@ __all__ = [
     "Tool",
     "check_roles",
     "detect_format",
+    "held_out_count",
     "inspect",
     "iter_accepted",
     "iter_prompts",

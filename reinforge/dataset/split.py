@@ -18,7 +18,7 @@ def split(rows_count: int, held_out: int | float | None, seed: int) -> tuple[lis
 
     Raises DatasetError `invalid_held_out` when no row would be left for training.
     """
-    count = _held_out_count(rows_count, held_out)
+    count = held_out_count(rows_count, held_out)
     drawn = _drawn(rows_count, seed)
     held = {next(drawn) for _ in range(count)}
     return [index for index in range(rows_count) if index not in held], sorted(held)
@@ -33,7 +33,7 @@ def split_together(
     be held out is passed over, so there may be fewer held-out rows than asked for, never more, and without equal keys
     it is the same split. When no key fits, the smallest one is held out, if rows are left to train on.
     """
-    count = _held_out_count(len(keys), held_out)
+    count = held_out_count(len(keys), held_out)
     rows: dict[Hashable, list[int]] = {}
     for index, key in enumerate(keys):
         rows.setdefault(key, []).append(index)
@@ -61,7 +61,8 @@ def _drawn(count: int, seed: int) -> Iterator[int]:
         moved[other] = moved.get(place, place)
 
 
-def _held_out_count(rows_count: int, held_out: int | float | None) -> int:
+def held_out_count(rows_count: int, held_out: int | float | None) -> int:
+    """How many rows `split` holds out. Raises DatasetError `invalid_held_out`."""
     if rows_count < 1:
         raise DatasetError("A dataset without rows cannot be split.", code="empty_file")
     if held_out is None:

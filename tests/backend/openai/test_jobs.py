@@ -16,6 +16,11 @@ def job_of(wire: httpx.Client, id: str) -> dict[str, Any]:
     return found
 
 
+def hyperparameters_of(job: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = job["method"]["reinforcement"]["hyperparameters"]
+    return found
+
+
 def events_of(wire: httpx.Client, id: str, **query: Any) -> list[dict[str, Any]]:
     answer = wire.get(f"/fine_tuning/jobs/{id}/events", params={"limit": 1000} | query)
     return schemas.listed(answer.json(), schemas.EVENT)
@@ -143,6 +148,24 @@ def test_jobs_of_the_page_are_listed_too(wire: httpx.Client, open_lane: Backend)
     alone = job_of(wire, open_lane.create_job())["method"]["reinforcement"]
     assert alone["grader"]["type"] == "python"
     assert alone["hyperparameters"]["batch_size"] == 4
+
+
+def test_epochs_of_a_job_of_the_page_follow_from_the_rows_that_train(
+    wire: httpx.Client, open_lane: Backend
+) -> None:
+    file = open_lane.add_dataset([{"prompt": f"{n}", "answer": "1"} for n in range(40)])
+    other = open_lane.add_dataset([{"prompt": "other", "answer": "1"}])
+    data: list[tuple[dict[str, Any], int]] = [
+        ({"held_out_rows": 0}, 3),  # 30 steps of 4 prompts, 40 rows
+        ({}, 4),  # 36 rows
+        ({"held_out_rows": 30}, 12),
+        ({"held_out": other}, 3),
+    ]
+    for more, epochs in data:
+        job = open_lane.create_job(data={"dataset": file} | more, limits={"steps": 30})
+        assert hyperparameters_of(job_of(wire, job))["n_epochs"] == epochs, more
+        [listed] = wire.get("/fine_tuning/jobs", params={"limit": 1}).json()["data"]
+        assert (listed["id"], hyperparameters_of(listed)["n_epochs"]) == (job, epochs)
 
 
 def test_metric_events_have_the_published_names_and_ours(wire: httpx.Client, open_lane: Backend) -> None:
