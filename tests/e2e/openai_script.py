@@ -38,6 +38,13 @@ GRADER = {
 }  # fmt: skip
 
 
+AUTO = {
+    "batch_size": 16, "n_epochs": 50, "learning_rate_multiplier": 1, "compute_multiplier": 1, "eval_interval": 6,
+    "eval_samples": 4,
+}  # fmt: skip
+"""What `auto` comes to for the 22 of `ROWS` that train: at most 50 epochs, which are 69 steps."""
+
+
 class Recorder:
     """Sees every answer; loses one where it is told to."""
 
@@ -51,13 +58,16 @@ class Recorder:
         line["request_id"] = response.headers.get("x-request-id")
         if response.headers.get("content-type", "").startswith("application/json"):
             line["body"] = json.loads(response.read())
-        self.file.write(json.dumps(line) + "\n")
-        self.file.flush()
+        self.write(line)
         if self.lose and request.method == "POST" and request.url.path.endswith("/fine_tuning/jobs"):
             self.lose -= 1
             # As if the connection had broken after the server had done its work.
             library = import_module(type(response).__module__.partition(".")[0])
             raise library.ReadError("the answer is lost", request=request)
+
+    def write(self, line: "dict[str, Any]") -> None:
+        self.file.write(json.dumps(line) + "\n")
+        self.file.flush()
 
 
 def until(what: str, look: Any, within: float = 240.0) -> Any:
@@ -80,16 +90,14 @@ def refused(kind: type[openai.APIStatusError], do: Any, code: str, param: "str |
         raise AssertionError(f"{code} was not refused")
 
 
-def create(client: OpenAI, file: str, **changes: Any) -> Any:
-    hyperparameters = {
+def create(client: OpenAI, file: str, *, alone: bool = False, **changes: Any) -> Any:
+    """alone: with no hyperparameters but those given."""
+    asked = changes.pop("hyperparameters", {})
+    ours: Any = {
         "batch_size": 4, "n_epochs": "auto", "compute_multiplier": 0.25, "eval_interval": 1, "eval_samples": 1,
         "steps": 2, "max_completion_tokens": 24, "lora_rank": 4, "eval_rows": 2,
     }  # fmt: skip
-    hyperparameters.pop("n_epochs")
-    reinforcement = {
-        "grader": GRADER,
-        "hyperparameters": hyperparameters | changes.pop("hyperparameters", {}),
-    }
+    reinforcement = {"grader": GRADER, "hyperparameters": asked if alone else ours | asked}
     method: Any = {"type": "reinforcement", "reinforcement": reinforcement}
     return client.fine_tuning.jobs.create(model=MODEL, training_file=file, method=method, **changes)
 
@@ -109,6 +117,7 @@ def life(client: OpenAI, recorder: Recorder) -> None:
     assert (job.seed, job.metadata) == (11, {"run": run})
     shown = job.method.reinforcement.hyperparameters
     assert "auto" not in shown.to_dict().values(), shown
+    assert (shown.n_epochs, shown.batch_size) == (1, 4), shown  # of 2 steps
     waiting(client, file)
 
     done = until("the job", lambda: ended(client, job.id))
@@ -128,7 +137,7 @@ def life(client: OpenAI, recorder: Recorder) -> None:
     permissions(client, job.organization_id, checkpoints[0].fine_tuned_model_checkpoint)
     models(client, done.fine_tuned_model, checkpoints[-1].fine_tuned_model_checkpoint)
     for name in (MODEL, done.fine_tuned_model, checkpoints[-1].fine_tuned_model_checkpoint):
-        chat(client, name)
+        chat(client, recorder, name)
 
     assert client.models.delete(done.fine_tuned_model).deleted
     refused(
@@ -165,7 +174,10 @@ def files(client: OpenAI) -> str:
 def waiting(client: OpenAI, file: str) -> None:
     """A second job, behind the first one."""
     jobs = client.fine_tuning.jobs
-    other = create(client, file).id
+    auto = dict.fromkeys(AUTO, "auto") | {"max_completion_tokens": 24}
+    made = create(client, file, alone=True, hyperparameters=auto)
+    shown, other = made.method.reinforcement.hyperparameters.to_dict(), made.id
+    assert {name: shown[name] for name in AUTO} == AUTO, shown
     assert jobs.pause(other).status in ("paused", "pausing")
     until("the pause", lambda: jobs.retrieve(other).status == "paused")
     assert jobs.resume(other).status == "queued"
@@ -194,7 +206,7 @@ def models(client: OpenAI, *names: str) -> None:
         assert client.models.retrieve(name).id == name
 
 
-def chat(client: OpenAI, model: str) -> None:
+def chat(client: OpenAI, recorder: Recorder, model: str) -> None:
     ask: Any = {
         "model": model,
         "messages": [{"role": "user", "content": "12+30="}],
@@ -204,11 +216,13 @@ def chat(client: OpenAI, model: str) -> None:
     whole = client.chat.completions.create(**ask, temperature=0)
     assert whole.model == model
     assert whole.choices[0].finish_reason in ("stop", "length")
-    pieces = [
-        chunk.choices[0].delta.content or ""
-        for chunk in client.chat.completions.create(**ask, temperature=0, stream=True)
-        if chunk.choices
-    ]
+    stream = client.chat.completions.create(
+        **ask, temperature=0, stream=True, stream_options={"include_usage": True}
+    )
+    chunks = list(stream)
+    recorder.write({"chunks": [chunk.to_dict() for chunk in chunks]})
+    assert chunks[-1].usage == whole.usage, chunks[-1]
+    pieces = [chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices]
     assert "".join(pieces) == whole.choices[0].message.content
 
 

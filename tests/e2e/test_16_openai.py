@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from reinforge.platform.up import Platform
 from scripts.openai_sdks import WANTED, install
 from tests.backend.openai import schemas
+from tests.backend.openai.chat_lane import CHUNK
 from tests.e2e.conftest import KEY
 
 SCRIPT = Path(__file__).with_name("openai_script.py")
@@ -91,5 +93,9 @@ def test_the_script(platform: Platform, sdks: dict[str, Path], tmp_path: Path, s
     assert json.loads(done.stdout)["openai"].startswith(sdk)
     answers = [json.loads(line) for line in record.read_text().splitlines()]
     seen = {check(answer) for answer in answers if "body" in answer}
+    streams = [answer["chunks"] for answer in answers if "chunks" in answer]
+    for chunk in chain.from_iterable(streams):
+        schemas.checked(chunk, CHUNK)
     if kind == "life":
         assert seen >= {pattern for pattern, _ in LISTS} | {f"{verb} {path}" for verb, path, _ in OBJECTS}
+        assert len(streams) == 3 and all(len(chunks) > 2 for chunks in streams)
