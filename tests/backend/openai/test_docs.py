@@ -1,12 +1,18 @@
-"""docs/openai-compatibility.md names every hyperparameter, status and field that it has to."""
+"""docs/openai-compatibility.md names every hyperparameter, status, field, flag and bound that it has to."""
 
+import inspect
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from backend.openai.job_view import STATUSES
+from backend.openai import chat_format, chat_request, grader_answer, graders, job_view
+from reinforge.grading import types
+from reinforge.grading.templates import SAMPLE_FIELDS
 from reinforge.imports import hyperparameters
-from reinforge.schemas.openai_chat import ChatRequest
+from reinforge.schemas.openai_chat import ChatRequest, StreamOptions
+from reinforge.schemas.openai_graders import GraderErrors, GraderRun
 from reinforge.schemas.openai_jobs import Hyperparameters
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "openai-compatibility.md").read_text()
@@ -14,6 +20,26 @@ HONOURED = {
     "model", "messages", "n", "max_tokens", "max_completion_tokens", "temperature", "top_p", "stop", "seed", "stream",
     "stream_options", "logprobs", "top_logprobs", "tools", "tool_choice",
 }  # fmt: skip
+
+
+def lines_of(name: str) -> str:
+    """Rows of tables and paragraphs of the guide that name a field."""
+    whole = re.sub(r"\n(?![|\n])", " ", GUIDE)
+    return "\n".join(line for line in whole.splitlines() if f"`{name}`" in line)
+
+
+def most(model: Any, name: str) -> float | None:
+    """The largest value, or the longest, that a field takes; None without a bound."""
+
+    def bounds(schema: Any) -> list[float]:
+        if isinstance(schema, list):
+            return [each for part in schema for each in bounds(part)]
+        if not isinstance(schema, dict):
+            return []
+        own = [schema[key] for key in ("maximum", "maxItems", "maxLength") if key in schema]
+        return own + bounds(schema.get("anyOf", []))
+
+    return next(iter(bounds(model.model_json_schema()["properties"][name])), None)
 
 
 @pytest.mark.parametrize(
@@ -24,8 +50,67 @@ def test_every_hyperparameter_is_in_the_guide(name: str) -> None:
 
 
 def test_every_status_is_in_the_guide() -> None:
-    assert all(f"`{status}`" in GUIDE for status in (*STATUSES.values(), "pausing", "paused"))
+    assert all(f"`{status}`" in GUIDE for status in (*job_view.STATUSES.values(), "pausing", "paused"))
 
 
 def test_every_field_of_a_chat_that_is_not_honoured_is_in_the_guide() -> None:
     assert [name for name in set(ChatRequest.model_fields) - HONOURED if f"`{name}`" not in GUIDE] == []
+
+
+def test_every_field_that_is_refused_is_told_as_refused() -> None:
+    [refused] = [line for line in GUIDE.splitlines() if "`unsupported_parameter`" in line]
+    assert [name for name in chat_request._REFUSED if f"`{name}`" not in refused] == []
+    [ignored] = [
+        line for line in GUIDE.splitlines() if line.endswith("they change nothing about the answer here |")
+    ]
+    elsewhere = {"modalities", "response_format"} | HONOURED | set(chat_request._REFUSED)
+    assert [name for name in set(ChatRequest.model_fields) - elsewhere if f"`{name}`" not in ignored] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "stream_options.include_obfuscation",
+        "tools[].function.strict",
+        "pass_threshold",
+        "image_tag",
+        "output_audio",
+    ],
+)
+def test_what_is_taken_and_has_no_effect_is_in_the_guide(name: str) -> None:
+    assert lines_of(name)
+    assert "include_obfuscation" not in StreamOptions.model_fields
+    assert {"pass_threshold", "image_tag"} <= {
+        *types.ScoreModel.model_fields,
+        *types.PythonGrader.model_fields,
+    }
+
+
+def test_every_variable_of_a_sample_is_in_the_guide() -> None:
+    assert [name for name in SAMPLE_FIELDS if f"| `{name}` |" not in GUIDE] == []
+
+
+def test_flags_that_no_failure_sets_are_in_the_guide() -> None:
+    code = inspect.getsource(grader_answer)
+    flags = [name for name in GraderErrors.model_fields if not name.endswith(("_details", "_type"))]
+    assert [name for name in flags if name not in code and f"`{name}`" not in GUIDE] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [(name, most(ChatRequest, name)) for name in ChatRequest.model_fields
+     if name not in ("model", "top_p") and most(ChatRequest, name) is not None]
+    + [
+        ("eval_samples", most(Hyperparameters, "eval_samples")),
+        ("model_sample", most(GraderRun, "model_sample")),
+        ("model_sample", graders.LONGEST_SAMPLE),
+        ("stop", chat_request.MOST_STOPS),
+        ("stop", chat_request.MOST_STOP_CHARACTERS),
+        ("messages", chat_request.MOST_MESSAGES),
+        ("messages", chat_request.MOST_CHARACTERS),
+        ("response_format", chat_format.LARGEST),
+        ("response_format", chat_format.DEEPEST),
+    ],
+)  # fmt: skip
+def test_every_bound_is_beside_its_field(name: str, bound: float) -> None:
+    assert f"{bound:,.0f}" in lines_of(name)
