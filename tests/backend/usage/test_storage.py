@@ -1,5 +1,6 @@
 """What counts as stored, and that no way of sending a file gets past a budget of it."""
 
+import asyncio
 import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ import pytest
 
 from backend.datasets import endpoints, numbered
 from backend.openai import files
+from backend.usage import repository
 from tests.backend.people import made, refusal
 from tests.backend.server import OWNER_KEY, Backend
 from tests.backend.usage.counted import usage
@@ -75,9 +77,17 @@ def test_files_that_come_side_by_side_do_not_pass_it_together(
     async def fits(*_: object) -> None:
         pass
 
+    count = repository.storage
+
+    async def slowly(*which: Any) -> Any:
+        found = await count(*which)
+        await asyncio.sleep(0.2)  # the others come before this one is stored
+        return found
+
     monkeypatch.setattr(endpoints, "require_storage", fits)
     monkeypatch.setattr(files, "require_storage", fits)
     budget("storage_bytes", stored(open_lane) + 2 * PART, "total")
+    monkeypatch.setattr(repository, "storage", slowly)
 
     def send(number: int) -> httpx.Response:
         file = {"file": ("rows.jsonl", rows(f"side by side {number}"))}
