@@ -67,8 +67,15 @@ class GradientPasses:
     fits a longer row less well changes it."""
 
     def __init__(
-        self, model: torch.nn.Module, device: torch.device, budget: int, mode: Mode = "auto"
+        self,
+        model: torch.nn.Module,
+        device: torch.device,
+        budget: int,
+        mode: Mode = "auto",
+        *,
+        side_by_side: int = 1,
     ) -> None:
+        """side_by_side: micro-batches that run at once and share the memory."""
         self.tokens = budget
         """Of a micro-batch, at most."""
         self.checkpointing = mode == "on" and can_checkpoint(model)
@@ -77,6 +84,7 @@ class GradientPasses:
         self.beat: Callable[[], None] = lambda: None
         """Called after every micro-batch, those without gradient too."""
         self._model, self._device, self._mode = model, device, mode
+        self._side_by_side = side_by_side
         self._per_token, self._room = 0.0, math.inf
         self._measured = False
 
@@ -109,7 +117,7 @@ class GradientPasses:
     def _measure(self, tokens: int, attempt: Callable[[], None]) -> None:
         at_hand = memory_at_hand(self._device)
         if at_hand is not None:
-            self._room = SHARE[self._device.type] * at_hand
+            self._room = SHARE[self._device.type] * at_hand / self._side_by_side
             self._per_token = activation_bytes(self._model, self._device, attempt, self._room) / tokens
 
     def _reason(self, longest: int) -> str:

@@ -13,6 +13,7 @@ from torch import Tensor
 from reinforge.errors import JobFailure
 from worker.policy.activations import GradientPasses, mode
 from worker.policy.critic import LoraCritic
+from worker.policy.lanes import Lanes
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy, base_bytes
 from worker.policy.memory import is_out_of_memory
@@ -26,8 +27,10 @@ faster: the activations leave its caches."""
 class LocalHost:
     """`PolicyHost` over one loaded base model."""
 
-    def __init__(self, base: BaseModel) -> None:
+    def __init__(self, base: BaseModel, lanes: int = 1) -> None:
+        """lanes: micro-batches that run side by side."""
         self.base = base
+        self.lanes = Lanes(lanes)
         self._peft: PeftModel | None = None
 
     def create_policy(
@@ -44,6 +47,7 @@ class LocalHost:
             activate=self.activate,
             split=self._head(),
             passes=self._passes(),
+            lanes=self.lanes,
         )
 
     def create_critic(
@@ -62,7 +66,13 @@ class LocalHost:
 
     def _passes(self) -> GradientPasses:
         device = self.base.model.device
-        return GradientPasses(self.base.model, device, MICRO_BATCH_TOKENS[device.type], mode())
+        return GradientPasses(
+            self.base.model,
+            device,
+            MICRO_BATCH_TOKENS[device.type],
+            mode(),
+            side_by_side=self.lanes.count,
+        )
 
     def _add(self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int) -> PeftModel:
         config = LoraConfig(
@@ -159,6 +169,7 @@ class LocalHost:
             "precision": str(model.dtype).removeprefix("torch."),
             "context_length": self.base.context_length,
             "torch_threads": torch.get_num_threads(),
+            "lanes": self.lanes.count,
         }
 
     def _head(self) -> Callable[[Tensor], Tensor] | None:

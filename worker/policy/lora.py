@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -22,6 +23,7 @@ from worker.policy.base import (
     TokenScores,
     empty_scores,
 )
+from worker.policy.lanes import Lanes
 from worker.policy.packing import MicroBatch, micro_batches
 from worker.policy.scoring import can_share_prompts, score
 from worker.policy.trained import Trained
@@ -41,9 +43,12 @@ class LoraPolicy:
         activate: Activate,
         split: Callable[[Tensor], Tensor] | None,
         passes: GradientPasses,
+        lanes: Lanes | None = None,
     ) -> None:
         self.name = name
         self.passes = passes
+        # Without a head of its own the whole model runs, in ways of which not all may be side by side.
+        self._lanes = lanes if lanes is not None and split is not None else Lanes()
         self._peft = peft
         self._model = peft.get_base_model()
         self._activate = activate
@@ -60,11 +65,11 @@ class LoraPolicy:
         return base_bytes(self._model) + self._trained.bytes + reference
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
-        with self._activate(self.name), torch.no_grad():
+        with self._activate(self.name):
             return self._score_all(sequences, range(len(sequences)))
 
     def reference_log_probs(self, sequences: Sequences) -> Tensor:
-        with self._as_reference(), torch.no_grad():
+        with self._as_reference():
             return self._score_all(sequences, range(len(sequences))).logprobs
 
     def refresh_reference(self, mixup: float) -> None:
@@ -105,16 +110,16 @@ class LoraPolicy:
                 chosen = wanted.nonzero()[:, 0].tolist()
                 if needs_gradient:
                     self.passes.prepare(batch.sequences, chosen, lambda row: self._try(batch, row, loss))
-                for part in self._plan(batch.sequences, chosen):
-                    with torch.set_grad_enabled(needs_gradient), self.passes.running():
-                        value = self._micro_batch(batch, part, loss, scores)
-                        if needs_gradient:
-                            torch.autograd.backward(value.total / batch.denominator)
-                    for key, (total, count) in value.metrics.items():
-                        old_total, old_count = metrics.get(key, (0.0, 0.0))
-                        metrics[key] = (old_total + total, old_count + count)
-                    for key, gradient in value.gradients.items():
-                        gradients[key] = gradients.get(key, 0.0) + gradient / batch.denominator
+                run = partial(self._run, batch, loss, scores, needs_gradient)
+                with self.passes.running():
+                    for value, found in self._lanes.map(run, self._plan(batch.sequences, chosen)):
+                        self._add(found)
+                        self.passes.beat()
+                        for key, (total, count) in value.metrics.items():
+                            old_total, old_count = metrics.get(key, (0.0, 0.0))
+                            metrics[key] = (old_total + total, old_count + count)
+                        for key, gradient in value.gradients.items():
+                            gradients[key] = gradients.get(key, 0.0) + gradient / batch.denominator
         return ForwardBackward(metrics, scores, gradients)
 
     def optimizer_step(
@@ -155,18 +160,41 @@ class LoraPolicy:
         text = json.dumps(plain_config, indent=2, sort_keys=True, default=str)
         (folder / "adapter_config.json").write_text(text + "\n", encoding="utf-8")
 
-    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> Iterator[MicroBatch]:
-        """Who takes the next micro-batch is done with the one before."""
-        for part in micro_batches(sequences, rows, self.passes.tokens, prompt_once=self._prompt_once):
-            yield part
-            self.passes.beat()
+    def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
+        return micro_batches(
+            sequences, rows, self.passes.tokens, prompt_once=self._prompt_once, lanes=self._lanes.count
+        )
 
     def _score_all(self, sequences: Sequences, rows: Sequence[int]) -> TokenScores:
         scores = empty_scores(len(sequences), sequences.longest)
-        for part in self._plan(sequences, rows):
-            found = score(self._model, sequences.take(part.rows), self._split, prompt_once=part.prompt_once)
+
+        def run(part: MicroBatch) -> TokenScores:
+            with torch.no_grad():
+                return score(
+                    self._model, sequences.take(part.rows), self._split, prompt_once=part.prompt_once
+                )
+
+        parts = self._plan(sequences, rows)
+        for part, found in zip(parts, self._lanes.map(run, parts), strict=True):
             _store(scores, part.rows, found)
+            self.passes.beat()
         return scores
+
+    def _run(
+        self, batch: Batch, loss: LossFunction, scores: TokenScores, needs_gradient: bool, part: MicroBatch
+    ) -> tuple[LossValue, list[Tensor | None]]:
+        """What a micro-batch adds; in any lane, so the parameters' own gradients stay as they are."""
+        with torch.set_grad_enabled(needs_gradient):
+            value = self._micro_batch(batch, part, loss, scores)
+        if not needs_gradient:
+            return value, []
+        total = value.total / batch.denominator
+        return value, list(torch.autograd.grad(total, self._trained.list, allow_unused=True))
+
+    def _add(self, gradients: Sequence[Tensor | None]) -> None:
+        for parameter, gradient in zip(self._trained.list, gradients, strict=False):
+            if gradient is not None:
+                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
 
     def _try(self, batch: Batch, row: int, loss: LossFunction) -> None:
         """A row alone, forward and backward; the gradient is forgotten."""

@@ -8,6 +8,8 @@ from worker.policy.base import Sequences
 
 LONG_PROMPT = 64
 """Tokens from which a prompt is worth a pass of its own."""
+SMALLEST = 256
+"""Tokens below which a micro-batch is not split for another lane."""
 SPARED = 0.25
 """Share of a group's tokens that running its prompt once has to spare."""
 
@@ -20,9 +22,10 @@ class MicroBatch:
 
 
 def micro_batches(
-    sequences: Sequences, rows: Sequence[int], budget: int, *, prompt_once: bool
+    sequences: Sequences, rows: Sequence[int], budget: int, *, prompt_once: bool, lanes: int = 1
 ) -> list[MicroBatch]:
-    """`rows` in parts of at most `budget` tokens, padding counted. prompt_once: the model can share a prompt."""
+    """`rows` in parts of at most `budget` tokens, padding counted. prompt_once: the model can share a prompt. lanes:
+    parts that run side by side, for which there are as many as make all of them busy."""
     together: list[list[int]] = []
     apart = list(rows)
     if prompt_once:
@@ -37,7 +40,18 @@ def micro_batches(
             MicroBatch([group[i] for i in part], True) for part in plan(lengths, max(1, budget - prompt))
         ]
     lengths = [len(sequences.prompts[row]) + len(sequences.completions[row]) for row in apart]
-    return made + [MicroBatch([apart[i] for i in part]) for part in plan(lengths, budget)]
+    return made + [MicroBatch([apart[i] for i in part]) for part in spread(lengths, budget, lanes)]
+
+
+def spread(lengths: Sequence[int], budget: int, lanes: int) -> list[list[int]]:
+    """As `plan`, in a multiple of `lanes` parts where rows allow it."""
+    parts = plan(lengths, budget)
+    if len(parts) % lanes == 0:
+        return parts
+    wanted = -(-len(parts) // lanes) * lanes
+    padded = sum(len(part) * lengths[part[0]] for part in parts)
+    # A part is full when the next row does not fit: half a row of room on average.
+    return plan(lengths, min(budget, max(SMALLEST, -(-padded // wanted) + max(lengths) // 2)))
 
 
 def plan(lengths: Sequence[int], budget: int) -> list[list[int]]:

@@ -11,6 +11,7 @@ class Trained:
 
     def __init__(self, parameters: dict[str, torch.nn.Parameter]) -> None:
         self.parameters = parameters
+        self.list = list(parameters.values())
         self.optimizer = torch.optim.AdamW(parameters.values())
 
     def step(

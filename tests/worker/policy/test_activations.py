@@ -42,8 +42,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_model(tmp_path_factory.mktemp("model"))
 
 
-def make(folder: Path) -> LoraPolicy:
-    host = LocalHost(load_base_model(folder))
+def make(folder: Path, lanes: int = 1) -> LoraPolicy:
+    host = LocalHost(load_base_model(folder), lanes)
     return host.create_policy("policy", rank=4, alpha=8, targets="all-linear", seed=0)
 
 
@@ -215,6 +215,13 @@ def test_micro_batches_are_made_to_fit(folder: Path, monkeypatch: pytest.MonkeyP
     assert "gradient checkpointing is on" not in message and "at most 14 tokens" in message
     assert ran(policy, told)[0] == 2
     assert len(told) == 1
+
+
+def test_micro_batches_side_by_side_share_the_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_hand(monkeypatch, 2 * kept(folder))
+    policy = make(folder, lanes=2)
+    ran(policy, Told())
+    assert policy.passes.facts == {"micro_batch_tokens": LONGEST, "gradient_checkpointing": False}
 
 
 @pytest.mark.parametrize("share", [0.99, 0.01])

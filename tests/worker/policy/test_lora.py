@@ -1,5 +1,7 @@
 """The policy of this process: scores, gradients, updates, state, export."""
 
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -85,6 +87,35 @@ def test_the_adapter_is_float32_and_alone_in_training(folder: Path) -> None:
         len(trained) == len(policy._parameters) == 2 * 7 * 2
     )  # A and B of seven linear layers in two blocks
     assert {p.dtype for p in policy._parameters.values()} == {torch.float32}
+
+
+def test_lanes_change_neither_gradient_nor_scores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the bit: what is summed up over micro-batches is summed in their order, whichever lane was faster."""
+    _, one = make(folder)
+    two = LocalHost(load_base_model(folder), lanes=2).create_policy(
+        "policy", rank=4, alpha=8, targets="all-linear", seed=0
+    )
+    monkeypatch.setattr("worker.policy.packing.SMALLEST", 1)
+    one.passes.tokens = two.passes.tokens = 7
+    threads: set[str] = set()
+
+    def loss(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
+        threads.add(threading.current_thread().name)
+        if len(threads) == 1:
+            time.sleep(0.05)  # the first micro-batch ends last
+        return weighted_logprob(scores, tensors)
+
+    expected, found = (
+        one.forward_backward(batch_of(), weighted_logprob),
+        two.forward_backward(batch_of(), loss),
+    )
+    assert threads - {"MainThread"} == {"lane_0", "lane_1"}
+    assert torch.equal(found.scores.logprobs, expected.scores.logprobs)
+    assert torch.equal(found.scores.entropies, expected.scores.entropies)
+    assert found.metrics == expected.metrics
+    for key, gradient in gradients(one).items():
+        assert torch.equal(gradients(two)[key], gradient)
+    assert torch.equal(two.log_probs(SEQUENCES).logprobs, one.log_probs(SEQUENCES).logprobs)
 
 
 def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:

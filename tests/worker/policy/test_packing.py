@@ -1,10 +1,11 @@
 """Micro-batches: within the budget, complete, little padding."""
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from worker.policy.base import Sequences
-from worker.policy.packing import MicroBatch, micro_batches, plan
+from worker.policy.packing import MicroBatch, micro_batches, plan, spread
 
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 200))
@@ -51,3 +52,21 @@ def test_a_long_prompt_is_run_once_where_that_spares_much() -> None:
         MicroBatch([4, 5, 2, 3]),
     ]
     assert micro_batches(sequences, [0, 4], 10_000, prompt_once=True) == [MicroBatch([4, 0])]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "budget", "lanes", "parts"),
+    [
+        ([400] * 10, 2048, 1, 2),
+        ([400] * 10, 2048, 2, 2),
+        ([400] * 11, 2048, 2, 4),  # three parts would leave a lane idle at the end
+        ([400] * 4, 2048, 2, 2),  # a batch that fits one part
+        ([60] * 3, 2048, 2, 1),  # too little to share
+    ],
+)
+def test_lanes_have_equal_work(lengths: list[int], budget: int, lanes: int, parts: int) -> None:
+    found = spread(lengths, budget, lanes)
+    assert sorted(row for part in found for row in part) == list(range(len(lengths)))
+    assert len(found) == parts
+    assert all(len(part) * max(lengths[row] for row in part) <= budget for part in found)
+    assert max(map(len, found)) - min(map(len, found)) <= 2
