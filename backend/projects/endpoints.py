@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from backend.auth import COOKIE, Reader, Writer
+from backend.auth import COOKIE, Reader, SettingsDep, Writer
 from backend.conditional import IfMatch, tagged
 from backend.database import DatabaseDep, Session
 from backend.downloads import attachment
@@ -73,14 +73,16 @@ async def switch_project(id: str, request: Request, session: Session, who: Reade
 
 @router.get("/projects/{id}/export", response_class=StreamingResponse, operation_id="exportProject")
 async def export_project(
-    id: str, session: Session, database: DatabaseDep, objects: ObjectsDep, who: Reader
+    id: str, session: Session, database: DatabaseDep, objects: ObjectsDep, settings: SettingsDep, who: Reader
 ) -> StreamingResponse:
-    """A tar of the project's data, for its owners: datasets, rewards, golden cases, jobs, metrics, adapters.
+    """A tar of the project's data, for its owners.
 
-    Keys, passwords and other secrets are never in it.
+    Datasets, rewards, golden cases; of jobs specification, metrics, completions, events, log, labels and checkpoints;
+    evaluations with their completions, adapters, deployments and usage. Keys, passwords and other secrets are never
+    in it.
     """
     project = await service.owned(session, who, id)
-    pieces = export.archive(database, objects, project.id)
+    pieces = export.archive(database, objects, settings.home_folder / "exports", project.id)
     return StreamingResponse(
         pieces, media_type="application/x-tar", headers=attachment(f"{project.name}.tar")
     )

@@ -4,40 +4,56 @@
     datasets/<id>/dataset.json, data.<format>
     rewards/<id>/reward.json, revision-<n>.py|json, golden-cases.jsonl
     judges.json                                             connections, never their keys
-    jobs/<id>/job.json, metrics.jsonl, findings.jsonl
+    jobs/<id>/job.json, metrics.jsonl, findings.jsonl, changes.jsonl, events.jsonl, log.jsonl, labels.jsonl
+    jobs/<id>/rollouts/step-<n>.parquet                     completions of a training step
+    jobs/<id>/rollouts/<split>-step-<n>.parquet             of an evaluation within the job
+    jobs/<id>/checkpoints.json, checkpoints/step-<n>.tar    those that are kept
+    evaluations/<id>/evaluation.json, completions.jsonl     with the results; completions of stand-alone ones
     adapters/<id>/adapter.json, adapter.tar
+    deployments.json, usage.jsonl, budgets.json
     missing.json                                            files that the object store no longer had
 
-What is written is named here field by field, so that a new secret column is not exported by being there.
+What is written is named here field by field, so that a new secret column is not exported by being there. Memory holds
+one thing at a time: objects pass in pieces, and whatever there may be many rows of waits in a file.
 """
 
-import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.database import Database
 from backend.models import (
     Adapter,
-    Base,
+    BudgetRow,
+    Checkpoint,
     Dataset,
+    Deployment,
+    EvaluationCompletion,
+    EvaluationRow,
+    Event,
     FindingRow,
     GoldenCaseRow,
     Job,
+    JobChange,
     JobReward,
     JudgeRow,
+    Label,
+    LogLineRow,
     MetricPoint,
     MetricSeries,
     Project,
     Reward,
     RewardRevision,
+    StepRollouts,
+    StoredObject,
+    UsageRow,
 )
-from backend.objects import CHUNK, Objects
-from backend.tar_stream import END, entry, header, padding
-from reinforge.storage import ObjectNotFound
+from backend.objects import Objects
+from backend.projects.export_pieces import Pieces, columns, few, fields, small
+from backend.tar_stream import END, entry
 
 _DATASET = ("id", "name", "filename", "format", "bytes", "rows", "sha256", "columns", "created_at")
 _REWARD = (
@@ -61,108 +77,191 @@ _JOB = (
 )  # fmt: skip
 _JOB_REWARD = ("name", "kind", "reward_id", "revision", "source", "sha256")
 _FINDING = ("code", "severity", "step", "message", "hint", "evidence", "ts")
+_EVENT = ("seq", "count", "type", "data", "step", "ts")
+_LOG = ("seq", "ts", "level", "message", "step", "attempt")
+_CHANGE = ("id", "change", "created_by", "created_at", "applied_at", "applied_step")
+_LABEL = ("split", "step", "prompt_no", "sample_no", "right", "created_by", "created_at")
+_CHECKPOINT = ("id", "step", "sha256", "bytes", "held_out_reward", "best", "final", "created_at")
+_EVALUATION = (
+    "id", "job_id", "kind", "name", "params", "status", "done", "total", "result", "error", "created_by",
+    "created_at", "finished_at",
+)  # fmt: skip
+_EVALUATED = ("row_no", "sample_no", "text", "tokens", "finish_reason", "result")
+_DEPLOYMENT = (
+    "id", "name", "model_id", "model_sha256", "job_id", "checkpoint_id", "adapter_id", "step", "sha256", "state",
+    "requests", "failed_requests", "prompt_tokens", "completion_tokens", "created_by", "created_at", "last_used_at",
+)  # fmt: skip
+_USAGE = ("day", "kind", "source", "amount")
 _ADAPTER = ("id", "name", "job_id", "step", "model_id", "sha256", "bytes", "held_out_reward", "created_at")
 
 
-async def archive(database: Database, objects: Objects, project_id: str) -> AsyncIterator[bytes]:
-    """The pieces of the archive; each thing is read in a short transaction of its own."""
-    missing: list[str] = []
+_TEXTS_AT_ONCE = 50
+"""Rows with whole completions in them."""
+
+
+async def archive(
+    database: Database, objects: Objects, folder: Path, project_id: str
+) -> AsyncIterator[bytes]:
+    """The pieces of the archive; each thing is read in a short transaction of its own.
+
+    folder: for files that wait for their end.
+    """
+    pieces = Pieces(database, objects, folder)
     async with database.transaction() as session:
         project = await session.get_one(Project, project_id)
-        yield entry("project.json", _json(project, ("id", "name", "created_at")))
-        judges = await session.scalars(select(JudgeRow).where(JudgeRow.project_id == project_id))
-        yield entry("judges.json", _dumped([_fields(each, _JUDGE) for each in judges]))
-        datasets = await _all(session, Dataset, project_id)
-        rewards = await _all(session, Reward, project_id)
-        jobs = await _all(session, Job, project_id)
-        adapters = await _all(session, Adapter, project_id)
-    for dataset in datasets:
-        yield entry(f"datasets/{dataset.id}/dataset.json", _json(dataset, _DATASET))
-        name = f"datasets/{dataset.id}/data.{dataset.format}"
-        async for piece in _object(objects, name, dataset.sha256, dataset.bytes, missing):
-            yield piece
-    for reward in rewards:
-        async with database.transaction() as session:
-            yield await _reward(session, reward)
-    for job in jobs:
-        async with database.transaction() as session:
-            yield await _job(session, job)
-    for adapter in adapters:
-        yield entry(f"adapters/{adapter.id}/adapter.json", _json(adapter, _ADAPTER))
-        name = f"adapters/{adapter.id}/adapter.tar"
-        async for piece in _object(objects, name, adapter.sha256, adapter.bytes, missing):
-            yield piece
-    if missing:
-        yield entry("missing.json", _dumped(missing))
+        judges = list(await session.scalars(select(JudgeRow).where(JudgeRow.project_id == project_id)))
+    yield small("project.json", fields(project, ("id", "name", "created_at")))
+    yield small("judges.json", [fields(each, _JUDGE) for each in judges])
+    for each, part in (
+        (Dataset, _dataset),
+        (Reward, _reward),
+        (Job, _job),
+        (EvaluationRow, _evaluation),
+        (Adapter, _adapter),
+    ):
+        for id in await _ids(database, each, project_id):
+            async for piece in part(pieces, id):
+                yield piece
+    async for piece in _use(pieces, project_id):
+        yield piece
+    if pieces.missing:
+        yield small("missing.json", pieces.missing)
     yield END
 
 
-async def _all(session: AsyncSession, table: Any, project_id: str) -> list[Any]:
-    query = select(table).where(table.project_id == project_id).order_by(table.created_at, table.id)
+async def _ids(database: Database, table: Any, project_id: str) -> list[str]:
+    """In the order in which they were made."""
+    query = select(table.id).where(table.project_id == project_id).order_by(table.created_at, table.id)
+    async with database.transaction() as session:
+        return list(await session.scalars(query))
+
+
+async def _dataset(pieces: Pieces, id: str) -> AsyncIterator[bytes]:
+    async with pieces.database.transaction() as session:
+        row = await session.get(Dataset, id)
+    if row is None:  # deleted meanwhile
+        return
+    yield small(f"datasets/{id}/dataset.json", fields(row, _DATASET))
+    async for piece in pieces.object(f"datasets/{id}/data.{row.format}", row.sha256, row.bytes):
+        yield piece
+
+
+async def _reward(pieces: Pieces, id: str) -> AsyncIterator[bytes]:
+    folder = f"rewards/{id}"
+    async with pieces.database.transaction() as session:
+        reward = await session.get(Reward, id)
+        if reward is None:
+            return
+        query = select(RewardRevision).where(RewardRevision.reward_id == id)
+        revisions = list(await session.scalars(query.order_by(RewardRevision.revision)))
+        golden = select(GoldenCaseRow).where(GoldenCaseRow.reward_id == id)
+        cases = list(await session.scalars(golden.order_by(GoldenCaseRow.created_at)))
+    listed = [fields(each, _REVISION) for each in revisions]
+    yield small(f"{folder}/reward.json", fields(reward, _REWARD) | {"revisions": listed})
+    for each in revisions:
+        ending = "py" if each.kind == "python" else "json"
+        yield entry(f"{folder}/revision-{each.revision}.{ending}", each.source.encode())
+    yield few(f"{folder}/golden-cases.jsonl", [fields(each, _CASE) for each in cases])
+
+
+async def _job(pieces: Pieces, id: str) -> AsyncIterator[bytes]:
+    folder = f"jobs/{id}"
+    async with pieces.database.transaction() as session:
+        job = await session.get(Job, id)
+        if job is None:
+            return
+        rewards = await session.scalars(
+            select(JobReward).where(JobReward.job_id == id).order_by(JobReward.position)
+        )
+        whole = fields(job, _JOB) | {"rewards": [fields(each, _JOB_REWARD) for each in rewards]}
+    yield small(f"{folder}/job.json", whole)
+    for name, query in _job_rows(id):
+        async for piece in pieces.rows(f"{folder}/{name}.jsonl", query):
+            yield piece
+    async for piece in _files(pieces, folder, id):
+        yield piece
+
+
+def _job_rows(id: str) -> list[tuple[str, Select[Any]]]:
+    """What a job may have any number of."""
+    points = (MetricSeries.kind, MetricSeries.key, MetricPoint.step, MetricPoint.ts, MetricPoint.value)
+    metrics = select(*points).join(MetricPoint, MetricPoint.series_id == MetricSeries.id)
+    in_order = (MetricPoint.step, MetricSeries.kind, MetricSeries.key)
+    places = (Label.split, Label.step, Label.prompt_no, Label.sample_no)
+    changed = (JobChange.created_at, JobChange.id)
+
+    def of_job(table: Any, names: tuple[str, ...], *order: Any) -> Select[Any]:
+        return select(*columns(table, names)).where(table.job_id == id).order_by(*order)
+
+    return [
+        ("metrics", metrics.where(MetricSeries.job_id == id).order_by(*in_order)),
+        ("findings", of_job(FindingRow, _FINDING, FindingRow.seq)),
+        ("changes", of_job(JobChange, _CHANGE, *changed)),
+        ("events", of_job(Event, _EVENT, Event.seq)),
+        ("log", of_job(LogLineRow, _LOG, LogLineRow.seq)),
+        ("labels", of_job(Label, _LABEL, *places)),
+    ]
+
+
+async def _files(pieces: Pieces, folder: str, id: str) -> AsyncIterator[bytes]:
+    """Completions and checkpoints of a job."""
+    async with pieces.database.transaction() as session:
+        kept = await _checkpoints(session, id)
+        rollouts = select(StepRollouts.split, StepRollouts.step, StepRollouts.sha256, StoredObject.bytes)
+        rollouts = rollouts.join(StoredObject, StoredObject.sha256 == StepRollouts.sha256)
+        rollouts = rollouts.where(StepRollouts.job_id == id).order_by(StepRollouts.split, StepRollouts.step)
+        tables = (await session.execute(rollouts)).all()
+    for split, step, sha256, size in tables:
+        name = f"step-{step}.parquet" if split == "train" else f"{split}-step-{step}.parquet"
+        async for piece in pieces.object(f"{folder}/rollouts/{name}", sha256, size):
+            yield piece
+    yield small(f"{folder}/checkpoints.json", [fields(each, _CHECKPOINT) for each in kept])
+    for each in kept:
+        name = f"{folder}/checkpoints/step-{each.step}.tar"
+        async for piece in pieces.object(name, each.sha256, each.bytes):
+            yield piece
+
+
+async def _checkpoints(session: AsyncSession, job_id: str) -> list[Checkpoint]:
+    query = select(Checkpoint).where(Checkpoint.job_id == job_id).order_by(Checkpoint.step)
     return list(await session.scalars(query))
 
 
-async def _reward(session: AsyncSession, reward: Reward) -> bytes:
-    folder = f"rewards/{reward.id}"
-    query = select(RewardRevision).where(RewardRevision.reward_id == reward.id)
-    revisions = list(await session.scalars(query.order_by(RewardRevision.revision)))
-    whole = _fields(reward, _REWARD) | {"revisions": [_fields(each, _REVISION) for each in revisions]}
-    packed = entry(f"{folder}/reward.json", _dumped(whole))
-    for each in revisions:
-        ending = "py" if each.kind == "python" else "json"
-        packed += entry(f"{folder}/revision-{each.revision}.{ending}", each.source.encode())
-    cases = await session.scalars(
-        select(GoldenCaseRow).where(GoldenCaseRow.reward_id == reward.id).order_by(GoldenCaseRow.created_at)
-    )
-    return packed + entry(f"{folder}/golden-cases.jsonl", _lines([_fields(each, _CASE) for each in cases]))
+async def _evaluation(pieces: Pieces, id: str) -> AsyncIterator[bytes]:
+    async with pieces.database.transaction() as session:
+        row = await session.get(EvaluationRow, id)
+    if row is None:
+        return
+    yield small(f"evaluations/{id}/evaluation.json", fields(row, _EVALUATION))
+    if row.kind == "stand_alone":
+        query = select(*columns(EvaluationCompletion, _EVALUATED))
+        query = query.where(EvaluationCompletion.evaluation_id == id)
+        query = query.order_by(EvaluationCompletion.row_no, EvaluationCompletion.sample_no)
+        async for piece in pieces.rows(f"evaluations/{id}/completions.jsonl", query, _TEXTS_AT_ONCE):
+            yield piece
 
 
-async def _job(session: AsyncSession, job: Job) -> bytes:
-    folder = f"jobs/{job.id}"
-    rewards = await session.scalars(
-        select(JobReward).where(JobReward.job_id == job.id).order_by(JobReward.position)
-    )
-    whole = _fields(job, _JOB) | {"rewards": [_fields(each, _JOB_REWARD) for each in rewards]}
-    points = await session.execute(
-        select(MetricSeries.kind, MetricSeries.key, MetricPoint.step, MetricPoint.ts, MetricPoint.value)
-        .join(MetricPoint, MetricPoint.series_id == MetricSeries.id)
-        .where(MetricSeries.job_id == job.id)
-        .order_by(MetricPoint.step, MetricSeries.kind, MetricSeries.key)
-    )
-    findings = await session.scalars(
-        select(FindingRow).where(FindingRow.job_id == job.id).order_by(FindingRow.seq)
-    )
-    return (
-        entry(f"{folder}/job.json", _dumped(whole))
-        + entry(f"{folder}/metrics.jsonl", _lines([dict(row._mapping) for row in points]))
-        + entry(f"{folder}/findings.jsonl", _lines([_fields(each, _FINDING) for each in findings]))
-    )
+async def _adapter(pieces: Pieces, id: str) -> AsyncIterator[bytes]:
+    async with pieces.database.transaction() as session:
+        row = await session.get(Adapter, id)
+    if row is None:
+        return
+    yield small(f"adapters/{id}/adapter.json", fields(row, _ADAPTER))
+    async for piece in pieces.object(f"adapters/{id}/adapter.tar", row.sha256, row.bytes):
+        yield piece
 
 
-async def _object(
-    objects: Objects, name: str, sha256: str, size: int, missing: list[str]
-) -> AsyncIterator[bytes]:
-    try:
-        async with objects.open(sha256) as file:
-            yield header(name, size)
-            while chunk := await anyio.to_thread.run_sync(file.read, CHUNK):
-                yield chunk
-            yield padding(size)
-    except ObjectNotFound:
-        missing.append(name)
-
-
-def _fields(row: Base, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in names}
-
-
-def _json(row: Base, names: tuple[str, ...]) -> bytes:
-    return _dumped(_fields(row, names))
-
-
-def _dumped(value: Any) -> bytes:
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str).encode() + b"\n"
-
-
-def _lines(values: list[dict[str, Any]]) -> bytes:
-    return b"".join(json.dumps(each, ensure_ascii=False, default=str).encode() + b"\n" for each in values)
+async def _use(pieces: Pieces, project_id: str) -> AsyncIterator[bytes]:
+    """Deployments, what was used, and budgets."""
+    async with pieces.database.transaction() as session:
+        made = select(Deployment).where(Deployment.project_id == project_id)
+        deployments = list(await session.scalars(made.order_by(Deployment.created_at, Deployment.id)))
+        allowed = select(BudgetRow).where(BudgetRow.project_id == project_id)
+        budgets = list(await session.scalars(allowed.order_by(BudgetRow.kind, BudgetRow.period)))
+    yield small("deployments.json", [fields(each, _DEPLOYMENT) for each in deployments])
+    yield small("budgets.json", [fields(each, ("kind", "period", "amount")) for each in budgets])
+    used = select(*columns(UsageRow, _USAGE)).where(UsageRow.project_id == project_id)
+    async for piece in pieces.rows(
+        "usage.jsonl", used.order_by(UsageRow.day, UsageRow.kind, UsageRow.source)
+    ):
+        yield piece

@@ -57,7 +57,7 @@ def export_project(
     id: Annotated[str, typer.Argument(help="Its id.")],
     path: Annotated[Path, typer.Argument(help="The tar to write.")],
 ) -> None:
-    """Take the project's data away: datasets, rewards, jobs, metrics and adapters, without secrets."""
+    """Take all data of the project away, completions and evaluations too, without secrets."""
     with connect() as client:
         client.projects.export(id, path)
     out.print(str(path))

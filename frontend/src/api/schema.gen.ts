@@ -47,12 +47,12 @@ export interface paths {
         };
         /**
          * Get Blob
-         * @description With a job token only what the job has to do with.
+         * @description With a job token what the job has to do with, with the workers' own what a call under way names.
          */
         get: operations["getBlob"];
         /**
          * Put Blob
-         * @description 201 once stored, 200 when it was there already.
+         * @description For jobs: 201 once stored, 200 when it was there already.
          */
         put: operations["putBlob"];
         post?: never;
@@ -960,9 +960,11 @@ export interface paths {
         };
         /**
          * Export Project
-         * @description A tar of the project's data, for its owners: datasets, rewards, golden cases, jobs, metrics, adapters.
+         * @description A tar of the project's data, for its owners.
          *
-         *     Keys, passwords and other secrets are never in it.
+         *     Datasets, rewards, golden cases; of jobs specification, metrics, completions, events, log, labels and checkpoints;
+         *     evaluations with their completions, adapters, deployments and usage. Keys, passwords and other secrets are never
+         *     in it.
          */
         get: operations["exportProject"];
         put?: never;

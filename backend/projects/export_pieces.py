@@ -1,0 +1,88 @@
+"""Parts of an archive that is written while it is sent: small files, objects of the store, rows of any number."""
+
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import anyio.to_thread
+from sqlalchemy import Select
+
+from backend.database import Database
+from backend.models import Base
+from backend.objects import CHUNK, Objects
+from backend.tar_stream import entry, header, padding
+from reinforge.storage import ObjectNotFound
+from reinforge.storage.base import disk_error, scratch_file
+
+ROWS_AT_ONCE = 500
+
+
+class Pieces:
+    """Made for one archive; `missing` remembers what could not be had."""
+
+    def __init__(self, database: Database, objects: Objects, folder: Path) -> None:
+        """folder: where rows wait until their number of bytes is known, because a tar says it before them."""
+        self.database, self._objects, self._folder = database, objects, folder
+        self.missing: list[str] = []
+
+    async def object(self, name: str, sha256: str, size: int) -> AsyncIterator[bytes]:
+        """One that the store has lost is left out; one that it has damaged is filled up with zeros. Both are told."""
+        try:
+            async with self._objects.open(sha256) as file:
+                yield header(name, size)
+                left = size
+                while left and (chunk := await anyio.to_thread.run_sync(file.read, min(CHUNK, left))):
+                    left -= len(chunk)
+                    yield chunk
+                if left:
+                    self.missing.append(f"{name}: the last {left} bytes")
+                for start in range(0, left, CHUNK):
+                    yield bytes(min(CHUNK, left - start))
+                yield padding(size)
+        except ObjectNotFound:
+            self.missing.append(name)
+
+    async def rows(self, name: str, query: Select[Any], at_once: int = ROWS_AT_ONCE) -> AsyncIterator[bytes]:
+        """What a query of columns finds, as JSONL: `at_once` rows are in memory, all of them in a file on the disk."""
+        with scratch_file(self._folder, "export-") as file:
+            async with self.database.transaction() as session:
+                found = await session.stream(query.execution_options(yield_per=at_once))
+                async for part in found.mappings().partitions(at_once):
+                    await anyio.to_thread.run_sync(partial(_write, file, part))
+            size = file.tell()
+            yield header(name, size)
+            file.seek(0)
+            while chunk := await anyio.to_thread.run_sync(file.read, CHUNK):
+                yield chunk
+            yield padding(size)
+
+
+def small(name: str, value: Any) -> bytes:
+    """A whole file of JSON."""
+    return entry(name, json.dumps(value, indent=2, ensure_ascii=False, default=str).encode() + b"\n")
+
+
+def few(name: str, values: Iterable[Mapping[str, Any]]) -> bytes:
+    """A whole file of JSONL."""
+    return entry(name, b"".join(map(_line, values)))
+
+
+def fields(row: Base, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}
+
+
+def columns(table: type[Base], names: tuple[str, ...]) -> list[Any]:
+    return [getattr(table, name) for name in names]
+
+
+def _write(file: IO[bytes], part: Sequence[Mapping[str, Any]]) -> None:
+    try:
+        file.writelines(map(_line, part))
+    except OSError as error:
+        raise disk_error(error) from error
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(dict(value), ensure_ascii=False, default=str).encode() + b"\n"
