@@ -16,6 +16,7 @@ from worker.algorithm.losses import policy_loss
 from worker.algorithm.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs, loss_reads
 from worker.algorithm.rows import State
 from worker.policy.base import Batch, LossFunction, LossValue, Policy, SumCount, TokenScores, empty_scores
+from worker.training.aside import as_sampled, set_aside
 from worker.training.batch import StepBatch
 from worker.training.credit import Credit
 from worker.training.passes import Passes, reads_policy_before_update
@@ -41,6 +42,15 @@ class Update:
     tokens: int = 0
     """Completion tokens in the loss."""
 
+    def first_look(self, rows: list[int], part: Batch, scores: TokenScores) -> None:
+        """Scores of `rows` under the weights that sampled them; those set aside lost nothing."""
+        assert part.aside is not None
+        width = scores.logprobs.shape[1]
+        self.scores.logprobs[rows, :width] = scores.logprobs
+        self.scores.entropies[rows, :width] = scores.entropies
+        self.seen[torch.tensor(rows)[part.aside]] = False
+        self.add({"loss/policy": (0.0, float(part.tensors["counts"][part.aside].sum()))})
+
     def add(self, metrics: Mapping[str, SumCount]) -> None:
         for key, (total, count) in metrics.items():
             before = self.metrics.get(key, (0.0, 0.0))
@@ -61,8 +71,7 @@ def update(
     `state` is the loss's own, after the last completed step.
     """
     old = passes.old
-    seen = torch.ones(len(batch.sequences), dtype=torch.bool)
-    done = Update(old or empty_scores(len(batch.sequences), batch.sequences.longest), dict(state), seen)
+    done = _begun(batch, old, state)
     slot = with_current_beta(spec.algorithm.loss.model_dump(), state.get("kl", {}))
     groups, idle = mini_batches(batch.rows.group, credit.trained.any(1), spec.algorithm.updates_per_step)
     if old is None:
@@ -77,13 +86,8 @@ def update(
             part = replace(part, aside=set_aside(batch, rows, part.needs_gradient))
         ran = policy.forward_backward(part, loss_function(slot))
         if part.aside is not None:
-            _as_sampled(ran.scores, batch, rows, part.aside)
-            done.seen[torch.tensor(rows)[part.aside]] = False
-            done.add({"loss/policy": (0.0, float(part.tensors["counts"][part.aside].sum()))})
-        if old is None:
-            width = ran.scores.logprobs.shape[1]
-            done.scores.logprobs[rows, :width] = ran.scores.logprobs
-            done.scores.entropies[rows, :width] = ran.scores.entropies
+            as_sampled(ran.scores, batch, rows, part.aside)
+            done.first_look(rows, part, ran.scores)
         done.add(ran.metrics)
         if not bool(part.needs_gradient.any()):
             continue
@@ -115,6 +119,11 @@ def update(
     return done
 
 
+def _begun(batch: StepBatch, old: TokenScores | None, state: State) -> Update:
+    scores = old or empty_scores(len(batch.sequences), batch.sequences.longest)
+    return Update(scores, dict(state), seen=torch.ones(len(batch.sequences), dtype=torch.bool))
+
+
 def loss_function(slot: LossSlot) -> LossFunction:
     """The loss as the policy calls it on each micro-batch."""
     with_entropy = "entropy_gradient" in loss_reads(slot)
@@ -139,34 +148,6 @@ def mini_batches(group: Tensor, trained: Tensor, count: int) -> tuple[list[list[
     parts = [[row for row, number in enumerate(listed) if number in part] for part in chosen if part]
     idle = set(listed) - set(numbers)
     return parts, [row for row, number in enumerate(listed) if number in idle]
-
-
-def set_aside(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Tensor:
-    """(n,) bool of `rows`: without anything to learn from, so that no pass is run on them.
-
-    Entropies are reported of every row. Where the engine does not know them a row of each group is looked at, which
-    then stands for the others.
-    """
-    aside = ~moving
-    groups, known = batch.rows.group[rows], ~batch.sampler_entropies[rows].isnan().any(1)
-    for group in torch.unique(groups[aside & ~known]).tolist():
-        mine = groups == group
-        if not bool((moving & mine).any()):
-            aside[int(mine.nonzero()[0])] = False
-    return aside
-
-
-def _as_sampled(scores: TokenScores, batch: StepBatch, rows: list[int], aside: Tensor) -> None:
-    """Fill in what the sampler knows of the rows that were set aside, and the mean entropy of the rest of the group
-    where it knows none."""
-    width = scores.logprobs.shape[1]
-    mask, entropies = batch.rows.mask[rows, :width], batch.sampler_entropies[rows, :width]
-    scores.logprobs[aside] = batch.sampler_logprobs[rows, :width][aside]
-    groups = batch.rows.group[rows]
-    for row in (aside & entropies.isnan().any(1)).nonzero()[:, 0].tolist():
-        looked = ((groups == groups[row]) & ~aside)[:, None] & mask
-        entropies[row] = torch.where(mask[row], scores.entropies[looked].mean(), 0.0)
-    scores.entropies[aside] = entropies[aside]
 
 
 def _optimizer_batch(
