@@ -1,7 +1,7 @@
-"""Who may read and write blobs: the lane of calls with the workers' shared secret, an attempt at a job with its token.
+"""Who may read and write blobs: an attempt at a job with its token, the lane of calls with the workers' shared secret.
 
-A job token is good for what its job needs, for as long as the attempt is the current one. Blobs that belong to
-nobody's job are read with the shared secret only.
+A job token is good for what its job needs, for as long as the attempt is the current one. The shared secret reads what
+a call names that a worker has in hand now, the weights to sample with; it writes nothing.
 """
 
 from typing import Annotated
@@ -12,21 +12,33 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import SettingsDep, bearer, digest, is_worker_token
 from backend.database import Database, DatabaseDep
-from backend.models import Attempt, Checkpoint, Dataset, Job, ResumeState, StepRollouts
-from reinforge.errors import LeaseLost, NotAuthenticated, NotFound
+from backend.models import Attempt, Call, Checkpoint, Dataset, Job, ResumeState, StepRollouts, now
+from reinforge.errors import LeaseLost, NotAllowed, NotAuthenticated, NotFound
 from reinforge.states import LEASED
 
 
 class Holder:
-    """Whoever sent the request: an attempt's job, or any worker (`job` None)."""
+    """Whoever sent the request: an attempt's job, or a worker of the lane of calls (`job` None)."""
 
     def __init__(self, job: str | None) -> None:
         self.job = job
 
     async def require_readable(self, session: AsyncSession, sha256: str) -> None:
-        """Raises NotFound for a blob that the job has nothing to do with."""
-        if self.job is not None and not await _is_of_job(session, self.job, sha256):
+        """Raises NotFound for a blob that the job, or every call under way, has nothing to do with."""
+        if self.job is None:
+            if not await _is_of_a_call(session, sha256):
+                raise NotFound(f"No call under way needs the object {sha256}.", code="blob_not_found")
+        elif not await _is_of_job(session, self.job, sha256):
             raise NotFound(f"No object {sha256} belongs to {self.job}.", code="blob_not_found")
+
+    def require_writer(self) -> None:
+        """Only jobs make blobs. Raises NotAllowed."""
+        if self.job is None:
+            raise NotAllowed(
+                "The workers' shared token stores nothing.",
+                code="job_token_needed",
+                hint="Send the token of the attempt at the job that the object belongs to.",
+            )
 
 
 async def _holder(request: Request, settings: SettingsDep, database: DatabaseDep) -> Holder:
@@ -74,6 +86,13 @@ async def _is_of_job(session: AsyncSession, job_id: str, sha256: str) -> bool:
         .exists()
     )
     return bool(await session.scalar(select(or_(data, *made))))
+
+
+async def _is_of_a_call(session: AsyncSession, sha256: str) -> bool:
+    """The adapter of a sampling that a worker has taken and somebody still waits for."""
+    named = Call.payload["adapter"]["sha256"].astext == sha256
+    under_way = select(literal(1)).where(Call.state == "taken", Call.deadline > now(), named).exists()
+    return bool(await session.scalar(select(under_way)))
 
 
 def _unknown() -> NotAuthenticated:

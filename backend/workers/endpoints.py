@@ -37,7 +37,7 @@ door = APIRouter(
     prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute, dependencies=[Depends(worker_door)]
 )
 jobs_door = APIRouter(prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute)
-"""Requests about a claimed job: the job token takes the place of the worker token. Blobs take either."""
+"""Requests about a claimed job: the job token takes the place of the worker token. Blobs of a call take that one."""
 
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing to do."}}
@@ -91,10 +91,11 @@ async def put_blob(
     request: Request,
     objects: ObjectsDep,
     settings: SettingsDep,
-    _: BlobHolder,
+    holder: BlobHolder,
     kind: Annotated[str, Query(pattern=r"^[a-z_]{1,40}$")] = "blob",
 ) -> Response:
-    """201 once stored, 200 when it was there already."""
+    """For jobs: 201 once stored, 200 when it was there already."""
+    holder.require_writer()
     stored = await blobs.receive(
         objects,
         request.stream(),
@@ -110,7 +111,7 @@ async def put_blob(
 async def get_blob(
     sha256: Sha256, session: Session, objects: ObjectsDep, holder: BlobHolder
 ) -> StreamingResponse:
-    """With a job token only what the job has to do with."""
+    """With a job token what the job has to do with, with the workers' own what a call under way names."""
     await holder.require_readable(session, sha256)
     row = await find_stored(session, sha256)
     await objects.require_whole(row)

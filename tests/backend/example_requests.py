@@ -243,6 +243,6 @@ def jobs(backend: Backend) -> None:
     trainer.end("paused")
     api.post(f"/jobs/{job}/resume")
     api.post(f"/jobs/{job}/cancel")
-    backend.door.get(f"/blobs/{backend.add_object(b'something')}")
+    backend.get_blob(backend.add_object(b"something"))
     with api.stream("GET", f"/jobs/{job}/stream") as events:
         next(events.iter_lines())

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -122,11 +123,39 @@ class Backend:
         return id
 
     def add_object(self, content: bytes, kind: str = "dataset") -> str:
-        """Upload through the worker door; returns the hash."""
+        """Put it into the store, as the attempts of jobs do; returns the hash."""
         sha256 = hashlib.sha256(content).hexdigest()
-        response = self.door.put(f"/blobs/{sha256}", params={"kind": kind}, content=content)
-        assert response.status_code in (200, 201), response.text
+        with tempfile.NamedTemporaryFile(dir=self.home) as file:
+            file.write(content)
+            file.flush()
+            keep = self.app.state.objects.keep_file(
+                Path(file.name), sha256=sha256, bytes=len(content), kind=kind
+            )
+            loop = self._server.servers[0].get_loop()
+            asyncio.run_coroutine_threadsafe(keep, loop).result(DEADLINE)
         return sha256
+
+    @contextlib.contextmanager
+    def call_with(self, sha256: str, state: str = "taken", seconds: float = 60) -> Iterator[None]:
+        """A call that names the object as what to sample with."""
+        id = f"call_{time.monotonic_ns()}"
+        self.sql(
+            "INSERT INTO call (id, kind, payload, state, deadline, created_at)"
+            " VALUES (%s, 'sample', %s, %s, now() + make_interval(secs => %s), now())",
+            id,
+            Jsonb({"adapter": {"sha256": sha256}}),
+            state,
+            seconds,
+        )
+        try:
+            yield
+        finally:
+            self.sql("DELETE FROM call WHERE id = %s", id)
+
+    def get_blob(self, sha256: str) -> httpx.Response:
+        """As the lane of calls reads what it is to sample with."""
+        with self.call_with(sha256):
+            return self.door.get(f"/blobs/{sha256}")
 
     def add_dataset(self, rows: list[dict[str, Any]] | None = None) -> str:
         rows = rows if rows is not None else [{"prompt": f"{n}+1=", "answer": str(n + 1)} for n in range(20)]

@@ -68,13 +68,13 @@ def test_objects_that_nothing_refers_to_go_after_a_day(open_lane: Backend) -> No
             "UPDATE stored_object SET touched_at = now() - interval '25 h' WHERE sha256 = %s", sha256
         )
     with_leader(open_lane, Leader.objects_sweep)
-    status = {name: open_lane.door.get(f"/blobs/{name}").status_code for name in (kept, young, old, half)}
+    status = {name: open_lane.get_blob(name).status_code for name in (kept, young, old, half)}
     assert status == {kept: 200, young: 200, old: 404, half: 404}
     files = {path.name for path in (open_lane.home / "objects").rglob("*") if path.is_file()}
     assert {kept, young} <= files
     assert not {old, half} & files
     assert open_lane.add_object(b"old", "resume") == old
-    assert open_lane.door.get(f"/blobs/{old}").content == b"old"
+    assert open_lane.get_blob(old).content == b"old"
 
 
 def test_calls_that_nobody_waits_for_go(backend: Backend) -> None:

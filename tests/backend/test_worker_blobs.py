@@ -11,17 +11,49 @@ pytestmark = pytest.mark.usefixtures("open_lane")
 
 def test_a_damaged_blob_is_refused(backend: Backend) -> None:
     name = "1" * 64
-    refused = backend.door.put(f"/blobs/{name}", content=b"something else")
+    token = backend.claim(backend.create_job()).claimed["job_token"]
+    with backend.client(token, "/worker/v1") as door:
+        refused = door.put(f"/blobs/{name}", content=b"something else")
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "blob_mismatch")
-    assert backend.door.get(f"/blobs/{name}").status_code == 404
+    assert backend.get_blob(name).status_code == 404
 
 
 def test_a_blob_is_stored_once(backend: Backend) -> None:
     content = b"some bytes" * 1000
-    sha256 = backend.add_object(content, "checkpoint")
-    again = backend.door.put(f"/blobs/{sha256}", content=content)
-    assert again.status_code == 200
-    assert backend.door.get(f"/blobs/{sha256}").content == content
+    sha256 = hashlib.sha256(content).hexdigest()
+    token = backend.claim(backend.create_job()).claimed["job_token"]
+    with backend.client(token, "/worker/v1") as door:
+        stored = [door.put(f"/blobs/{sha256}", content=content).status_code for _ in range(2)]
+    assert stored == [201, 200]
+    assert backend.get_blob(sha256).content == content
+
+
+@pytest.mark.parametrize(
+    ("state", "seconds", "status"),
+    [("taken", 60, 200), ("waiting", 60, 404), ("answered", 60, 404), ("taken", -1, 404)],
+)
+def test_the_shared_token_reads_what_a_call_under_way_names(
+    backend: Backend, state: str, seconds: float, status: int
+) -> None:
+    sha256 = backend.add_object(b"weights to sample with", "checkpoint")
+    other = backend.add_object(b"weights that nobody asks for", "checkpoint")
+    before = backend.door.get(f"/blobs/{sha256}")
+    assert (before.status_code, before.json()["error"]["code"]) == (404, "blob_not_found")
+    with backend.call_with(sha256, state, seconds):
+        assert backend.door.get(f"/blobs/{sha256}").status_code == status
+        assert backend.door.get(f"/blobs/{other}").status_code == 404
+    assert backend.door.get(f"/blobs/{sha256}").status_code == 404
+
+
+def test_the_shared_token_reads_no_job_and_stores_nothing(backend: Backend) -> None:
+    trainer = backend.claim(backend.create_job())
+    assert backend.door.get(f"/blobs/{trainer.claimed['dataset']['sha256']}").status_code == 404
+    content = b"of nobody's job"
+    name = hashlib.sha256(content).hexdigest()
+    with backend.call_with(name):
+        refused = backend.door.put(f"/blobs/{name}", content=content)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "job_token_needed")
+        assert backend.door.get(f"/blobs/{name}").status_code == 404
 
 
 def test_the_door_needs_its_token(backend: Backend) -> None:

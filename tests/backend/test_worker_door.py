@@ -38,7 +38,8 @@ def test_a_claim_carries_all_that_the_trainer_needs(backend: Backend) -> None:
     assert claimed["model_sha256"] == "ab" * 32
     assert claimed["rewards"][0]["source"].startswith("def grade")
     assert claimed["rewards"][0]["revision"].startswith("sha256:")
-    content = backend.door.get(f"/blobs/{claimed['dataset']['sha256']}").content
+    with backend.client(claimed["job_token"], "/worker/v1") as door:
+        content = door.get(f"/blobs/{claimed['dataset']['sha256']}").content
     assert len(content) == claimed["dataset"]["bytes"]
     assert content.count(b"\n") == 20
     assert claimed["resume"] is None

@@ -205,14 +205,24 @@ def small(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
         yield running
 
 
-def test_on_a_full_disk_nothing_is_kept_and_that_is_said(small: Backend) -> None:
+@pytest.fixture(scope="module")
+def attempt(small: Backend) -> Iterator[httpx.Client]:
+    """The door with the token of an attempt at a job."""
+    small.register()
+    with small.lane():
+        token = small.claim(small.create_job()).claimed["job_token"]
+    with small.client(token, "/worker/v1") as client:
+        yield client
+
+
+def test_on_a_full_disk_nothing_is_kept_and_that_is_said(small: Backend, attempt: httpx.Client) -> None:
     before = stored(small)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # writes fail part of the way
     try:
         answers = [
             push(small, JSONL * 10),
-            small.door.put("/blobs/" + hashlib.sha256(JSONL).hexdigest(), content=JSONL),
+            attempt.put("/blobs/" + hashlib.sha256(JSONL).hexdigest(), content=JSONL),
         ]
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -223,7 +233,7 @@ def test_on_a_full_disk_nothing_is_kept_and_that_is_said(small: Backend) -> None
     assert stored(small) == before
 
 
-def test_an_upload_folder_that_cannot_be_used_is_named(small: Backend) -> None:
+def test_an_upload_folder_that_cannot_be_used_is_named(small: Backend, attempt: httpx.Client) -> None:
     folder = small.home / "uploads"
     folder.mkdir(exist_ok=True)
     folder.rename(small.home / "away")
@@ -231,7 +241,7 @@ def test_an_upload_folder_that_cannot_be_used_is_named(small: Backend) -> None:
     try:
         answers = [
             push(small, JSONL),
-            small.door.put("/blobs/" + hashlib.sha256(JSONL).hexdigest(), content=JSONL),
+            attempt.put("/blobs/" + hashlib.sha256(JSONL).hexdigest(), content=JSONL),
         ]
     finally:
         folder.unlink()

@@ -94,15 +94,15 @@ def test_a_resume_state_that_could_not_be_read_is_stored_anew_when_it_is_made_ag
     trainer.start(0, 9)
     trainer.resume_state(2)
     assert path.read_bytes() == whole
-    assert backend.door.get(f"/blobs/{sha256}").content == whole
+    assert backend.get_blob(sha256).content == whole
 
 
 def test_an_object_that_the_store_has_lost_or_torn_is_refused_by_name(backend: Backend) -> None:
     sha256 = backend.add_object(b"a state that will be torn", "resume")
     (path,) = (backend.home / "objects").rglob(sha256)
     path.write_bytes(b"a state")
-    torn = backend.door.get(f"/blobs/{sha256}")
+    torn = backend.get_blob(sha256)
     assert (torn.status_code, torn.json()["error"]["code"]) == (404, "blob_damaged")
     path.unlink()
-    gone = backend.door.get(f"/blobs/{sha256}")
+    gone = backend.get_blob(sha256)
     assert (gone.status_code, gone.json()["error"]["code"]) == (404, "object_not_found")

@@ -177,7 +177,7 @@ def test_a_fork_lives_on_when_the_others_state_goes(backend: Backend) -> None:
         trainer.resume_state(step)
     (sha256,) = backend.sql("SELECT sha256 FROM resume_state WHERE job_id = %s", made)
     assert backend.claim(made).claimed["resume"]["sha256"] == sha256[0]
-    assert backend.door.get(f"/blobs/{sha256[0]}").status_code == 200
+    assert backend.get_blob(sha256[0]).status_code == 200
 
 
 def test_the_family_is_the_whole_tree(backend: Backend) -> None:

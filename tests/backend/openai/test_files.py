@@ -123,7 +123,7 @@ def test_a_file_that_an_unfinished_job_needs_stays(wire: httpx.Client, open_lane
     assert wire.get(f"/files/{file}").status_code == 404
     # The name is gone; the bytes stay for the job that was made of them.
     [(sha256,)] = open_lane.sql("SELECT sha256 FROM dataset WHERE id = %s", file)
-    assert open_lane.door.get(f"/blobs/{sha256}").content == content()
+    assert open_lane.get_blob(sha256).content == content()
     assert open_lane.job(job)["dataset"] == file
 
 
