@@ -123,7 +123,7 @@ e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
 	@$(VENV) -m pytest -n 2 --dist loadgroup -m e2e
 
 build: setup frontend/dist/index.html ## two wheels: the client's, and the platform's with the built page
-	@$(VENV) -m pip wheel --quiet --no-deps --wheel-dir dist . ./server
+	@$(VENV) -m pip wheel --quiet --no-deps --wheel-dir dist . ./scripts/server_wheel
 
 # Ten minutes to hours, with pages of their own in docs/.
 LONG := benchmarks/learning.py benchmarks/claims.py benchmarks/completions.py benchmarks/fleet_live.py \

@@ -19,7 +19,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Path of the platform's wheel; the page has to be built."""
-    return _built(ROOT / "server", tmp_path_factory)
+    return _built(ROOT / "scripts" / "server_wheel", tmp_path_factory)
 
 
 def _built(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
