@@ -114,6 +114,17 @@ def test_a_row_that_cannot_be_rendered_says_why_and_the_others_go_on(backend: Ba
     assert page["data"][2]["messages"] == []
 
 
+def test_rows_are_rendered_and_counted_with_their_tools(backend: Backend) -> None:
+    tool = {"type": "function", "function": {"name": "add"}}
+    id = backend.add_dataset([{"prompt": "1+1=", "tools": [{"name": "add"}]}, {"prompt": "2+2="}])
+    model = {"model": backend.add_model()}
+    with backend.lane(render=only_short) as lane:
+        for path in ("render", "lengths"):
+            assert backend.api.post(f"/datasets/{id}/{path}", json=model).status_code == 200
+    asked = [payload["tools"] for kind, payload in lane.asked if kind == "render"]
+    assert asked == [[[tool], None]] * 2
+
+
 def test_past_the_end_nobody_is_asked(backend: Backend) -> None:
     id = backend.add_dataset(ROWS)
     body = {"model": backend.add_model(), **VIEW, "offset": 12}
