@@ -135,7 +135,8 @@ class RequestIds:
         scope.setdefault("state", {})["request_id"] = request_id
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             error = InvalidInput("The address contains a NUL character.", code="nul_character")
-            error.status = 400 if scope["path"].startswith("/v1/") else error.status  # as `openai.wire` has it
+            if scope["path"].startswith("/v1/"):
+                error.status = 400  # as `openai.wire` has it
             response = error_response(error, request_id)
             response.headers["x-request-id"] = request_id
             await response(scope, receive, send)

@@ -64,14 +64,30 @@ def replace_nul(value: Any) -> Any:
     return value
 
 
+class Answered(Exception):
+    """Raised by a dependency that has the answer already: the endpoint is not asked."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__()
+        self.response = response
+
+
 class KnownAnswer(APIRoute):
-    """Puts the answer's body into the request's state (`answer`) before the request's transaction commits."""
+    """Puts the answer's body into the request's state (`answer`) before the request's transaction commits.
+
+    What a dependency has put there as `keep_answer` is called with the answer, in that transaction.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
 
         async def known(request: Request) -> Response:
-            response = await handler(request)
+            try:
+                response = await handler(request)
+            except Answered as early:
+                return early.response
+            if (keep := getattr(request.state, "keep_answer", None)) is not None:
+                await keep(response)
             request.state.answer = bytes(getattr(response, "body", b""))
             return response
 

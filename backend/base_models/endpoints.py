@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 
 from backend.auth import Reader, Writer
 from backend.base_models import service
@@ -10,6 +10,7 @@ from backend.base_models.adding import Adder
 from backend.calls import CallsDep
 from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session
+from backend.idempotency import Once
 from backend.sealing import SealerDep
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
@@ -18,7 +19,7 @@ from reinforge.schemas.resources import BaseModelInfo, ModelCreate
 router = APIRouter(prefix="/api/v1", tags=["models"], route_class=StrictRoute)
 
 
-@router.post("/models", status_code=201, operation_id="createModel")
+@router.post("/models", status_code=201, response_model=BaseModelInfo, operation_id="createModel")
 async def create(
     body: ModelCreate,
     request: Request,
@@ -26,16 +27,23 @@ async def create(
     calls: CallsDep,
     sealer: SealerDep,
     who: Writer,
+    once: Once,
     wait: bool = True,
-) -> BaseModelInfo:
+) -> Response:
     """Have a worker look at a model's files (downloading them first) and add it. Sending it again looks again.
 
     `wait=false` answers at once with a model that is `adding`; reading it then says how far that is.
     """
+    asked = once.asked(await request.body())
+    async with database.transaction() as session:
+        if (stored := await once.peek(session, asked)) is not None:
+            return stored
     state = request.app.state
     if not hasattr(state, "adder"):
         state.adder = Adder(database, calls)
-    return service.view(await service.add(database, state.adder, sealer, body, who.name, wait=wait))
+    shown = service.view(await service.add(database, state.adder, sealer, body, who.name, wait=wait))
+    async with database.transaction() as session:  # looking takes long, and looking twice harms nothing
+        return await once.begin(session, asked) or await once.finish(session, 201, shown)
 
 
 @router.get("/models", operation_id="listModels")

@@ -14,7 +14,7 @@ from backend.auth import Reader, SettingsDep, Writer
 from backend.database import DatabaseDep, Session
 from backend.datasets import completing, numbered, uploads
 from backend.datasets.upload import too_large
-from backend.idempotency import Once, fingerprint
+from backend.idempotency import Once, OnceWhole, fingerprint
 from backend.models import now
 from backend.objects import ObjectsDep
 from backend.spool import spool
@@ -132,7 +132,7 @@ async def complete(
     )
 
 
-@router.post("/{id}/cancel", operation_id="cancelDatasetUpload")
+@router.post("/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelDatasetUpload")
 async def cancel(id: str, session: Session, objects: ObjectsDep, who: Writer) -> DatasetUpload:
     """What has arrived goes."""
     upload = await numbered.pending(session, who.project_id, id)

@@ -10,7 +10,7 @@ from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session, after_commit
 from backend.deployments import service
 from backend.deployments.serving import Loader
-from backend.idempotency import Once, fingerprint
+from backend.idempotency import Once, OnceWhole, fingerprint
 from backend.models import Deployment
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
@@ -64,7 +64,7 @@ async def change(
     return tagged(await service.view(session, row), response)
 
 
-@router.post("/deployments/{id}/start", operation_id="startDeployment")
+@router.post("/deployments/{id}/start", dependencies=[OnceWhole], operation_id="startDeployment")
 async def start(id: str, request: Request, session: Session, who: Writer) -> DeploymentInfo:
     """Take requests again; one that does already stays as it is."""
     row = await service.start(session, who.project_id, id)
@@ -72,15 +72,19 @@ async def start(id: str, request: Request, session: Session, who: Writer) -> Dep
     return await service.view(session, row)
 
 
-@router.post("/deployments/{id}/stop", operation_id="stopDeployment")
-async def stop(id: str, database: DatabaseDep, who: Writer) -> DeploymentInfo:
+@router.post("/deployments/{id}/stop", response_model=DeploymentInfo, operation_id="stopDeployment")
+async def stop(id: str, database: DatabaseDep, who: Writer, once: Once) -> Response:
     """Take no more requests: `draining` until those under way have ended, then `stopped`."""
+    asked = once.asked(b"")
     async with database.transaction() as session:
+        if (stored := await once.peek(session, asked)) is not None:
+            return stored
         row = await service.stop(session, who.project_id, id)
     async with database.transaction() as session:
         await service.settle(session, row.id)
     async with database.transaction() as session:
-        return await service.view(session, await service.get(session, who.project_id, row.id))
+        shown = await service.view(session, await service.get(session, who.project_id, row.id))
+        return await once.begin(session, asked) or await once.finish(session, 200, shown)
 
 
 @router.delete("/deployments/{id}", status_code=204, operation_id="deleteDeployment")

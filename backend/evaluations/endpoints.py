@@ -4,7 +4,7 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Body, Query, Request
+from fastapi import APIRouter, Body, Query, Request, Response
 
 from backend import usage
 from backend.auth import Reader, SettingsDep, Writer
@@ -16,6 +16,7 @@ from backend.datasets import service as datasets
 from backend.evaluations import repository, service, stand_alone
 from backend.evaluations.budgets import require_budget
 from backend.evaluations.replay import Replayer, look_up
+from backend.idempotency import Once, OnceWhole
 from backend.jobs import service as jobs
 from backend.jobs.object_cache import ObjectCacheDep
 from backend.objects import ObjectsDep
@@ -36,7 +37,7 @@ from reinforge.schemas.evaluations import (
 router = APIRouter(prefix="/api/v1", tags=["evaluations"], route_class=StrictRoute)
 
 
-@router.post("/evaluations", status_code=201, operation_id="createEvaluation")
+@router.post("/evaluations", status_code=201, response_model=Evaluation, operation_id="createEvaluation")
 async def create(
     body: Annotated[EvaluationCreate, Body()],
     request: Request,
@@ -46,35 +47,43 @@ async def create(
     objects: ObjectsDep,
     settings: SettingsDep,
     who: Writer,
-) -> Evaluation:
+    once: Once,
+) -> Response:
     """Start one, by `kind`.
 
     `replay` scores a job's stored completions with another revision of one of its rewards, and compares.
     `stand_alone` samples a base model, an adapter or a checkpoint on a dataset and scores it with a reward; it goes
     on after a restart of the server.
     """
+    asked = once.asked(await request.body())
     if isinstance(body, StandAloneCreate):
         if body.model is not None:
             await base_models.ensure_builtin(database, calls, body.model)
         files = datasets.cache_folder(settings.home_folder)
         async with database.transaction() as session:
+            if (stored := await once.begin(session, asked)) is not None:
+                return stored
             row = await stand_alone.create(session, objects, files, who.project_id, body, who.name)
             await require_budget(session, row)
             shown = service.view(row)
+            answer = await once.finish(session, 201, shown)
         await request.app.state.evaluator.start(shown.id)
-        return shown
+        return answer
     async with database.transaction() as session:
+        if (stored := await once.begin(session, asked)) is not None:
+            return stored
         job = await jobs.get(session, who.project_id, body.job)
         code = await look_up(session, job, body)
         await usage.require_budget(session, job.project_id, rewards.kinds_of(code.source))
         row = await service.create_replay(session, job, code, body.completions, who.name)
         pass_above = float(job.resolved_spec["evaluation"].get("pass_above", 0.5))
         shown = service.view(row)
+        answer = await once.finish(session, 201, shown)
     state = request.app.state
     if not hasattr(state, "replayer"):
         state.replayer = Replayer(database, calls, cache)
     state.replayer.start(shown.id, job.id, code, body.completions, pass_above)
-    return shown
+    return answer
 
 
 @router.get("/evaluations", operation_id="listEvaluations")
@@ -100,7 +109,7 @@ async def get(id: str, session: Session, who: Reader) -> Evaluation:
     return service.view(await service.find(session, who.project_id, id))
 
 
-@router.post("/evaluations/{id}/cancel", operation_id="cancelEvaluation")
+@router.post("/evaluations/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelEvaluation")
 async def cancel(id: str, request: Request, session: Session, who: Writer) -> Evaluation:
     row = await service.find(session, who.project_id, id)
     service.cancel(row)
@@ -112,16 +121,18 @@ async def cancel(id: str, request: Request, session: Session, who: Writer) -> Ev
     return shown
 
 
-@router.post("/evaluations/{id}/resume", operation_id="resumeEvaluation")
-async def resume(id: str, request: Request, database: DatabaseDep, who: Writer) -> Evaluation:
+@router.post("/evaluations/{id}/resume", response_model=Evaluation, operation_id="resumeEvaluation")
+async def resume(id: str, request: Request, database: DatabaseDep, who: Writer, once: Once) -> Response:
     """A stand-alone one that failed or was cancelled goes on behind its last completion."""
     async with database.transaction() as session:
+        if (stored := await once.begin(session, once.asked(b""))) is not None:
+            return stored
         row = await service.find(session, who.project_id, id)
         stand_alone.resume(row)
         await require_budget(session, row)
-        shown = service.view(row)
+        answer = await once.finish(session, 200, service.view(row))
     await request.app.state.evaluator.start(id)
-    return shown
+    return answer
 
 
 @router.get("/evaluations/{id}/rows", operation_id="listEvaluationRows")
@@ -152,7 +163,7 @@ async def labels(id: str, session: Session, who: Reader) -> LabelList:
     return LabelList(data=await service.labels(session, await jobs.get(session, who.project_id, id)))
 
 
-@router.post("/jobs/{id}/labels", operation_id="putLabels")
+@router.post("/jobs/{id}/labels", dependencies=[OnceWhole], operation_id="putLabels")
 async def put_labels(id: str, body: LabelsCreate, session: Session, who: Writer) -> LabelList:
     """Say of stored completions whether they are right; the last word on each counts."""
     job = await jobs.get(session, who.project_id, id)

@@ -6,6 +6,7 @@ from backend.auth import Reader, Writer
 from backend.calls import CallsDep
 from backend.database import DatabaseDep, Session
 from backend.golden import service
+from backend.idempotency import OnceWhole
 from backend.rewards import service as rewards
 from backend.strict_json import StrictRoute
 from reinforge.schemas.golden import GoldenCaseList, GoldenCasesCreate, GoldenRun, GoldenRunCreate
@@ -19,7 +20,9 @@ async def list_cases(id: str, session: Session, who: Reader) -> GoldenCaseList:
     return GoldenCaseList(data=await service.cases_of(session, id))
 
 
-@router.post("/rewards/{id}/golden-cases", status_code=201, operation_id="createGoldenCases")
+@router.post(
+    "/rewards/{id}/golden-cases", status_code=201, dependencies=[OnceWhole], operation_id="createGoldenCases"
+)
 async def create(id: str, body: GoldenCasesCreate, session: Session, who: Writer) -> GoldenCaseList:
     """Keep completions with what the reward has to say about them; the reward is not asked yet."""
     return GoldenCaseList(data=await service.add(session, who.project_id, id, body.cases, who.name))

@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import APIRouter, Body, Request, Response
 
 from backend.auth import Reader, Writer
 from backend.calls import CallsDep
 from backend.database import DatabaseDep, Session
 from backend.golden import service as golden
+from backend.idempotency import Once, OnceWhole
 from backend.jobs import changes, commands, lifecycle, repository
 from backend.rewards.service import Account
 from backend.strict_json import StrictRoute
@@ -23,23 +24,31 @@ from reinforge.schemas.jobs import (
 router = APIRouter(route_class=StrictRoute)
 
 
-@router.post("/jobs/{id}/changes", status_code=201, operation_id="changeJob")
+@router.post("/jobs/{id}/changes", status_code=201, response_model=JobChangeView, operation_id="changeJob")
 async def change_job(
     id: str,
     body: Annotated[ChangeCreate, Body()],
+    request: Request,
     database: DatabaseDep,
     calls: CallsDep,
     who: Writer,
-) -> JobChangeView:
+    once: Once,
+) -> Response:
     """From the next step on score with another revision, whose golden cases have to pass, or train with another number.
 
     Until the trainer has applied it `step` is null; a resumed job applies it at the same step again.
     """
+    sent = once.asked(await request.body())
     if isinstance(body, SettingChangeCreate):
         async with database.transaction() as session:
+            if (stored := await once.begin(session, sent)) is not None:
+                return stored
             job = await lifecycle.lock_job(session, id, who.project_id)
-            return changes.view(await changes.add_setting(session, job, body, who.name))
+            made = await changes.add_setting(session, job, body, who.name)
+            return await once.finish(session, 201, changes.view(made))
     async with database.transaction() as session:
+        if (stored := await once.peek(session, sent)) is not None:
+            return stored
         job = await repository.find(session, who.project_id, id)
         position, change = await changes.look_up(session, job, body)
         asked = job.resolved_spec["rewards"][position]
@@ -50,7 +59,10 @@ async def change_job(
     code = golden.Code(account, change.name, change.source, change.entry, *limits)
     await golden.gate(calls, [(position, code, cases)])
     async with database.transaction() as session:
-        return changes.view(await changes.add(session, id, change, who.name))
+        if (stored := await once.begin(session, sent)) is not None:
+            return stored
+        made = await changes.add(session, id, change, who.name)
+        return await once.finish(session, 201, changes.view(made))
 
 
 @router.get("/jobs/{id}/changes", operation_id="listJobChanges")
@@ -66,7 +78,7 @@ async def list_settings(id: str, session: Session, who: Reader) -> JobSettingLis
     return JobSettingList(data=await changes.settings(session, job))
 
 
-@router.post("/jobs/{id}/checkpoint", status_code=202, operation_id="checkpointJob")
+@router.post("/jobs/{id}/checkpoint", status_code=202, dependencies=[OnceWhole], operation_id="checkpointJob")
 async def checkpoint_job(id: str, session: Session, who: Writer) -> JobCommandView:
     """Ask a running job for a checkpoint and a resume state after the step under way; `step` is null until it is there.
 

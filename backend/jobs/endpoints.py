@@ -9,7 +9,7 @@ from backend.base_models import service as base_models
 from backend.calls import CallsDep
 from backend.cursors import cut, encode_cursor
 from backend.database import DatabaseDep, Session
-from backend.idempotency import Once, fingerprint
+from backend.idempotency import Once, OnceWhole, fingerprint
 from backend.jobs import plan as plans
 from backend.jobs import repository, service, turns
 from backend.jobs.ask import ask_workers
@@ -98,20 +98,20 @@ async def get_job(id: str, session: Session, who: Reader) -> JobDetail:
     return await turns.detail(session, await repository.find(session, who.project_id, id))
 
 
-@router.post("/jobs/{id}/cancel", operation_id="cancelJob")
+@router.post("/jobs/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelJob")
 async def cancel_job(id: str, session: Session, who: Writer) -> JobDetail:
     """At once when no worker has the job; else it is `cancelling` until its worker has stopped."""
     return await turns.detail(session, await service.cancel(session, who.project_id, id))
 
 
-@router.post("/jobs/{id}/pause", operation_id="pauseJob")
+@router.post("/jobs/{id}/pause", dependencies=[OnceWhole], operation_id="pauseJob")
 async def pause_job(id: str, session: Session, who: Writer) -> JobDetail:
     """At once when no worker has begun with it; else it is `pausing` until its worker, after the step under way, has
     made a checkpoint and stopped. A worker that does not stop in time is ended, and the job has paused."""
     return await turns.detail(session, await service.pause(session, who.project_id, id))
 
 
-@router.post("/jobs/{id}/resume", operation_id="resumeJob")
+@router.post("/jobs/{id}/resume", dependencies=[OnceWhole], operation_id="resumeJob")
 async def resume_job(id: str, request: Request, session: Session, who: Writer) -> JobDetail:
     """Queue a paused job: its next attempt continues from where it paused."""
     return await turns.detail(

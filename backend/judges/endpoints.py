@@ -1,10 +1,11 @@
 """GET, POST /judges · GET, PATCH, DELETE /judges/{id} · GET /signing-secret."""
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from backend.auth import Reader, SettingsDep, Writer
 from backend.conditional import IfMatch, tagged
 from backend.database import DatabaseDep, Session
+from backend.idempotency import Once
 from backend.judges import service
 from backend.sealing import SealerDep
 from backend.strict_json import StrictRoute
@@ -20,14 +21,22 @@ async def list_judges(session: Session, who: Reader) -> Page[JudgeInfo]:
     return Page(data=await service.all_of(session, who.project_id))
 
 
-@router.post("/judges", status_code=201, operation_id="createJudge")
+@router.post("/judges", status_code=201, response_model=JudgeInfo, operation_id="createJudge")
 async def create(
-    body: JudgeCreate, database: DatabaseDep, settings: SettingsDep, sealer: SealerDep, who: Writer
-) -> JudgeInfo:
+    body: JudgeCreate,
+    request: Request,
+    database: DatabaseDep,
+    settings: SettingsDep,
+    sealer: SealerDep,
+    who: Writer,
+    once: Once,
+) -> Response:
     """For owners. The key is kept encrypted and not answered again."""
     await service.check_address(settings.guard, who, body.base_url)
     async with database.transaction() as session:
-        return service.view(await service.create(session, who, body, sealer))
+        if (stored := await once.begin(session, once.asked(await request.body()))) is not None:
+            return stored
+        return await once.finish(session, 201, service.view(await service.create(session, who, body, sealer)))
 
 
 @router.get("/judges/{id}", operation_id="getJudge")

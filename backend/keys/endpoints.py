@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 from backend.auth import Reader, Writer
 from backend.cursors import encode_cursor
 from backend.database import Session
+from backend.idempotency import OnceWhole
 from backend.keys import service
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
@@ -25,7 +26,7 @@ async def list_keys(
     return Page(data=[ApiKey.model_validate(each) for each in found], has_more=more, next_cursor=cursor)
 
 
-@router.post("/keys", status_code=201, operation_id="createApiKey")
+@router.post("/keys", status_code=201, dependencies=[OnceWhole], operation_id="createApiKey")
 async def create_key(body: ApiKeyCreate, session: Session, who: Writer) -> ApiKeyCreated:
     """The answer is the only place where the secret ever appears; for owners."""
     key, secret = await service.create(session, who, body)

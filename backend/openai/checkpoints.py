@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.auth import Principal, Reader, Writer
 from backend.cursors import by_creation, cut
 from backend.database import Session
+from backend.idempotency import OnceWhole
 from backend.ids import new_id
 from backend.models import Checkpoint, CheckpointPermission, Job, Project, now
 from backend.openai import job_rows, model_names
@@ -82,7 +83,7 @@ async def list_permissions(
     return listed([_permission(each) for each in found], has_more=more)
 
 
-@router.post("/{model}/permissions", operation_id="createCheckpointPermissions")
+@router.post("/{model}/permissions", dependencies=[OnceWhole], operation_id="createCheckpointPermissions")
 async def create_permissions(
     model: str, body: PermissionsCreate, session: Session, who: Writer
 ) -> WireList[PermissionView]:

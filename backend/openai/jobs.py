@@ -10,7 +10,7 @@ from backend.base_models import service as base_models
 from backend.calls import CallsDep
 from backend.database import DatabaseDep, Session
 from backend.datasets import service as datasets
-from backend.idempotency import Once, fingerprint
+from backend.idempotency import Once, OnceWhole, fingerprint
 from backend.jobs import plan as plans
 from backend.jobs import service
 from backend.jobs.ask import ask_workers
@@ -97,21 +97,21 @@ async def get(fine_tuning_job_id: str, session: Session, who: Reader) -> FineTun
     return await _shown(session, await _find(session, who.project_id, fine_tuning_job_id))
 
 
-@router.post("/{fine_tuning_job_id}/cancel", operation_id="cancelFineTuningJob")
+@router.post("/{fine_tuning_job_id}/cancel", dependencies=[OnceWhole], operation_id="cancelFineTuningJob")
 async def cancel(fine_tuning_job_id: str, session: Session, who: Writer) -> FineTuningJob:
     """`running` until its worker has stopped."""
     job = await _find(session, who.project_id, fine_tuning_job_id)
     return await _shown(session, await service.cancel(session, who.project_id, job.id))
 
 
-@router.post("/{fine_tuning_job_id}/pause", operation_id="pauseFineTuningJob")
+@router.post("/{fine_tuning_job_id}/pause", dependencies=[OnceWhole], operation_id="pauseFineTuningJob")
 async def pause(fine_tuning_job_id: str, session: Session, who: Writer) -> FineTuningJob:
     """`pausing` until its worker has made a checkpoint and stopped."""
     job = await _find(session, who.project_id, fine_tuning_job_id)
     return await _shown(session, await service.pause(session, who.project_id, job.id))
 
 
-@router.post("/{fine_tuning_job_id}/resume", operation_id="resumeFineTuningJob")
+@router.post("/{fine_tuning_job_id}/resume", dependencies=[OnceWhole], operation_id="resumeFineTuningJob")
 async def resume(fine_tuning_job_id: str, request: Request, session: Session, who: Writer) -> FineTuningJob:
     job = await _find(session, who.project_id, fine_tuning_job_id)
     return await _shown(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from backend.auth import SettingsDep, Writer
 from backend.database import DatabaseDep, Session
@@ -11,6 +11,7 @@ from backend.datasets import service as datasets
 from backend.datasets import uploads as dataset_uploads
 from backend.datasets.inspection import inspect_file
 from backend.datasets.upload import receive, too_large
+from backend.idempotency import Once, OnceWhole
 from backend.models import Dataset
 from backend.models import Upload as UploadRow
 from backend.objects import ObjectsDep
@@ -40,7 +41,7 @@ _PART = {
 }
 
 
-@router.post("", operation_id="createUpload")
+@router.post("", dependencies=[OnceWhole], operation_id="createUpload")
 async def create(body: UploadCreate, session: Session, settings: SettingsDep, who: Writer) -> Upload:
     check_purpose(body.purpose)
     if body.bytes > settings.upload_limit_bytes:
@@ -49,7 +50,9 @@ async def create(body: UploadCreate, session: Session, settings: SettingsDep, wh
     return _view(await upload_store.create(session, who.project_id, body, who.name), None)
 
 
-@router.post("/{upload_id}/parts", operation_id="createUploadPart", openapi_extra=_PART)
+@router.post(
+    "/{upload_id}/parts", operation_id="createUploadPart", response_model=UploadPart, openapi_extra=_PART
+)
 async def add_part(
     upload_id: str,
     request: Request,
@@ -57,7 +60,8 @@ async def add_part(
     settings: SettingsDep,
     objects: ObjectsDep,
     who: Writer,
-) -> UploadPart:
+    once: Once,
+) -> Response:
     """At most 64 MiB. Parts may be sent side by side and again."""
     async with database.transaction() as session:
         await upload_store.check_room(session, await upload_store.pending(session, who.project_id, upload_id))
@@ -65,23 +69,31 @@ async def add_part(
     async with receive(request, folder, upload_store.PART_BYTES, part="data") as arrived:
         await objects.keep_file(arrived.path, sha256=arrived.sha256, bytes=arrived.bytes, kind="upload_part")
     async with database.transaction() as session:
+        if (stored := await once.begin(session, once.asked(arrived.sha256.encode()))) is not None:
+            return stored
         upload = await upload_store.pending(session, who.project_id, upload_id)
         part = await upload_store.add_part(session, upload, arrived.sha256, arrived.bytes)
         await check_storage(session, who.project_id)
-    return UploadPart(id=part.id, created_at=seconds(part.created_at), upload_id=upload_id)
+        made = UploadPart(id=part.id, created_at=seconds(part.created_at), upload_id=upload_id)
+        return await once.finish(session, 200, made)
 
 
-@router.post("/{upload_id}/complete", operation_id="completeUpload")
+@router.post("/{upload_id}/complete", response_model=Upload, operation_id="completeUpload")
 async def complete(
     upload_id: str,
     body: UploadComplete,
+    request: Request,
     database: DatabaseDep,
     settings: SettingsDep,
     objects: ObjectsDep,
     who: Writer,
-) -> Upload:
+    once: Once,
+) -> Response:
     """The parts become one file, which is checked like any other. A refused one leaves the upload as it was."""
+    asked = once.asked(await request.body())
     async with database.transaction() as session:
+        if (stored := await once.peek(session, asked)) is not None:
+            return stored
         upload = await upload_store.pending(session, who.project_id, upload_id)
         parts = await upload_store.parts_in_order(session, upload, body.part_ids)
     with scratch_file(settings.home_folder / "uploads", "upload-") as file:
@@ -94,15 +106,17 @@ async def complete(
         report = await inspect_file(path, upload.filename, settings.upload_limit_bytes)
         await objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
     async with database.transaction() as session:
+        if (stored := await once.begin(session, asked)) is not None:
+            return stored
         upload = await upload_store.pending(session, who.project_id, upload_id)
         kept = upload.file_seconds
         dataset = await datasets.add(session, who.project_id, report, None, who.name, kept_seconds=kept)
         await dataset_uploads.end(session, upload, "completed", dataset.id)
         await check_storage(session, who.project_id)
-        return _view(upload, dataset)
+        return await once.finish(session, 200, _view(upload, dataset))
 
 
-@router.post("/{upload_id}/cancel", operation_id="cancelUpload")
+@router.post("/{upload_id}/cancel", dependencies=[OnceWhole], operation_id="cancelUpload")
 async def cancel(upload_id: str, session: Session, who: Writer) -> Upload:
     upload = await upload_store.pending(session, who.project_id, upload_id)
     await dataset_uploads.end(session, upload, "cancelled")

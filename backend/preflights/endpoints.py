@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Body, Request, Response
 
 from backend.auth import Reader, SettingsDep, Writer
 from backend.base_models import service as base_models
 from backend.calls import CallsDep
 from backend.database import DatabaseDep, Session
+from backend.idempotency import Once, OnceWhole
 from backend.jobs import plan as plans
 from backend.jobs import service as jobs
 from backend.jobs.ask import ask_workers
@@ -22,7 +23,7 @@ from reinforge.spec import JobSpec
 router = APIRouter(prefix="/api/v1", tags=["preflights"], route_class=StrictRoute)
 
 
-@router.post("/preflights", status_code=201, operation_id="createPreflight")
+@router.post("/preflights", status_code=201, response_model=Preflight, operation_id="createPreflight")
 async def create(
     spec: Annotated[JobSpec, Body()],
     request: Request,
@@ -31,23 +32,29 @@ async def create(
     objects: ObjectsDep,
     settings: SettingsDep,
     who: Writer,
-) -> Preflight:
+    once: Once,
+) -> Response:
     """Queue a few steps of this job, without learning, ahead of a report on pass rates and costs.
 
     The job is checked like one that is created, and refused for the same reasons.
     """
+    asked = once.asked(await request.body())
     await base_models.ensure_builtin(database, calls, spec.model)
     async with database.transaction() as session:
+        if (stored := await once.peek(session, asked)) is not None:
+            return stored
         plan = await plans.look_up(session, who.project_id, spec)
     await ask_workers(plan, calls, objects, jobs.dataset_cache(settings))
     plan.spec = probe(plan.spec)
     given: dict[str, Any] = await request.json()
     async with database.transaction() as session:
+        if (stored := await once.begin(session, asked)) is not None:
+            return stored
         await plans.look_up(session, who.project_id, spec)  # again, since it may have been deleted meanwhile
         job = await jobs.create(
             session, who.project_id, plan, given, who.name, request.app.state.wake_ups, purpose="preflight"
         )
-        return service.view(job, None)
+        return await once.finish(session, 201, service.view(job, None))
 
 
 @router.get("/preflights/{id}", operation_id="getPreflight")
@@ -57,7 +64,7 @@ async def get(id: str, session: Session, cache: ObjectCacheDep, who: Reader) -> 
     return service.view(job, await service.report(session, cache, job))
 
 
-@router.post("/preflights/{id}/cancel", operation_id="cancelPreflight")
+@router.post("/preflights/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelPreflight")
 async def cancel(id: str, session: Session, who: Writer) -> Preflight:
     await service.find(session, who.project_id, id)
     return service.view(await jobs.cancel(session, who.project_id, id), None)

@@ -7,6 +7,7 @@ from backend.auth import COOKIE, Reader, SettingsDep, Writer
 from backend.conditional import IfMatch, tagged
 from backend.database import DatabaseDep, Session
 from backend.downloads import attachment
+from backend.idempotency import OnceWhole
 from backend.objects import ObjectsDep
 from backend.projects import deletion, export, service
 from backend.strict_json import StrictRoute
@@ -35,7 +36,7 @@ async def list_projects(session: Session, who: Reader) -> Page[ProjectSeen]:
     return Page(data=await service.seen(session, who))
 
 
-@router.post("/projects", status_code=201, operation_id="createProject")
+@router.post("/projects", status_code=201, dependencies=[OnceWhole], operation_id="createProject")
 async def create_project(body: ProjectCreate, session: Session, who: Writer) -> ProjectCreated:
     """For owners of a project; who makes it owns it."""
     made, secret = await service.create(session, who, body)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from backend.auth import COOKIE, Principal, Reader, SettingsDep, Writer, check_same_origin, session_principal
 from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session
+from backend.idempotency import OnceWhole
 from backend.projects import invitations
 from backend.strict_json import StrictRoute
 from backend.users.endpoints import browsers, refuse_other_sites, signed_in
@@ -33,7 +34,7 @@ async def list_invitations(
     return Page(data=[Invitation.model_validate(each) for each in found], has_more=more, next_cursor=cursor)
 
 
-@router.post("/invitations", status_code=201, operation_id="createInvitation")
+@router.post("/invitations", status_code=201, dependencies=[OnceWhole], operation_id="createInvitation")
 async def create_invitation(
     body: InvitationCreate, session: Session, settings: SettingsDep, who: Writer
 ) -> InvitationMade:

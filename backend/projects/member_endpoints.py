@@ -8,6 +8,7 @@ from backend.auth import Reader, SettingsDep, Writer
 from backend.conditional import IfMatch, tagged
 from backend.cursors import encode_cursor
 from backend.database import Session
+from backend.idempotency import OnceWhole
 from backend.projects import members, service
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
@@ -36,7 +37,7 @@ async def list_members(
     return Page(data=[members.view(*each) for each in found], has_more=more, next_cursor=cursor)
 
 
-@router.post("/members", status_code=201, operation_id="createMember")
+@router.post("/members", status_code=201, dependencies=[OnceWhole], operation_id="createMember")
 async def create_member(
     body: MemberCreate, session: Session, settings: SettingsDep, who: Writer
 ) -> MemberInvited:
@@ -63,7 +64,7 @@ async def remove_member(id: str, session: Session, who: Writer) -> None:
     await members.remove(session, who, id)
 
 
-@router.post("/members/{id}/sign-in-link", operation_id="createMemberSignInLink")
+@router.post("/members/{id}/sign-in-link", dependencies=[OnceWhole], operation_id="createMemberSignInLink")
 async def create_link(id: str, session: Session, settings: SettingsDep, who: Writer) -> MemberInvited:
     """A fresh one-time address for a person whose last one is used up or lost. For owners.
 
@@ -72,7 +73,7 @@ async def create_link(id: str, session: Session, settings: SettingsDep, who: Wri
     return _invited(*await members.renew_address(session, who, settings.url, id))
 
 
-@router.post("/members/{id}/password-reset", operation_id="createPasswordReset")
+@router.post("/members/{id}/password-reset", dependencies=[OnceWhole], operation_id="createPasswordReset")
 async def create_reset(id: str, session: Session, settings: SettingsDep, who: Writer) -> MemberInvited:
     """A one-time address at which the person sets a new password. For owners; 403 as for sign-in links."""
     return _invited(*await members.renew_address(session, who, settings.url, id, "reset"))

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Reader, Writer
@@ -63,27 +63,38 @@ async def get(id: str, response: Response, session: Session, who: Reader) -> Rew
     return tagged(await _detail(session, await service.get(session, who.project_id, id)), response)
 
 
-@router.post("/rewards/{id}/revisions", status_code=201, operation_id="createRewardRevision")
+@router.post(
+    "/rewards/{id}/revisions",
+    status_code=201,
+    operation_id="createRewardRevision",
+    response_model=RewardDetail,
+)
 async def revise(
     id: str,
     body: RevisionCreate,
-    response: Response,
+    request: Request,
     database: DatabaseDep,
     calls: CallsDep,
     match: IfMatch,
     who: Writer,
-) -> RewardDetail:
+    once: Once,
+) -> Response:
     """Store the revision that follows the one in If-Match; jobs keep the one they were created with."""
+    asked = once.asked(await request.body())
     async with database.transaction() as session:
+        if (stored := await once.peek(session, asked)) is not None:
+            return stored  # before If-Match, which names what the first one has changed
         reward = await service.get(session, who.project_id, id)
         match.check(await _detail(session, reward))
     entry = body.entry if "entry" in body.model_fields_set else reward.entry
     entries, _ = await service.validate(calls, [Source(reward.name, body.text, entry)])
     async with database.transaction() as session:
+        if (stored := await once.begin(session, asked)) is not None:
+            return stored
         locked = await service.get(session, who.project_id, id, lock=True)
         match.check(await _detail(session, locked))
         reward = await service.revise(session, who.project_id, id, body.text, entry, entries[0])
-        return tagged(await _detail(session, reward), response)
+        return await once.finish(session, 201, await _detail(session, reward))
 
 
 @router.post("/rewards/test", operation_id="testRewardSource")

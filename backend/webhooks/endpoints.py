@@ -4,12 +4,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from backend.auth import SettingsDep, Writer
 from backend.conditional import IfMatch, tagged
 from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session
+from backend.idempotency import Once, OnceWhole
 from backend.sealing import SealerDep
 from backend.strict_json import StrictRoute
 from backend.webhooks import repository, service
@@ -28,15 +29,23 @@ router = APIRouter(prefix="/api/v1", tags=["webhooks"], route_class=StrictRoute)
 Limit = Annotated[int, Query(ge=1, le=100)]
 
 
-@router.post("/webhooks", status_code=201, operation_id="createWebhook")
+@router.post("/webhooks", status_code=201, response_model=WebhookSecret, operation_id="createWebhook")
 async def create(
-    body: WebhookCreate, database: DatabaseDep, settings: SettingsDep, sealer: SealerDep, who: Writer
-) -> WebhookSecret:
+    body: WebhookCreate,
+    request: Request,
+    database: DatabaseDep,
+    settings: SettingsDep,
+    sealer: SealerDep,
+    who: Writer,
+    once: Once,
+) -> Response:
     """For owners. The secret is in this answer and in no other."""
     await service.check_target(settings.guard, body.url)
     async with database.transaction() as session:
+        if (stored := await once.begin(session, once.asked(await request.body()))) is not None:
+            return stored
         hook, secret = await service.create(session, who, body, sealer)
-        return service.with_secret(hook, secret)
+        return await once.finish(session, 201, service.with_secret(hook, secret))
 
 
 @router.get("/webhooks", operation_id="listWebhooks")
@@ -81,14 +90,14 @@ async def delete(id: str, session: Session, who: Writer) -> None:
     await session.delete(await service.get(session, who, id, lock=True))
 
 
-@router.post("/webhooks/{id}/rotate-secret", operation_id="rotateWebhookSecret")
+@router.post("/webhooks/{id}/rotate-secret", dependencies=[OnceWhole], operation_id="rotateWebhookSecret")
 async def rotate(id: str, session: Session, sealer: SealerDep, who: Writer) -> WebhookSecret:
     """For owners. A new secret; for 24 hours the old one signs beside it."""
     hook = await service.get(session, who, id, lock=True)
     return service.with_secret(hook, service.rotate(hook, sealer))
 
 
-@router.post("/webhooks/{id}/test", status_code=202, operation_id="testWebhook")
+@router.post("/webhooks/{id}/test", status_code=202, dependencies=[OnceWhole], operation_id="testWebhook")
 async def test(id: str, session: Session, who: Writer) -> WebhookDeliveryInfo:
     """For owners. Sends a `webhook.test`; its delivery says how that went."""
     return service.delivery_view(await service.send_test(session, await service.get(session, who, id)))
@@ -113,7 +122,10 @@ async def delivery(id: str, delivery: str, session: Session, who: Writer) -> Web
 
 
 @router.post(
-    "/webhooks/{id}/deliveries/{delivery}/resend", status_code=202, operation_id="resendWebhookDelivery"
+    "/webhooks/{id}/deliveries/{delivery}/resend",
+    status_code=202,
+    dependencies=[OnceWhole],
+    operation_id="resendWebhookDelivery",
 )
 async def resend(id: str, delivery: str, session: Session, who: Writer) -> WebhookDeliveryInfo:
     """For owners. Once more with the same id and body, whatever became of it."""
