@@ -120,7 +120,7 @@ def _statuses(
         yield "400"  # a form that is none
     if keyed or door or operation["operationId"] in _COUNTED:
         yield "401"
-    if keyed or (writes and not door):
+    if keyed or (writes and not door) or method == "put":
         yield "403"
     if keyed or token or "{" in path:
         yield "404"

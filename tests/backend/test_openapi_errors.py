@@ -59,6 +59,7 @@ def test_what_needs_a_key_says_so_and_nothing_else_does(document: dict[str, Any]
             checked += 1
     assert checked > 100
     assert "401" not in answers(document)["get", "/healthz"]
+    assert "403" in answers(document)["put", "/worker/v1/blobs/{sha256}"]
 
 
 def test_edits_and_only_they_may_have_come_too_late(backend: Backend) -> None:
