@@ -23,6 +23,7 @@ from reinforge.outbound import ALLOW_VARIABLE
 from reinforge.platform.up import Platform
 from tests.e2e.browser import sign_in, started_browser, visit
 from tests.e2e.places import RECEIVER, make_places
+from tests.support.hub_stub import HubStub
 from tests.support.processes import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,10 +126,19 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 
 
 @pytest.fixture(scope="session")
-def platform(demo: Demo) -> Iterator[Platform]:
+def hub() -> Iterator[HubStub]:
+    """The hub that the platform's workers know."""
+    stub = HubStub()
+    yield stub
+    stub.close()
+
+
+@pytest.fixture(scope="session")
+def platform(demo: Demo, hub: HubStub) -> Iterator[Platform]:
     """The demo's platform, serving again, with its finished job."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ALLOW_VARIABLE, RECEIVER)
+        patch.setenv("HF_ENDPOINT", hub.url)
         with Platform(demo.home, port=0, bootstrap_api_key=KEY) as running:
             yield running
 

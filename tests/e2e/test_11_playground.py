@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from reinforge.client import Reinforge
+from reinforge.demo import job_file
 from reinforge.errors import Unavailable
 from tests.e2e.conftest import Demo
 
@@ -68,6 +69,34 @@ def test_a_held_out_row_comes_with_its_answer(chat: Page) -> None:
     expect(answers(chat)).to_have_count(2)
     chat.get_by_role("button", name="New conversation").click()
     expect(chat.get_by_role("region", name=re.compile("^Prompt: "))).to_have_count(0)
+
+
+def test_answers_are_scored_with_a_reward_of_the_project(chat: Page, client: Reinforge) -> None:
+    reward = client.rewards.push(job_file().parent / "reward.py", name="sums in the playground")
+    chat.reload()
+    chat.get_by_label("Score with").select_option(label=reward.name)
+    chat.get_by_role("textbox", name="Temperature").fill("0")
+    chat.get_by_role("button", name="Take a held-out row").click()
+    told = chat.get_by_role("status").filter(has_text="its answer is").inner_text()
+    item = {"answer": re.findall("its answer is ([0-9]+)", told)[0]}
+    chat.get_by_role("button", name="Send").click()
+    for one in answers(chat).all():
+        score = one.locator("footer").get_by_text(reward.name)
+        expect(score).to_be_visible()
+        [said] = client.rewards.test(
+            [{"completion": one.locator("pre").inner_text(), "item": item}], id=reward.id
+        ).results
+        expect(score.locator("b")).to_have_text(re.compile(rf"^{said.value:g}(\.0+)?$"))
+        expect(score).to_have_attribute("title", said.reason or "")
+    # The adapter has learned what the reward pays for.
+    expect(answers(chat).nth(1).locator("footer b")).to_have_text(re.compile(r"^1(\.0+)?$"))
+
+    ask(chat)  # a prompt that is no row has no answer to compare with
+    for one in answers(chat).all():
+        expect(one.locator("footer")).to_contain_text(
+            re.compile("not scored: .* without a row|sums in the playground")
+        )
+    expect(answers(chat).nth(1).locator("footer")).to_contain_text("without a row")
 
 
 class SlowWorker(ThreadingHTTPServer):
