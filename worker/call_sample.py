@@ -24,6 +24,7 @@ from worker.models.sources import ModelStore
 from worker.models.tokenizer_files import read_json
 from worker.serving_process import Replies, ServingProcess
 from worker.serving_protocol import Order, Reply, SamplePrompt
+from worker.telling import Looking, Telling
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,8 @@ ASK_SECONDS = 0.5
 """While nothing comes, the backend is asked so often whether somebody still waits."""
 AWAY_SECONDS = 15.0
 """How long a backend that does not answer is tried again, before the sampling is given up."""
+TELL_SECONDS = 2.0
+"""While the model's files are fetched and read, whoever waits is told so often how far that is."""
 KEPT_ADAPTERS = 16
 """Unpacked archives; more than orders that can be under way."""
 _POST_EVERY_SECONDS = 0.05
@@ -66,15 +69,8 @@ class Sampler:
 
     def _prepare(self, call: CallMessage, chunks: "_Chunks") -> Order:
         payload = call.payload
-        folder = self._models.resolve(str(payload["model_source"]), token=payload.get("hub_token"))
         pinned = payload.get("model_sha256")
-        if pinned is not None and self._models.content_hash(folder) != pinned:
-            raise InvalidInput(
-                f"The files of {payload['model']} on this worker are not those that were added.",
-                code="model_changed",
-                hint="Put the old files back, or add these as a model of their own.",
-                param="model",
-            )
+        folder = self._files(call, chunks)
         prompts = _prompts(folder, payload)
         adapter = payload.get("adapter")
         return Order(
@@ -93,6 +89,28 @@ class Sampler:
             top_logprobs=payload.get("top_logprobs"),
             json_schema=payload.get("json_schema"),
         )
+
+    def _files(self, call: CallMessage, chunks: "_Chunks") -> Path:
+        """The model's folder; says how far it is where that takes a while: a first request may download it."""
+        payload, looking = call.payload, Looking()
+        pinned = payload.get("model_sha256")
+        with Telling(
+            lambda: chunks.status(_so_far(looking)), first=TELL_SECONDS, every=TELL_SECONDS, name=call.id
+        ) as telling:
+            source, token = str(payload["model_source"]), payload.get("hub_token")
+            folder = self._models.find(source, token=token, begun=looking.downloading).folder
+            looking.hashing()
+            changed = pinned is not None and self._models.content_hash(folder) != pinned
+        if telling.refused is not None:
+            raise telling.refused
+        if changed:
+            raise InvalidInput(
+                f"The files of {payload['model']} on this worker are not those that were added.",
+                code="model_changed",
+                hint="Put the old files back, or add these as a model of their own.",
+                param="model",
+            )
+        return folder
 
     def _adapter(self, sha256: str, chunks: "_Chunks") -> Path:
         """The unpacked archive. Raises BackendAway, DoorRefused, Unavailable `adapter_damaged`."""
@@ -137,13 +155,13 @@ class _Chunks:
 
     def post(self, events: list[Event]) -> None:
         """Raises DoorRefused once nobody waits, BackendAway when the backend stays away."""
-        self._seq += bool(events)
-        chunk = CallChunk(seq=max(1, self._seq), events=events)
+        seq = self._seq + bool(events)
+        chunk = CallChunk(seq=max(1, seq), events=events)
         give_up = time.monotonic() + AWAY_SECONDS
         while True:
             try:
                 self._door.post_chunk(self._call, chunk)
-                self._posted_at = time.monotonic()
+                self._seq, self._posted_at = seq, time.monotonic()
                 return
             except BackendAway:
                 if time.monotonic() > give_up:
@@ -153,6 +171,13 @@ class _Chunks:
     def pause(self) -> None:
         """So that posts come at most every `_POST_EVERY_SECONDS`."""
         time.sleep(max(0.0, self._posted_at + _POST_EVERY_SECONDS - time.monotonic()))
+
+
+def _so_far(looking: Looking) -> str:
+    if (so_far := looking.bytes()) is not None:
+        done, total = so_far
+        return f"Downloading the model: {done / 1e9:.1f} of {total / 1e9:.1f} GB"
+    return "Reading the model's files" if looking.phase == "hashing" else "Looking for the model's files"
 
 
 def _forward(replies: Replies, chunks: _Chunks) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from reinforge.schemas.worker_door import CallMessage
+from tests.support.hub_stub import COMMIT, HubStub, Repository
 from tests.support.supervised import wait_for
 from tests.support.worker_door import TOKEN, DoorServer
 from worker.blob_cache import BlobCache
@@ -161,6 +162,57 @@ def test_prompts_that_cannot_be_are_told_before_anything_starts(
         assert error is not None
         assert (error["code"], error["param"], error["type"]) == (code, param, "invalid_request_error")
     assert server.state.chunks == {}
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
+    """The starter model, whose download stops half-way until `hold` is set."""
+    stub = HubStub()
+    files = {file.name: file.read_bytes() for file in CHECKPOINT.iterdir()}
+    stub.repositories["org/name"] = Repository(files, hold=threading.Event())
+    monkeypatch.setenv("HF_ENDPOINT", stub.url)
+    monkeypatch.setattr("worker.call_sample.TELL_SECONDS", 0.05)
+    yield stub
+    stub.close()
+
+
+def test_a_first_request_says_how_far_the_download_is(
+    worker: CallWorker, server: DoorServer, folder: Path, hub: HubStub
+) -> None:
+    """Silence would be taken for a worker that is gone."""
+    hold = hub.repositories["org/name"].hold
+    assert hold is not None
+
+    def twice() -> bool:
+        told = (
+            [event.get("message", "") for event in events(server, "a")] if "a" in server.state.chunks else []
+        )
+        return sum("Downloading the model: " in each for each in told) > 1
+
+    def let_go() -> None:
+        wait_for(twice)
+        hold.set()
+
+    threading.Thread(target=let_go).start()
+    answer = worker.answer(call("a", folder, "5", model_source="hub:org/name"))
+    assert (answer.result, answer.error) == ({}, None)
+    assert said(server, "a").split() == [str(number) for number in range(5)]
+
+
+def test_a_download_that_nobody_waits_for_is_not_sampled_from(
+    worker: CallWorker, server: DoorServer, folder: Path, hub: HubStub
+) -> None:
+    assert worker.answer(call("before", folder, "5")).error is None  # the process runs
+    server.state.hung_up.add("a")
+    hold = hub.repositories["org/name"].hold
+    assert hold is not None
+    threading.Timer(0.5, hold.set).start()
+    error = worker.answer(call("a", folder, "quiet", model_source="hub:org/name")).error
+    assert error is not None and error["code"] == "call_not_found"
+    # What was fetched stays: the next one needs no download.
+    hub.away = True
+    assert worker.answer(call("b", folder, "5", model_source=f"hub:org/name@{COMMIT}")).error is None
+    assert not (folder.parent / "models" / "cancelled").exists(), "the process had the order"
 
 
 def test_other_weights_than_those_added_are_refused(worker: CallWorker, folder: Path) -> None:
