@@ -124,9 +124,10 @@ class GradientPasses:
         kept, room = self._per_token * longest / _GIB, self._room / _GIB
         how = f"about {kept:.2g} GiB" if math.isfinite(kept) else "more than that"
         done = "gradient checkpointing is on, " if self.checkpointing else ""
+        each = f" for each of {self._side_by_side} micro-batches at once" if self._side_by_side > 1 else ""
         return (
-            f"Memory for activations: {room:.2g} GiB are at hand, and the longest row, of {longest:,} tokens, keeps "
-            f"{how} without gradient checkpointing. Therefore {done}micro-batches have at most {self.tokens:,} tokens"
+            f"Memory for activations: {room:.2g} GiB are at hand{each}, and the longest row, of {longest:,} tokens, "
+            f"keeps {how} without gradient checkpointing. Therefore {done}micro-batches have at most {self.tokens:,} tokens"
         )
 
 

@@ -219,8 +219,10 @@ def test_micro_batches_are_made_to_fit(folder: Path, monkeypatch: pytest.MonkeyP
 
 def test_micro_batches_side_by_side_share_the_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at_hand(monkeypatch, 2 * kept(folder))
-    policy = make(folder, lanes=2)
-    ran(policy, Told())
+    told, policy = Told(), make(folder, lanes=2)
+    ran(policy, told)
+    ((message, _),) = told
+    assert "are at hand for each of 2 micro-batches at once" in message
     assert policy.passes.facts == {"micro_batch_tokens": LONGEST, "gradient_checkpointing": False}
 
 

@@ -116,6 +116,7 @@ def test_a_job_says_how_many_rows_its_own_division_holds_out(attempt: Attempt) -
 def test_a_job_that_turns_gradient_checkpointing_on_says_so(
     attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # one micro-batch at a time, however many cores there are
     monkeypatch.setattr(activations, "memory_at_hand", lambda device: 10_000)
     assert attempt.run(limits__steps=2).outcome == "succeeded"
     before, after = (record["facts"] for record in attempt.records("started"))
