@@ -127,7 +127,8 @@ class GradientPasses:
         each = f" for each of {self._side_by_side} micro-batches at once" if self._side_by_side > 1 else ""
         return (
             f"Memory for activations: {room:.2g} GiB are at hand{each}, and the longest row, of {longest:,} tokens, "
-            f"keeps {how} without gradient checkpointing. Therefore {done}micro-batches have at most {self.tokens:,} tokens"
+            f"keeps {how} without gradient checkpointing. Therefore {done}micro-batches have at most {self.tokens:,} "
+            "tokens"
         )
 
 
