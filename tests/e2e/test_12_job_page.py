@@ -220,6 +220,23 @@ def test_curves_over_time_and_tokens(
     expect(figure.locator("figcaption")).to_contain_text(re.compile(r"\d+\ss · step 1$"))
 
 
+def test_the_keyboard_cursor_outlives_its_plot(page: Page, job: str) -> None:
+    """A plot is made anew at another size; a key that came before it was made counts, too."""
+    page.goto(f"/jobs/{job}")
+    figure = chart(page, "Entropy")
+    figure.get_by_role("group", name=re.compile("^Entropy")).press("Home")
+    expect(figure.locator("figcaption")).to_contain_text("step 1")
+    canvas = figure.locator("canvas")
+    before = canvas.bounding_box()
+    page.set_viewport_size({"width": 1000, "height": 900})
+    expect(figure.locator("figcaption")).to_contain_text("step 1")
+    expect(figure.locator(".u-cursor-x")).to_be_visible()
+    after = canvas.bounding_box()
+    assert before and after and before["width"] != after["width"]
+    page.keyboard.press("ArrowRight")
+    expect(figure.locator("figcaption")).to_contain_text("step 2")
+
+
 def test_the_keyboard_cursor_says_the_values(page: Page, job: str, series: dict[str, Series]) -> None:
     page.goto(f"/jobs/{job}")
     figure = chart(page, "Reward")

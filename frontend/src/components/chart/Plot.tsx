@@ -39,6 +39,8 @@ export default function Plot(props: Props) {
   const plot = useRef<uPlot | null>(null);
   const painted = useRef("");
   const click = useRef<ReturnType<typeof setTimeout>>(undefined);
+  /** Where the keyboard has put the cursor: a plot that is made later, or anew, has it there. */
+  const kept = useRef<number | null>(null);
   const scheme = useComputedColorScheme("light");
   const data = useMemo(() => plotData(places, drawing), [places, drawing]);
 
@@ -51,6 +53,7 @@ export default function Plot(props: Props) {
   const live: Live = { axis, window: [left, right], values, current, marks, tick: props.tick };
   const latest = useRef({ ...props, live, data, space });
   latest.current = { ...props, live, data, space };
+  const restore = useRef(() => {});
   const shape = JSON.stringify(drawing.columns);
   const frame = [axis.kind, left, right, values[0], values[1], current, ...marks].join(" ");
 
@@ -73,7 +76,9 @@ export default function Plot(props: Props) {
     });
     plot.current = new uPlot(options, latest.current.data, parent);
     painted.current = frame;
+    const drawn = requestAnimationFrame(() => restore.current());
     return () => {
+      cancelAnimationFrame(drawn);
       plot.current?.destroy();
       plot.current = null;
     };
@@ -90,11 +95,16 @@ export default function Plot(props: Props) {
 
   const moveTo = (index: number) => {
     const [first, last] = within(drawing.steps, range);
-    const place = places[Math.max(first, Math.min(last, index))];
+    kept.current = Math.max(first, Math.min(last, index));
+    const place = places[kept.current];
     const u = plot.current as
       | (uPlot & { setCursor: (at: object, fire: boolean, share: boolean) => void })
       | null;
     if (u && place !== undefined) u.setCursor({ left: u.valToPos(place, "x"), top: 0 }, true, true);
+  };
+
+  restore.current = () => {
+    if (kept.current !== null) moveTo(kept.current);
   };
 
   const stepAt = (index: number | null | undefined) =>
@@ -102,7 +112,7 @@ export default function Plot(props: Props) {
 
   const onKeyDown = (event: KeyboardEvent) => {
     const [first, last] = within(drawing.steps, range);
-    const at = plot.current?.cursor.idx ?? last;
+    const at = plot.current?.cursor.idx ?? kept.current ?? last;
     const page = Math.max(1, Math.round((last - first) / 10));
     const moves: Record<string, number> = {
       ArrowLeft: at - 1,
@@ -152,7 +162,10 @@ export default function Plot(props: Props) {
         props.onFocused(true);
         if (plot.current?.cursor.idx == null) moveTo(drawing.steps.length - 1);
       }}
-      onBlur={() => props.onFocused(false)}
+      onBlur={() => {
+        kept.current = null;
+        props.onFocused(false);
+      }}
     />
   );
 }
