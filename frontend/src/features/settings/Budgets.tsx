@@ -14,7 +14,7 @@ const columns = (onRemove: ((budget: Budget) => void) | null): Column<Budget>[] 
   { head: "Budget", grow: true, cell: (one) => `${KINDS[one.kind]}, ${PERIODS[one.period]}` },
   { head: "Used", align: "right", cell: (one) => amountWords(one.kind, one.used) },
   { head: "Allowed", align: "right", cell: (one) => amountWords(one.kind, one.amount) },
-  { head: "State", cell: (one) => (one.exhausted ? "used up" : "open") },
+  { head: "State", hide: "narrow", cell: (one) => (one.exhausted ? "used up" : "open") },
   ...(onRemove
     ? [
         {

@@ -132,7 +132,7 @@ function Sections({ place, onPlace }: Props) {
         <Section
           id="usage"
           title="Usage"
-          text="By day in UTC. A budget that is used up pauses the project's jobs and refuses new ones."
+          text="By day in UTC. A budget that is used up stops what uses it: jobs pause, requests are refused."
         >
           <UsageSection />
         </Section>
