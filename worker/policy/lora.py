@@ -24,6 +24,7 @@ from worker.policy.base import (
     empty_scores,
 )
 from worker.policy.lanes import Lanes
+from worker.policy.merged import merged
 from worker.policy.packing import MicroBatch, micro_batches
 from worker.policy.scoring import can_share_prompts, score
 from worker.policy.trained import Trained
@@ -65,7 +66,7 @@ class LoraPolicy:
         return base_bytes(self._model) + self._trained.bytes + reference
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
-        with self._activate(self.name):
+        with self._computing():
             return self._score_all(sequences, range(len(sequences)))
 
     def reference_log_probs(self, sequences: Sequences) -> Tensor:
@@ -93,7 +94,7 @@ class LoraPolicy:
         try:
             for key, parameter in self._parameters.items():
                 parameter.data = self._reference[key]
-            with self._activate(self.name):
+            with self._computing():
                 yield
         finally:
             for key, parameter in self._parameters.items():
@@ -104,7 +105,7 @@ class LoraPolicy:
         metrics: dict[str, SumCount] = {}
         gradients: dict[str, float] = {}
         looked = torch.ones_like(batch.needs_gradient) if batch.aside is None else ~batch.aside
-        with self._activate(self.name):
+        with self._computing():
             for needs_gradient in (True, False):
                 wanted = (batch.needs_gradient == needs_gradient) & looked
                 chosen = wanted.nonzero()[:, 0].tolist()
@@ -159,6 +160,12 @@ class LoraPolicy:
         }
         text = json.dumps(plain_config, indent=2, sort_keys=True, default=str)
         (folder / "adapter_config.json").write_text(text + "\n", encoding="utf-8")
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Inside the context the model computes as the policy is now."""
+        with self._activate(self.name), merged(self._peft, self.name) as active, active():
+            yield
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
         return micro_batches(

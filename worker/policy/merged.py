@@ -1,13 +1,16 @@
-"""An adapter added into copies of the weights, to sample with: two small products less per layer and token."""
+"""An adapter added into copies of the weights, to sample and to train with: one product per layer where there were
+three, and nothing to keep for the backward pass but the layer's input."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from peft import PeftModel
 from peft.tuners.lora import Linear as LoraLinear
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 Active = Callable[[], AbstractContextManager[None]]
 """Makes a context in which the model computes as what it was prepared for."""
@@ -15,16 +18,18 @@ Active = Callable[[], AbstractContextManager[None]]
 
 @contextmanager
 def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
-    """For as long as the block runs there are copies of the float32 linear layers' weights with `policy` in them.
+    """For as long as the block runs there are copies of the full-precision linear layers' weights with `policy` in
+    them, as it is when the block begins.
 
-    In the context that is yielded those layers compute with the copies and without their adapters. The weights
-    themselves are never changed, so nothing has to be taken out again. Float32 alone: the sum is as exact as the two
-    products, which in bfloat16 it would not be. Layers of other kinds keep their adapters.
+    In the context that is yielded those layers compute with the copies, and gradients reach the adapter through
+    `lora_linear`. The weights themselves are never changed, so nothing has to be taken out again. Float32 and float64
+    alone: the sum is as exact as the two products, which in bfloat16 it would not be. Layers of other kinds keep their
+    adapters.
     """
     model = peft.get_base_model()
     embedding = model.get_input_embeddings().weight
     swaps = [
-        _Swap(parent, name, layer, layer.base_layer.weight.data, _sum(layer, policy))
+        (parent, name, layer, MergedLinear(layer, policy))
         for parent in model.modules()
         for name, layer in parent.named_children()
         if _fits(layer, policy) and layer.base_layer.weight is not embedding
@@ -33,38 +38,91 @@ def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
     @contextmanager
     def active() -> Iterator[None]:
         try:
-            for swap in swaps:
-                swap.parent._modules[swap.name] = swap.layer.base_layer
-                swap.layer.base_layer.weight.data = swap.summed
+            for parent, name, _, made in swaps:
+                parent._modules[name] = made
             yield
         finally:
-            for swap in swaps:
-                swap.layer.base_layer.weight.data = swap.weight
-                swap.parent._modules[swap.name] = swap.layer
+            for parent, name, layer, _ in swaps:
+                parent._modules[name] = layer
 
     yield active
 
 
-@dataclass(frozen=True, slots=True)
-class _Swap:
-    parent: torch.nn.Module
-    name: str
-    layer: LoraLinear
-    weight: Tensor
-    summed: Tensor
+class MergedLinear(torch.nn.Module):
+    """A linear layer (I → O) with an adapter in its weight; it has no parameters of its own."""
+
+    def __init__(self, layer: LoraLinear, policy: str) -> None:
+        super().__init__()
+        base = layer.base_layer
+        self.in_features, self.out_features = base.in_features, base.out_features
+        self._scale = float(layer.scaling[policy])
+        # In a tuple they are no parameters of this module.
+        self._tensors: tuple[Tensor, Tensor, Tensor | None] = (
+            layer.lora_A[policy].weight,
+            layer.lora_B[policy].weight,
+            base.bias,
+        )
+        down, up, _ = self._tensors
+        with torch.no_grad():
+            self._weight = torch.addmm(base.weight.detach(), up, down, alpha=self._scale)
+
+    @property
+    def weight(self) -> Tensor:
+        """(O, I)."""
+        return self._weight
+
+    @property
+    def bias(self) -> Tensor | None:
+        """(O,)."""
+        return self._tensors[2]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, I) → (…, O)."""
+        down, up, bias = self._tensors
+        return lora_linear(x, self._weight, bias, down, up, self._scale)
+
+
+def lora_linear(
+    x: Tensor, weight: Tensor, bias: Tensor | None, down: Tensor, up: Tensor, scale: float
+) -> Tensor:
+    """x (…, I) through weight (O, I), which holds `scale · up @ down`; down (R, I), up (O, R).
+
+    Gradients are those of W x + scale · up (down x), of x, `down` and `up` alone (Hu et al. 2021, equation 3).
+    """
+    if not torch.is_grad_enabled():
+        return F.linear(x, weight, bias)
+    found: Tensor = _LoraLinear.apply(x, weight, bias, down, up, scale)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _LoraLinear(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, down: Tensor, up: Tensor, scale: float
+    ) -> Tensor:
+        ctx.save_for_backward(x)
+        # Held for longer than any pass, so not among what a pass keeps.
+        ctx.weight, ctx.down, ctx.up, ctx.scale = weight, down.detach(), up.detach(), scale
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        (x,) = ctx.saved_tensors
+        into_x = gradient @ ctx.weight if ctx.needs_input_grad[0] else None
+        rows, inputs = gradient.flatten(0, -2), x.flatten(0, -2)
+        narrow = rows @ (ctx.scale * ctx.up)
+        into_down = narrow.T @ inputs
+        into_up = rows.T @ (inputs @ (ctx.scale * ctx.down).T)
+        return into_x, None, None, into_down, into_up, None
 
 
 def _fits(layer: torch.nn.Module, policy: str) -> bool:
     return (
         type(layer) is LoraLinear
         and type(layer.base_layer) is torch.nn.Linear
-        and layer.base_layer.weight.dtype == torch.float32
+        and layer.base_layer.weight.dtype in (torch.float32, torch.float64)
         and policy in vars(layer)["scaling"]
         and policy not in vars(layer)["lora_variant"]  # DoRA and its like: not a plain sum
+        and vars(layer)["_modules"]["lora_B"][policy].bias is None
     )
-
-
-def _sum(layer: LoraLinear, policy: str) -> Tensor:
-    with torch.no_grad():
-        summed: Tensor = layer.base_layer.weight.data + layer.get_delta_weight(policy)
-    return summed

@@ -178,7 +178,8 @@ def at_hand(monkeypatch: pytest.MonkeyPatch, room: float | None) -> None:
 def kept(folder: Path) -> int:
     """By the longest row of `SEQUENCES`."""
     policy = make(folder)
-    return kept_bytes(policy._model, lambda: policy._try(batch(), 1, total))
+    with policy._computing():
+        return kept_bytes(policy._model, lambda: policy._try(batch(), 1, total))
 
 
 def ran(policy: LoraPolicy, told: Told, *needs: bool) -> tuple[float, dict[str, Tensor]]:
