@@ -12,11 +12,11 @@ ROOM = 64
 def roomy_cache(model: PreTrainedModel) -> DynamicCache:
     """An empty cache of the model's kinds of layers; those that keep all tokens have room."""
     cache = DynamicCache(config=model.config)
-    cache.layers = [_RoomyLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers]
+    cache.layers = [RoomyLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache
 
 
-class _RoomyLayer(DynamicLayer):  # type: ignore[misc]
+class RoomyLayer(DynamicLayer):  # type: ignore[misc]
     """`keys` and `values` are views of the front of larger tensors (rows, heads, room, head size)."""
 
     keys: Tensor

@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 
 from worker.rollout.cache import roomy_cache
 from worker.rollout.engine import FinishReason, GenerateRequest, Sample
+from worker.rollout.lean import LeanStep
 from worker.rollout.noise import uniform
 from worker.rollout.sampling import choose
 
@@ -42,12 +43,18 @@ class DecodeBatch:
     """Rows of several parts that share one `Sampling`. Call `advance` until every part has its samples."""
 
     def __init__(
-        self, model: PreTrainedModel, parts: Sequence[Part], decode: Callable[[Sequence[int]], str]
+        self,
+        model: PreTrainedModel,
+        parts: Sequence[Part],
+        decode: Callable[[Sequence[int]], str],
+        lean: LeanStep | None = None,
     ) -> None:
+        """lean: the model's, where it has one."""
         self.parts = parts
         self.sampling = parts[0].request.sampling
         self._model = model
         self._decode = decode
+        self._lean = lean
         self._device = model.device
         self._bounds = [0, *itertools.accumulate(part.count for part in parts)]
         rows = self._bounds[-1]
@@ -90,7 +97,7 @@ class DecodeBatch:
             tokens = self._compact(tokens, keep)
         if self._mask is not None:
             self._mask = torch.cat([self._mask, self._mask.new_ones((len(self._batch_rows), 1))], dim=1)
-        self._logits = self._forward(tokens[:, None], self._positions[:, None])
+        self._logits = self._next(tokens)
         self._positions = self._positions + 1
 
     def end(self, reason: FinishReason, rows: Sequence[int] | None = None) -> None:
@@ -166,6 +173,12 @@ class DecodeBatch:
         self._cache.batch_select_indices(repeat)
         self._mask = None if self._mask is None else self._mask[repeat]
         return logits[repeat], lengths.to(self._device)[repeat]
+
+    def _next(self, tokens: Tensor) -> Tensor:
+        """Logits (R, V) behind one more token of every row."""
+        if self._lean is not None:
+            return self._lean(tokens, self._positions, self._mask, self._cache)
+        return self._forward(tokens[:, None], self._positions[:, None])
 
     def _forward(self, ids: Tensor, positions: Tensor) -> Tensor:
         """Logits (R, V) after the last column."""

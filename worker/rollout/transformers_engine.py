@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 
 from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import Generated, GenerateRequest, Sample
+from worker.rollout.lean import lean_step
 
 CPU_CACHE_BYTES = 2 * 1024**3
 """Fixed on the CPU, so that batches do not depend on what else the machine is doing."""
@@ -41,6 +42,7 @@ class TransformersEngine:
         self._model = model
         self._tokenizer = tokenizer
         self._sampling_as = sampling_as
+        self._lean = lean_step(model)
         self._tokens_in_cache = (cache_bytes or _cache_bytes(model)) // cache_bytes_per_token(model)
         self._versions: dict[str, int] = {}
         self._cancelled = threading.Event()
@@ -68,7 +70,7 @@ class TransformersEngine:
                 # The adapter is switched inside one turn: between turns other code may use the model.
                 with torch.inference_mode(), active():
                     if batch is None:
-                        batch = DecodeBatch(self._model, parts, self._decode)
+                        batch = DecodeBatch(self._model, parts, self._decode, self._lean)
                     if self._cancelled.is_set():
                         batch.end("cancelled")
                     else:

@@ -1,0 +1,113 @@
+"""The lean decoding step: the model's own numbers, and nobody's model but one that is built for it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.support.architectures import ARCHITECTURES, write_architecture
+from worker.policy.host import LocalHost
+from worker.policy.load import load_base_model
+from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, Sampling
+from worker.rollout.lean import LeanStep, lean_step
+from worker.rollout.noise import Stream
+from worker.rollout.transformers_engine import TransformersEngine
+
+LEAN = {"llama", "mistral", "qwen2", "qwen3", "smollm3"}
+LENGTHS = (3, 40, 17)
+
+
+class Counted(LeanStep):
+    steps = 0
+
+    def __call__(self, *arguments: object) -> Tensor:
+        self.steps += 1
+        return super().__call__(*arguments)
+
+
+def host_of(folder: Path, architecture: str) -> LocalHost:
+    """With an adapter that has moved away from the base."""
+    host = LocalHost(load_base_model(write_architecture(folder, architecture)))
+    host.create_policy("policy", rank=4, alpha=8, targets="all-linear", seed=0)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for name, parameter in host.base.model.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.1, generator=generator)
+    return host
+
+
+def sampled(host: LocalHost, lean: LeanStep | None, policy: str | None = "policy") -> list[Generated]:
+    """Prompts of different lengths, whose completions end at different times."""
+    engine = TransformersEngine(host.base.model, host.base.tokenizer, host.sampling_as)
+    engine._lean = lean
+    requests = [
+        GenerateRequest(
+            policy,
+            0,
+            tuple((7 * number + 5 * place) % 250 + 5 for place in range(length)),
+            4,
+            Sampling(90, 1.0, stop_ids=tuple(range(8)), entropies=True),
+            NoiseKey(3, Stream.TRAIN, 1, number),
+            number,
+        )
+        for number, length in enumerate(LENGTHS)
+    ]
+
+    async def run() -> list[Generated]:
+        await engine.publish("policy", 0)
+        return [answer async for answer in engine.generate(requests)]
+
+    return sorted(asyncio.run(run()), key=lambda answer: answer.request.tag)
+
+
+@pytest.mark.parametrize("policy", ["policy", None])
+@pytest.mark.parametrize("architecture", sorted(LEAN))
+def test_it_samples_what_the_model_itself_samples(
+    tmp_path: Path, architecture: str, policy: str | None
+) -> None:
+    host = host_of(tmp_path, architecture)
+    lean = Counted(host.base.model)
+    found, expected = sampled(host, lean, policy), sampled(host, None, policy)
+    lengths = {len(sample.token_ids) for answer in found for sample in answer.samples}
+    assert lean.steps > 64 and len(lengths) > 3, "neither room nor rows changed"
+    for mine, own in zip(found, expected, strict=True):
+        for one, other in zip(mine.samples, own.samples, strict=True):
+            assert one.token_ids == other.token_ids and one.finish_reason == other.finish_reason
+            for numbers, wanted in ((one.logprobs, other.logprobs), (one.entropies, other.entropies)):
+                torch.testing.assert_close(torch.tensor(numbers), torch.tensor(wanted), atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_model_has_it_where_it_is_built_that_way(tmp_path: Path, architecture: str) -> None:
+    model = load_base_model(write_architecture(tmp_path, architecture)).model
+    assert (lean_step(model) is not None) == (architecture in LEAN)
+
+
+@pytest.mark.parametrize("change", ["a layer without positions", "scaled residuals", "another activation"])
+def test_a_model_that_does_more_than_its_parts_show_has_none(tmp_path: Path, change: str) -> None:
+    model = load_base_model(write_architecture(tmp_path, "llama")).model
+    layer = model.model.layers[0]
+    if change == "a layer without positions":
+        plain = layer.self_attn.forward
+
+        def unturned(
+            *arguments: object, position_embeddings: tuple[Tensor, Tensor], **more: object
+        ) -> object:
+            cos, sin = position_embeddings
+            turn = torch.ones_like(cos), torch.zeros_like(sin)
+            return plain(*arguments, position_embeddings=turn, **more)
+
+        layer.self_attn.forward = unturned
+    elif change == "scaled residuals":
+        layer.register_forward_hook(lambda *given: given[-1] * 1.1)
+    else:
+        layer.mlp.forward = lambda x: layer.mlp.down_proj(layer.mlp.gate_proj(x) * layer.mlp.up_proj(x))
+    assert lean_step(model) is None
+
+
+def test_a_model_of_half_precision_has_none(tmp_path: Path) -> None:
+    model = load_base_model(write_architecture(tmp_path, "llama")).model
+    assert lean_step(model.to(torch.bfloat16)) is None
