@@ -1,8 +1,9 @@
 """Forward passes over right-padded sequences, or over a prompt and its completions, scored at the completion tokens
 only."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -95,25 +96,28 @@ class _Places:
 
 def _places(sequences: Sequences, device: torch.device) -> _Places:
     rows, longest = len(sequences), sequences.longest
+    before = torch.tensor([len(prompt) for prompt in sequences.prompts], dtype=torch.int64)[:, None] - 1
+    lengths = torch.tensor([len(completion) for completion in sequences.completions], dtype=torch.int64)[
+        :, None
+    ]
     # The last token of a sequence is predicted, never read.
-    width = max(
-        (len(p) + len(c) - 1 for p, c in zip(sequences.prompts, sequences.completions, strict=True)),
-        default=0,
+    read = before + lengths
+    width = max(int(read.max()) if rows else 0, 1)
+    ids = torch.zeros((rows, width), dtype=torch.int64)
+    ids[torch.arange(width) < read] = _flat(
+        [*prompt, *completion][:-1]
+        for prompt, completion in zip(sequences.prompts, sequences.completions, strict=True)
     )
-    ids = torch.zeros((rows, max(width, 1)), dtype=torch.int64)
-    targets = torch.zeros((rows, longest), dtype=torch.int64)
-    valid = torch.zeros((rows, longest), dtype=torch.bool)
-    before = torch.zeros((rows, 1), dtype=torch.int64)
-    for row, (prompt, completion) in enumerate(zip(sequences.prompts, sequences.completions, strict=True)):
-        whole = torch.tensor([*prompt, *completion])
-        ids[row, : len(whole) - 1] = whole[:-1]
-        targets[row, : len(completion)] = whole[len(prompt) :]
-        valid[row, : len(completion)] = True
-        before[row] = len(prompt) - 1
-    line, column = (index.to(device) for index in valid.nonzero(as_tuple=True))
-    position = (before.to(device) + torch.arange(longest, device=device))[line, column]
-    flat_targets = targets.to(device)[line, column]
-    return _Places(ids.to(device), flat_targets, line, column, position, (rows, longest))
+    line, column = (torch.arange(longest) < lengths).nonzero(as_tuple=True)
+    targets, position = _flat(sequences.completions), before[line, 0] + column
+    ids, targets, line, column, position = (
+        each.to(device) for each in (ids, targets, line, column, position)
+    )
+    return _Places(ids, targets, line, column, position, (rows, longest))
+
+
+def _flat(rows: Iterable[Sequence[int]]) -> Tensor:
+    return torch.tensor(list(chain.from_iterable(rows)), dtype=torch.int64)
 
 
 def _hidden(model: PreTrainedModel, places: _Places, prompt: Sequence[int] | None = None) -> Tensor:

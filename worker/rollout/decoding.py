@@ -59,6 +59,7 @@ class DecodeBatch:
         self._bounds = [0, *itertools.accumulate(part.count for part in parts)]
         rows = self._bounds[-1]
         self._prompt_of = np.repeat(np.arange(len(parts)), [part.count for part in parts])
+        self._prompt_no = np.array([part.request.noise.prompt_no for part in parts])[self._prompt_of]
         self._sample_no = np.concatenate([np.arange(part.first, part.first + part.count) for part in parts])
         self._tokens = np.zeros((rows, self.sampling.max_tokens), np.int64)
         self._logprobs = np.zeros((rows, self.sampling.max_tokens), np.float32)
@@ -195,8 +196,9 @@ class DecodeBatch:
 
     def _noise(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         key = self.parts[0].request.noise
-        prompt_no = np.array([self.parts[part].request.noise.prompt_no for part in self._prompt_of[rows]])
-        return uniform(key.seed, key.stream, key.step, prompt_no, self._sample_no[rows], self._step)
+        return uniform(
+            key.seed, key.stream, key.step, self._prompt_no[rows], self._sample_no[rows], self._step
+        )
 
     def _append(
         self, rows: npt.NDArray[np.int64], tokens: npt.NDArray[Any], logprobs: npt.NDArray[Any]

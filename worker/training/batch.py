@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -35,18 +37,13 @@ def assemble(
     """Scored rollouts as rows, with everything in them that comes from sampling and scoring."""
     rollouts = [rollout for group in groups for rollout in group]
     completions = [rollout.token_ids for rollout in rollouts]
-    longest = max(len(ids) for ids in completions)
-    token_ids = torch.zeros((len(rollouts), longest), dtype=torch.int64)
-    there, mask = (torch.zeros((len(rollouts), longest), dtype=torch.bool) for _ in range(2))
-    sampler, entropies = (torch.zeros((len(rollouts), longest)) for _ in range(2))
-    for row, rollout in enumerate(rollouts):
-        size = len(completions[row])
-        token_ids[row, :size] = torch.tensor(completions[row])
-        there[row, :size] = True
-        mask[row, :size] = torch.tensor(rollout.action_mask)
-        sampler[row, :size] = torch.tensor(rollout.sampler_logprobs)
-        known = rollout.sampler_entropies
-        entropies[row, :size] = torch.nan if known is None else torch.tensor(known)
+    lengths = torch.tensor([len(ids) for ids in completions])
+    there = torch.arange(int(lengths.max()))[None, :] < lengths[:, None]
+    token_ids = _spread(completions, there, torch.int64)
+    mask = _spread([rollout.action_mask for rollout in rollouts], there, torch.bool)
+    sampler = _spread([rollout.sampler_logprobs for rollout in rollouts], there, torch.float32)
+    known = [rollout.sampler_entropies or (torch.nan,) * len(rollout.token_ids) for rollout in rollouts]
+    entropies = _spread(known, there, torch.float32)
     results = [_results(rollout) for rollout in rollouts]
     rows = Rows(
         group=torch.tensor([rollout.prompt_no for rollout in rollouts]),
@@ -72,6 +69,13 @@ def assemble(
     return StepBatch(
         rollouts, rows, sequences, torch.where(mask, sampler, 0.0), torch.where(mask, entropies, 0.0)
     )
+
+
+def _spread(rows: Sequence[Sequence[Any]], there: Tensor, dtype: torch.dtype) -> Tensor:
+    """(N, T): a number for every place of `there`, row after row, 0 elsewhere."""
+    spread = torch.zeros(there.shape, dtype=dtype)
+    spread[there] = torch.tensor(list(chain.from_iterable(rows)), dtype=dtype)
+    return spread
 
 
 def _results(rollout: Rollout) -> tuple[RewardResult, ...]:

@@ -43,6 +43,25 @@ SCHEMA = pa.schema(
         ("rewards", pa.string()),
     ]
 )
+REPEATED = [
+    "prompt_hash",
+    "prompt",
+    "prompt_messages",
+    "item",
+    "finish_reason",
+    "token_ids.list.element",
+    "tokens.list.element",
+]
+"""Leaves whose values come again within a group: a dictionary makes these smaller, and every other one larger."""
+COMPRESSION = {
+    leaf: "none"
+    if leaf in ("prompt_no", "sample_no", "row_index", "reward", "advantage", "length")
+    else "zstd"
+    for leaf in (
+        f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name for field in SCHEMA
+    )
+}
+"""Of each leaf; a single number per row is not worth a compressor of its own."""
 TEXT_IN_ROW = 2000
 """Characters of a completion that its narrow row carries."""
 
@@ -89,11 +108,13 @@ def to_parquet(
             line = lines[row]
             line["trainer_logprobs"] = looked.scores.logprobs[row, : line["length"]].tolist()
             line["entropies"] = looked.scores.entropies[row, : line["length"]].tolist()
+    table, first = pa.Table.from_pylist(lines, schema=SCHEMA), 0
     buffer = io.BytesIO()
-    with pq.ParquetWriter(buffer, SCHEMA, compression="zstd") as writer:
+    with pq.ParquetWriter(buffer, SCHEMA, compression=COMPRESSION, use_dictionary=REPEATED) as writer:
         for _, group in groupby(lines, key=lambda line: line["prompt_no"]):
-            table = pa.Table.from_pylist(list(group), schema=SCHEMA)
-            writer.write_table(table, row_group_size=max(1, table.num_rows))
+            count = len(list(group))
+            writer.write_table(table.slice(first, count), row_group_size=count)
+            first += count
     return buffer.getvalue()
 
 
