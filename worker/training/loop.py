@@ -28,7 +28,13 @@ from worker.training.frontier import learned
 from worker.training.journal import Journal
 from worker.training.metrics import StepClock, running_values, state_gib, step_values
 from worker.training.passes import update_passes
-from worker.training.position import Position, checkpoint_due, evaluation_due, refresh_due
+from worker.training.position import (
+    Position,
+    checkpoint_due,
+    evaluation_due,
+    refresh_due,
+    refuse_if_not_finite,
+)
 from worker.training.rounds import StepSampler
 from worker.training.schedule import learning_rate
 from worker.training.update import update
@@ -153,6 +159,7 @@ async def train(
             values["memory/state"] = state_gib(policy, critic)
             note_step(spec, position, values["groups/zero_variance_share"])
             journal.step(step, values, batch, credit, done)
+            refuse_if_not_finite(position)
     except Interrupted:
         if reporter.cancelling:
             return Outcome("cancelled", "cancel_requested")

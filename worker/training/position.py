@@ -21,6 +21,8 @@ from worker.training.archive import pack, unpack
 from worker.training.update import Update
 
 FORMAT = 1
+NOT_FINITE_STEPS = 3
+"""So many steps in a row without a single finite gradient pause the job: nothing is learned any more."""
 
 
 @dataclass(slots=True)
@@ -30,6 +32,8 @@ class Position:
     updates: int = 0
     skipped_updates: int = 0
     """Updates not made because of a gradient that was not finite."""
+    not_finite_steps: int = 0
+    """Newest steps in a row of which no update was made because of such gradients."""
     tokens_trained: int = 0
     algorithm: dict[str, Any] = field(default_factory=dict)
     """State of the slots, JSON values."""
@@ -61,10 +65,29 @@ class Position:
         self.step = step
         self.updates += len(done.grad_norms)
         self.skipped_updates += done.skipped
+        if done.grad_norms:
+            self.not_finite_steps = 0
+        elif done.skipped:
+            self.not_finite_steps += 1
         self.tokens_trained += done.tokens
         self.algorithm = algorithm
         self.reward_errors = reward_errors
         self.rewards = rewards
+
+
+def refuse_if_not_finite(position: Position) -> None:
+    """Raises JobFailure `gradient_not_finite` (retryable); a job that is resumed has as many steps again."""
+    if position.not_finite_steps < NOT_FINITE_STEPS:
+        return
+    position.not_finite_steps = 0
+    raise JobFailure(
+        f"No update of the last {NOT_FINITE_STEPS} steps could be made: every gradient was infinite or not a number. "
+        "The weights are those from before.",
+        code="gradient_not_finite",
+        hint="Lower optimizer.learning_rate (a paused job's can be changed) and resume the job, or fork it from an "
+        "earlier step.",
+        retryable=True,
+    )
 
 
 def evaluation_due(spec: JobSpec, position: Position, *, last: bool) -> bool:
