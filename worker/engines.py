@@ -1,5 +1,6 @@
 """Which engine samples for a job: made here for the trainer, from what the specification says and the worker has."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from worker.vllm_python import VARIABLE, vllm_missing, vllm_python, vllm_version
 
 LOG = "vllm.log"
 """In the run folder."""
+SAMPLING_THREADS = "REINFORGE_SAMPLING_THREADS"
+"""Environment variable of the worker: torch's threads while its own engine samples."""
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
 """For keys and values on the CPU, unless one completion needs more."""
@@ -56,7 +59,7 @@ def rollout_engine(
     """model: the folder that `base` was loaded from. folder: the run's. longest: tokens of the longest prompt with its
     completion. Raises as `check_engine`."""
     if spec.rollout.engine != "vllm":
-        return TransformersEngine(base.model, base.tokenizer, host.sampling_as)
+        return TransformersEngine(base.model, base.tokenizer, host.sampling_as, threads=sampling_threads())
     check_engine(spec)
     python = vllm_python()
     assert python is not None
@@ -78,6 +81,20 @@ def rollout_engine(
         say=say,
     )
     return VllmEngine(server, export, probe=probe)
+
+
+def sampling_threads() -> int | None:
+    """As the worker's environment has it; None: as many as everything else. Raises JobFailure `invalid_setting`."""
+    given = os.environ.get(SAMPLING_THREADS, "")
+    if not given:
+        return None
+    if not (given.isascii() and given.isdigit() and 1 <= int(given) <= 1024):
+        raise JobFailure(
+            f"{SAMPLING_THREADS} is {given!r}",
+            code="invalid_setting",
+            hint="Set it to a number of threads on the worker, or leave it away.",
+        )
+    return int(given)
 
 
 def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Options:

@@ -29,12 +29,15 @@ class Run:
     rewards: list[float]
 
 
-def reinforge(job: dict[str, Any], threads: int | None) -> Run:
+def reinforge(job: dict[str, Any], threads: int | None, sampling_threads: int | None = None) -> Run:
+    """threads, sampling_threads: None where it follows its own rule."""
+    given = {"OMP_NUM_THREADS": threads, "REINFORGE_SAMPLING_THREADS": sampling_threads}
+    variables = {name: str(count) for name, count in given.items() if count is not None}
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder) / "job.json", Path(folder) / "run"
         file.write_text(json.dumps(job), encoding="utf-8")
         command = ["-m", "reinforge.cli.main", "train", str(file), "--out", str(out), "--quiet"]
-        held = _watched(command, str(out), **({"OMP_NUM_THREADS": str(threads)} if threads else {}))
+        held = _watched(command, str(out), **variables)
         lines = (out / "records.jsonl").read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in lines]
     steps = [record for record in records if record["kind"] == "step_metrics"]

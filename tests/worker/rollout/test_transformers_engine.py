@@ -226,3 +226,36 @@ def test_a_batch_that_is_given_up_leaves_the_adapter_in_its_place(setup: Setup) 
     before = setup.policy.log_probs(Sequences([[5, 6]], [[7, 8]], 1.0)).logprobs
     asyncio.run(first())
     assert torch.equal(setup.policy.log_probs(Sequences([[5, 6]], [[7, 8]], 1.0)).logprobs, before)
+
+
+def test_its_threads_are_its_own(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two while it computes, as many as before while others have their turn, the same tokens."""
+    inside: list[int] = []
+    outside: list[int] = []
+    engine = setup.new_engine(threads=2)
+    whole = engine._decode
+
+    def decode(ids: Any) -> str:
+        inside.append(torch.get_num_threads())
+        return whole(ids)
+
+    monkeypatch.setattr(engine, "_decode", decode)
+    requests = setup.ask(["a"], n=1, max_tokens=4, stop=("never said",))
+
+    async def run() -> list[Generated]:
+        sampling = asyncio.ensure_future(_all(engine, requests))
+        while not sampling.done():
+            outside.append(torch.get_num_threads())
+            await asyncio.sleep(0)
+        return sorted(await sampling, key=lambda answer: answer.request.tag)
+
+    found = asyncio.run(run())
+    assert set(inside) == {2} and set(outside) == {1} and len(outside) > 2
+    expected = generate(setup.engine, requests)
+    assert [[s.token_ids for s in a.samples] for a in found] == [
+        [s.token_ids for s in a.samples] for a in expected
+    ]
+
+
+async def _all(engine: TransformersEngine, requests: list[GenerateRequest]) -> list[Generated]:
+    return [answer async for answer in engine.generate(requests)]
