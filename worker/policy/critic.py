@@ -1,6 +1,7 @@
 """A critic on a LoRA adapter: the base model with an adapter of its own and a head of one number per token."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from peft import PeftModel
@@ -9,6 +10,7 @@ from torch import Tensor
 from worker.policy.activations import GradientPasses
 from worker.policy.base import Batch, LossValue, PolicyState, Sequences, SumCount, ValueFunction
 from worker.policy.lora import Activate, adapter_parameters, tensors_of
+from worker.policy.merged import computing
 from worker.policy.packing import MicroBatch, micro_batches
 from worker.policy.scoring import can_share_prompts, foresee
 from worker.policy.trained import Trained
@@ -23,7 +25,7 @@ class LoraCritic:
         """`base_bytes`: of a base model that is there for this critic alone."""
         self.name = name
         self._model = peft.get_base_model()
-        self._activate = activate
+        self._computing = partial(computing, activate, peft, name)
         self.passes = passes
         self._prompt_once = can_share_prompts(self._model)
         width = self._model.config.get_text_config().hidden_size
@@ -40,7 +42,7 @@ class LoraCritic:
 
     def values(self, sequences: Sequences) -> Tensor:
         found = torch.zeros(len(sequences), sequences.longest)
-        with self._activate(self.name), torch.no_grad():
+        with self._computing(), torch.no_grad():
             for part in self._plan(sequences, range(len(sequences))):
                 values = self._foresee(sequences, part)
                 found[part.rows, : values.shape[1]] = values.cpu()
@@ -49,7 +51,7 @@ class LoraCritic:
     def forward_backward(self, batch: Batch, loss: ValueFunction) -> dict[str, SumCount]:
         metrics: dict[str, SumCount] = {}
         chosen = batch.needs_gradient.nonzero()[:, 0].tolist()
-        with self._activate(self.name):
+        with self._computing():
             self.passes.prepare(batch.sequences, chosen, lambda row: self._try(batch, row, loss))
             for part in self._plan(batch.sequences, chosen):
                 with self.passes.running():

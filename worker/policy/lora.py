@@ -24,7 +24,7 @@ from worker.policy.base import (
     empty_scores,
 )
 from worker.policy.lanes import Lanes
-from worker.policy.merged import merged
+from worker.policy.merged import computing
 from worker.policy.packing import MicroBatch, micro_batches
 from worker.policy.scoring import can_share_prompts, score
 from worker.policy.trained import Trained
@@ -161,11 +161,8 @@ class LoraPolicy:
         text = json.dumps(plain_config, indent=2, sort_keys=True, default=str)
         (folder / "adapter_config.json").write_text(text + "\n", encoding="utf-8")
 
-    @contextmanager
-    def _computing(self) -> Iterator[None]:
-        """Inside the context the model computes as the policy is now."""
-        with self._activate(self.name), merged(self._peft, self.name) as active, active():
-            yield
+    def _computing(self) -> AbstractContextManager[None]:
+        return computing(self._activate, self._peft, self.name)
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
         return micro_batches(

@@ -48,6 +48,15 @@ def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
     yield active
 
 
+@contextmanager
+def computing(
+    activate: Callable[[str | None], AbstractContextManager[None]], peft: PeftModel, policy: str
+) -> Iterator[None]:
+    """Inside the context the model computes as `policy` is when it begins, with gradients to its adapter."""
+    with activate(policy), merged(peft, policy) as active, active():
+        yield
+
+
 class MergedLinear(torch.nn.Module):
     """A linear layer (I → O) with an adapter in its weight; it has no parameters of its own."""
 
