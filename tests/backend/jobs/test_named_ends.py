@@ -1,0 +1,107 @@
+"""Ends that something caused: their name, hint and last words are shown, and the job goes on once that is mended."""
+
+from typing import Any
+
+import pytest
+
+from tests.backend.server import Backend, Trainer
+
+pytestmark = pytest.mark.usefixtures("open_lane")
+
+FIXABLE = (
+    "reward_errors",
+    "gradient_not_finite",
+    "disk_full",
+    "storage_full",
+    "storage_unavailable",
+    "sandbox_unavailable",
+    "judge_unavailable",
+    "endpoint_unavailable",
+)
+FINAL = ("out_of_memory", "vllm_lost", "vllm_start_failed", "model_load_failed", "trainer_failed", "stalled")
+SHOWN = {"message": "It went wrong.", "hint": "Do this.", "traceback": "The last words."}
+
+
+def trained(backend: Backend) -> tuple[str, Trainer]:
+    """A job that runs, with a resume state of step 2."""
+    job = backend.create_job(limits={"steps": 4})
+    trainer = backend.claim(job)
+    trainer.start(0, 4)
+    for step in (1, 2):
+        trainer.step(step)
+    trainer.resume_state(2)
+    trainer.step(3)
+    return job, trainer
+
+
+def finish(backend: Backend, job: str) -> None:
+    """Another attempt goes on from step 2 to the end."""
+    trainer = backend.claim(job)
+    assert trainer.claimed["resume_step"] == 2
+    trainer.start(2, 4)
+    for step in (3, 4):
+        trainer.step(step)
+    trainer.checkpoint(4, final=True)
+    trainer.end("succeeded", step=4)
+    found = backend.job(job)
+    assert (found["status"], found["reason"], found["error"]) == ("succeeded", None, None)
+    steps: list[list[int]] = [
+        each["steps"]
+        for each in backend.api.get(f"/jobs/{job}/metrics").json()["series"]
+        if each["key"] == "reward/mean"
+    ]
+    assert steps[0][-2:] == [3, 4]
+
+
+@pytest.mark.parametrize("reason", FIXABLE)
+def test_what_people_can_mend_pauses_and_is_resumed(backend: Backend, reason: str) -> None:
+    job, trainer = trained(backend)
+    trainer.end("paused", reason=reason, step=3, **SHOWN)
+    found = backend.job(job)
+    assert (found["status"], found["reason"]) == ("paused", reason)
+    assert found["error"] == {"code": reason, **SHOWN}
+    resumed = backend.api.post(f"/jobs/{job}/resume").json()
+    assert (resumed["status"], resumed["reason"], resumed["error"]) == ("queued", None, None)
+    finish(backend, job)
+
+
+def end_for_good(backend: Backend, job: str, trainer: Trainer, reason: str) -> dict[str, Any]:
+    for _ in range(5):  # what may be chance is tried again before it is the end
+        if backend.job(job)["status"] == "failed":
+            break
+        trainer = trainer if backend.job(job)["status"] == "running" else backend.claim(job)
+        trainer.end("failed", reason=reason, step=3, **SHOWN)
+    found: dict[str, Any] = backend.job(job)
+    return found
+
+
+@pytest.mark.parametrize("reason", FINAL)
+def test_what_needs_another_specification_fails_and_a_fork_goes_on(backend: Backend, reason: str) -> None:
+    job, trainer = trained(backend)
+    found = end_for_good(backend, job, trainer, reason)
+    assert (found["status"], found["reason"]) == ("failed", reason)
+    assert found["error"] == {"code": reason, **SHOWN}
+    refused = backend.api.post(f"/jobs/{job}/resume")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "job_not_paused")
+    _fork_and_finish(backend, job)
+
+
+def test_a_job_whose_workers_were_lost_goes_on_as_a_fork(backend: Backend) -> None:
+    job, _ = trained(backend)
+    for attempt in range(5):
+        if attempt:
+            assert backend.claim(job).claimed["resume_step"] == 2
+        backend.sql("UPDATE job SET lease_until = now() - interval '1 s' WHERE id = %s", job)
+        backend.sweep()
+    found = backend.job(job)
+    assert (found["status"], found["error"]["code"]) == ("failed", "worker_lost")
+    assert found["error"]["hint"] and "5 times" in found["error"]["message"]
+    _fork_and_finish(backend, job)
+
+
+def _fork_and_finish(backend: Backend, job: str) -> None:
+    body = {"set": {"rollout.max_completion_tokens": 8}}
+    made = backend.api.post(f"/jobs/{job}/fork", json=body).json()
+    assert (made["forked_from"]["step"], made["resolved_spec"]["rollout"]["max_completion_tokens"]) == (2, 8)
+    assert "optimizer" in made["forked_from"]["carried"]
+    finish(backend, made["id"])
