@@ -1,5 +1,6 @@
 """Everything the outside sees of a job, written as records: phases, steps, evaluations, checkpoints, log lines."""
 
+import asyncio
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -19,9 +20,10 @@ from reinforge.records import (
     RowStatus,
     StepMetrics,
 )
+from worker.environment.base import Prompt
 from worker.policy.base import Critic, Policy
 from worker.reporter import Reporter
-from worker.rollout.collect import Rollout, Tell
+from worker.rollout.collect import SHOWN_ROWS, Rollout, Tell
 from worker.training.archive import pack_folder
 from worker.training.batch import StepBatch
 from worker.training.credit import Credit
@@ -57,6 +59,8 @@ class Journal:
         self._said: dict[str, Any] = {}
         """Of the phase, the last time."""
         self._told_at = 0.0
+        self._unsaid: dict[str, Any] | None = None
+        """Of the phase, newer than what was said."""
 
     def phase(
         self,
@@ -67,10 +71,30 @@ class Journal:
         rows: Sequence[int] = (),
     ) -> None:
         now = self._clock()
+        told = {"phase": phase, "step": step, "done": done, "total": total, "rows": list(rows)}
         if phase != self._phase or now - self._told_at >= PHASE_SECONDS:
-            self._phase, self._told_at = phase, now
-            self._said = {"phase": phase, "step": step, "done": done, "total": total, "rows": list(rows)}
-            self._reporter.report(Phase, **self._said)
+            self._phase = phase
+            self._say(told)
+        else:
+            self._say_later(told, self._told_at + PHASE_SECONDS - now)
+
+    def _say(self, told: dict[str, Any]) -> None:
+        self._told_at, self._said, self._unsaid = self._clock(), told, None
+        self._reporter.report(Phase, **told)
+
+    def _say_later(self, told: dict[str, Any], seconds: float) -> None:
+        """Once it may be told, unless something newer is: whoever hangs by then has said what it waits for."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # nobody but the caller could say it, who comes again
+        if self._unsaid is None:
+            loop.call_later(seconds, self._say_unsaid)
+        self._unsaid = told
+
+    def _say_unsaid(self) -> None:
+        if self._unsaid is not None:
+            self._say(self._unsaid)
 
     def beat(self) -> None:
         """The phase goes on; whoever works in it says so as often as he likes."""
@@ -78,25 +102,37 @@ class Journal:
             self._told_at = self._clock()
             self._reporter.report(Phase, **self._said)
 
-    def sampling(self, step: int) -> Tell:
-        """Progress of one step's sampling and scoring."""
+    def sampling(self, step: int, prompts: Sequence[Prompt]) -> Tell:
+        """Progress of one step's sampling and scoring. Whoever hangs before the first prompt is done has said for which
+        it waits."""
+        unscored = 0, shown_rows(prompts)
 
         def tell(phase: str, done: int, total: int, rows: list[int]) -> None:
+            nonlocal unscored
+            if phase == "scoring":
+                unscored = done, rows
             # Groups are scored while others are sampled: scoring is the phase only once sampling is over.
             if phase == "generating" and done < total:
                 self.phase("generating", step, done, total, rows)
             elif self._phase != "generating" or done == total:
-                self.phase("scoring", step, done, total, rows)
+                self.phase("scoring", step, unscored[0], total, unscored[1])
 
-        self.phase("generating", step, 0, None)
+        self.phase("generating", step, 0, len(prompts), shown_rows(prompts))
         return tell
 
-    def evaluating(self, step: int) -> Tell:
+    def evaluating(self, step: int, prompts: Sequence[Prompt]) -> Tell:
+        unscored = 0, shown_rows(prompts)
+
         def tell(phase: str, done: int, total: int, rows: list[int]) -> None:
-            if phase == "generating" or done < total:
+            nonlocal unscored
+            if phase == "scoring":
+                unscored = done, rows
+            if phase == "generating" and done == total:
+                done, rows = unscored
+            if done < total:
                 self.phase("evaluating", step, done, total, rows)
 
-        self.phase("evaluating", step, 0, None)
+        self.phase("evaluating", step, 0, len(prompts), shown_rows(prompts))
         return tell
 
     def step(self, step: int, values: Values, batch: StepBatch, credit: Credit, done: Update) -> None:
@@ -180,3 +216,7 @@ class Journal:
         self._reporter.report(
             Rollouts, step=step, split=split, blob=blob, rows=statuses, revisions=self._revisions()
         )
+
+
+def shown_rows(prompts: Sequence[Prompt]) -> list[int]:
+    return [prompt.row_index for prompt in prompts[:SHOWN_ROWS]]

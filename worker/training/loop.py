@@ -103,7 +103,7 @@ async def train(
                     policy=policy.name,
                     version=position.step,
                     sampling=replace(sampling, temperature=spec.evaluation.temperature, entropies=False),
-                    tell=journal.evaluating(position.step),
+                    tell=journal.evaluating(position.step, held_out),
                 )
                 reporter.on_pause(None)
                 journal.evaluation(position.step, found, spec.evaluation.samples_per_row)

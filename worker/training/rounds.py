@@ -52,7 +52,7 @@ class StepSampler:
         Raises RewardsFailed with the completions told, JobFailure, Interrupted.
         """
         step = round.noise_step
-        collected = await self.collector.collect(chosen, round, self.journal.sampling(step))
+        collected = await self.collector.collect(chosen, round, self.journal.sampling(step, chosen))
         rounds, metrics = 1, dict[str, float]()
         while True:
             batch = assemble(collected.groups, self.scorer, round.sampling.temperature, self.decode)
@@ -82,7 +82,6 @@ class StepSampler:
     async def _again(self, choice: Choice, collected: Collected, round: Round) -> Collected | None:
         """All groups after one more round; None when there is nothing to sample, or nothing left to sample it from."""
         asked = choice.selected.again
-        tell = self.journal.sampling(round.noise_step)
         repairs = [each for each in asked if isinstance(each, selection.Repair)]
         missing = sum(each.count for each in asked if isinstance(each, selection.Prompts))
         if any(isinstance(each, selection.Branch) for each in asked):
@@ -91,7 +90,10 @@ class StepSampler:
             stop_ids = round.sampling.stop_ids
             planned = [self._repair(collected.rollouts[each.row], each, stop_ids) for each in repairs]
             mended = [repair for repair in planned if repair is not None]
-            return await self.collector.repair(collected.groups, mended, round, tell) if mended else None
+            if not mended:
+                return None
+            tell = self.journal.sampling(round.noise_step, [repair.rollout.prompt for repair in mended])
+            return await self.collector.repair(collected.groups, mended, round, tell)
         if not missing:
             return None
         dealt = {rollout.prompt.row_index for rollout in collected.rollouts}
@@ -99,7 +101,7 @@ class StepSampler:
         if not prompts:
             return None
         later = replace(round, first_prompt=len(collected.groups))
-        found = await self.collector.collect(prompts, later, tell)
+        found = await self.collector.collect(prompts, later, self.journal.sampling(round.noise_step, prompts))
         return replace(found, groups=[*collected.groups, *found.groups])
 
     def _repair(self, rollout: Rollout, plan: selection.Repair, stop_ids: Sequence[int]) -> Repair | None:

@@ -1,9 +1,18 @@
-"""Phases: progress is told now and then, and that a phase goes on."""
+"""Phases: progress is told now and then, that a phase goes on, and for which rows whoever hangs has waited."""
 
+import asyncio
+import threading
+import time
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from reinforge.records import BaseRecord, Phase
+from tests.support.small_jobs import SmallJob, share_of_low_letters, small_spec
+from tests.support.tiny_models import write_tiny_model
 from worker.reporter import LocalReporter
+from worker.sandbox.outcome import RewardRow
 from worker.training.journal import BEAT_SECONDS, PHASE_SECONDS, Journal
 
 
@@ -49,3 +58,77 @@ def test_a_phase_that_goes_on_says_so_with_what_it_said_last(tmp_path: Path) -> 
     made.beat()
     assert len(told) == 2
     assert told[1].model_dump(exclude={"sequence", "ts"}) == told[0].model_dump(exclude={"sequence", "ts"})
+
+
+def test_what_came_too_soon_to_be_told_is_told_once_it_may(tmp_path: Path) -> None:
+    """Else a job that hangs at its last row would name those that were done long ago."""
+    made, _, told = journal(tmp_path)
+
+    async def score(then: str | None) -> None:
+        made.phase("scoring", 1, 0, 3, [4, 5, 6])
+        made.phase("scoring", 1, 1, 3, [5, 6])
+        made.phase("scoring", 1, 2, 3, [6])
+        if then is not None:
+            made.phase("updating", 1)
+        await asyncio.sleep(PHASE_SECONDS * 2)
+
+    asyncio.run(score(None))
+    assert [(each.done, each.rows) for each in told] == [(0, [4, 5, 6]), (2, [6])]
+    made.phase("updating", 1)
+    del told[:]
+    asyncio.run(score("updating"))
+    assert [each.phase for each in told] == ["scoring", "updating"], "of a phase that is over nothing is told"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("qwen3"))
+
+
+class Hung:
+    """What a job had said last when it came to a place, and some time after that."""
+
+    def __init__(self, folder: Path, model: Path, **limits: Any) -> None:
+        self._looking = threading.Lock()
+        self.seen: dict[tuple[str, int], Phase] = {}
+        self.job = SmallJob(folder, model, small_spec(limits__steps=1, **limits), grade=self.grade)
+        generate = self.job.engine.generate
+
+        def generating(requests: Any) -> Any:
+            self.look()
+            return generate(requests)
+
+        self.job.engine.generate = generating  # type: ignore[method-assign]
+
+    def look(self) -> None:
+        last: Any = self.job.records("phase")[-1]
+        self.seen.setdefault((last.phase, last.done), last)
+
+    def grade(self, row: RewardRow) -> float:
+        """Each row waits until everything is sampled and that could be told; one row after the other is scored."""
+        with self._looking:
+            time.sleep(PHASE_SECONDS / 2)
+            self.look()
+        return share_of_low_letters(row)
+
+
+def test_a_hung_trainer_has_named_the_prompts_that_it_waits_for(tmp_path: Path, model: Path) -> None:
+    hung = Hung(tmp_path, model)
+    assert hung.job.train().outcome == "succeeded"
+    rows = {
+        (record.split, record.step): list(dict.fromkeys(row.row_index for row in record.rows))
+        for record in hung.job.records("rollouts")
+    }
+    for phase, split, step in (
+        ("generating", "train", 1),
+        ("scoring", "train", 1),
+        ("evaluating", "held_out", 0),
+    ):
+        first = hung.seen[phase, 0]
+        assert (first.total, first.rows) == (3, rows[split, step]), phase
+    for split, phase in (("train", "scoring"), ("held_out", "evaluating")):
+        later = [each for (name, done), each in hung.seen.items() if name == phase and done]
+        assert later, "progress was told while rows were scored"
+        for each in later:
+            waiting = rows[split, each.step]
+            assert len(each.rows) == 3 - each.done and set(each.rows) < set(waiting), phase
