@@ -63,6 +63,12 @@ class Fault:
         return f"{self.label}, {self.point['kind']}" if own else f"{self.label}, at a point of another"
 
 
+BESIDE_COMMITS = ("postgres", "tree", "trainer", "worker", "calls", "sandbox", "background", "up")
+"""Killed when the api is about to commit or to answer, or has."""
+BESIDE_PIPES = ("tree", "worker", "calls", "sandbox", "background", "api", "postgres", "up")
+"""Killed when the trainer is about to write a record or to rename a file, or has."""
+
+
 @dataclass
 class Catalogue:
     """Faults that can be made of what an undisturbed run has passed."""
@@ -86,11 +92,8 @@ class Catalogue:
         own = [Fault("kill", (point["role"],), point) for point in points]
         commits = [p for p in points if p["kind"] in ("commit", "answer") and p["role"] == "api"]
         pipes = [p for p in points if p["kind"] in ("pipe", "rename") and p["role"] == "trainer"]
-        others = [Fault("kill", ("postgres",), point) for point in commits]
-        others += [Fault("kill", ("tree",), point) for point in [*commits, *pipes]]
-        others += [
-            Fault("kill", (victim,), point) for point in pipes for victim in ("worker", "sandbox", "api")
-        ]
+        others = [Fault("kill", (victim,), point) for point in commits for victim in BESIDE_COMMITS]
+        others += [Fault("kill", (victim,), point) for point in pipes for victim in BESIDE_PIPES]
         return _in_turn([*own, *others], self._chance)
 
     @property
