@@ -13,6 +13,8 @@ down_revision: str | Sequence[str] | None = "0009"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
+IS_JSON = r"source ~ '^[\ufeff \t\r\n]*\{'"
+"""As `reinforge.grading.source.is_grader`."""
 KINDS = "kind IN ('python', 'grader')"
 
 
@@ -38,10 +40,20 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_judge")),
         sa.UniqueConstraint("project_id", "name", name="uq_judge_project_id_name"),
     )
-    # What is stored so far is Python; from now on every row says what it is.
+    # What is stored so far is Python, unless a downgrade took the word for it away; from now on every row says what
+    # it is.
     for table in ("reward", "reward_revision", "job_reward"):
         op.add_column(table, sa.Column("kind", sa.Text(), nullable=False, server_default="python"))
         op.alter_column(table, "kind", server_default=None)
+    for table in ("reward_revision", "job_reward"):
+        op.execute(f"UPDATE {table} SET kind = 'grader' WHERE {IS_JSON}")
+    for table in ("reward", "job_reward"):
+        id = "id" if table == "reward" else "reward_id"
+        op.execute(
+            f"UPDATE {table} SET kind = pinned.kind FROM reward_revision AS pinned"
+            f" WHERE pinned.reward_id = {table}.{id} AND pinned.revision = {table}.revision"
+        )
+    for table in ("reward", "reward_revision", "job_reward"):
         op.create_check_constraint(op.f(f"ck_{table}_kind"), table, KINDS)
 
 

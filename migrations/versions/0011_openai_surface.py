@@ -90,5 +90,6 @@ def downgrade() -> None:
     op.drop_table("upload")
     op.drop_index("ix_dataset_expires", "dataset")
     op.drop_column("dataset", "expires_at")
+    op.execute("DELETE FROM adapter WHERE deleted_at IS NOT NULL")
     op.drop_column("adapter", "deleted_at")
     op.drop_column("job", "openai")

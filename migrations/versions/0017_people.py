@@ -143,6 +143,9 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_attempt_token_sha256"), table_name="attempt")
     for table in ("audit_entry", "sign_in_failure", "invitation"):
         op.drop_table(table)
+    # The older release knows keys without bounds only, and takes every owner for one who runs the platform.
+    op.execute("DELETE FROM api_key WHERE scopes IS NOT NULL OR expires_at IS NOT NULL")
+    op.execute("UPDATE api_key SET role = 'member' WHERE role = 'owner' AND NOT administrator")
     for column in ("expires_at", "created_by", "administrator", "scopes"):
         op.drop_column("api_key", column)
     # Sessions and addresses are of the newer kind: people sign in again.
