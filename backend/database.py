@@ -69,6 +69,7 @@ class Database:
             pool_size=pool_size,
             max_overflow=pool_size,
             pool_timeout=20,
+            hide_parameters=True,  # of statements that fail: logs are no place for people's data
         )
         _ping_what_was_idle(self.engine)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)

@@ -1,11 +1,15 @@
 """Connections that the server has ended: found out before they are used, or answered as an outage that passes."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 
+from backend.database import Database
 from tests.backend.server import Backend
 
 END_ALL = (
@@ -39,3 +43,20 @@ def test_one_that_ended_a_moment_ago_is_an_outage_that_passes(served: Backend) -
         if answer.status_code != 200:
             assert (answer.status_code, answer.json()["error"]["code"]) == (503, "database_unavailable")
             assert answer.headers["retry-after"]
+
+
+def test_what_goes_wrong_is_said_without_the_values(served: Backend) -> None:
+    async def fails() -> str:
+        database = Database(served.database_url, pool_size=1)
+        try:
+            async with database.transaction() as session:
+                await session.execute(text("SELECT 1 / (length(:said) - 6)"), {"said": "secret"})
+        except SQLAlchemyError as error:
+            return str(error)
+        finally:
+            await database.close()
+        return ""
+
+    said = asyncio.run(fails())
+    assert "division by zero" in said
+    assert "secret" not in said
