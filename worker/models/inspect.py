@@ -64,7 +64,7 @@ def read_tensors(folder: Path) -> list[Tensor]:
     index = read_json(folder / "model.safetensors.index.json").get("weight_map")
     if isinstance(index, dict):
         parts = sorted({str(name) for name in index.values()})
-        missing = [name for name in parts if not (folder / name).is_file()]
+        missing = [name for name in parts if Path(name).name != name or not (folder / name).is_file()]
         if missing:
             raise InvalidInput(
                 f"{len(missing)} of {len(parts)} weight files are missing: {', '.join(missing[:3])}.",

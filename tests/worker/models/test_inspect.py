@@ -1,6 +1,7 @@
 """What is said about a model's files, compared with the model that wrote them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,13 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, PretrainedConfig, Qwen3Config
 
 from reinforge.errors import InvalidInput
+from tests.support.tiny_models import write_tiny_model
 from worker.models.architectures import causal_models
 from worker.models.inspect import inspect_model, read_tensors
 from worker.models.licence import find_licence
 from worker.models.sources import ModelStore
+from worker.policy.load import load_base_model
+from worker.reward_models.load import Shelf
 
 _SIZES = {"vocab_size": 96, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 CONFIGURATIONS = [
@@ -24,6 +28,10 @@ CONFIGURATIONS = [
     LlamaConfig(**_SIZES, num_key_value_heads=2, intermediate_size=48, max_position_embeddings=256),
     GPT2Config(vocab_size=96, n_embd=32, n_layer=2, n_head=4, n_positions=128),
 ]  # fmt: skip
+
+
+def causal_scorer(folder: Path) -> object:
+    return Shelf().language_model(str(folder))
 
 
 @pytest.fixture
@@ -116,6 +124,33 @@ def test_an_architecture_that_nothing_here_can_run_is_refused(
     folder = small_model(tmp_path / "model")
     (folder / "config.json").write_text(json.dumps(config))
     assert refusal(folder, store).code == code
+
+
+@pytest.mark.parametrize("loads", [load_base_model, causal_scorer], ids=["policy", "reward"])
+def test_code_that_a_known_architecture_brings_is_not_run(
+    tmp_path: Path, loads: Callable[[Path], object]
+) -> None:
+    folder = write_tiny_model(tmp_path / "model")
+    ran = tmp_path / "ran"
+    (folder / "theirs.py").write_text(f"open({str(ran)!r}, 'w').close()\nclass Theirs: ...\n")
+    theirs = "theirs.Theirs"
+    for name, classes in {
+        "config.json": {"AutoConfig": theirs, "AutoModelForCausalLM": theirs},
+        "tokenizer_config.json": {"AutoTokenizer": [None, theirs]},
+    }.items():
+        told = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps(told | {"auto_map": classes}))
+    loads(folder)
+    assert not ran.exists()
+
+
+def test_a_list_of_weight_files_leads_nowhere_else(tmp_path: Path, store: ModelStore) -> None:
+    folder = small_model(tmp_path / "model")
+    small_model(tmp_path / "other")
+    for name in ("../other/model.safetensors", str(tmp_path / "other" / "model.safetensors"), ".."):
+        index = {"weight_map": {"layer.weight": name}}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+        assert refusal(folder, store).code == "damaged_weights", name
 
 
 def test_the_architectures_are_those_of_transformers() -> None:
