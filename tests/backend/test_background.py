@@ -13,7 +13,8 @@ import pytest
 
 from backend.background import Leader
 from backend.database import Database
-from backend.objects import Objects
+from backend.models import Base
+from backend.objects import _REFERENCES, Objects
 from backend.queue import WakeUps
 from backend.settings import Settings
 from reinforge.storage import open_store
@@ -75,6 +76,17 @@ def test_objects_that_nothing_refers_to_go_after_a_day(open_lane: Backend) -> No
     assert not {old, half} & files
     assert open_lane.add_object(b"old", "resume") == old
     assert open_lane.get_blob(old).content == b"old"
+
+
+def test_the_sweep_knows_everything_that_refers_to_objects() -> None:
+    """A file goes before its row: what the sweep did not know would lose its content."""
+    refer = {
+        column
+        for table in Base.metadata.tables.values()
+        for column in table.columns
+        if any(each.column.table.name == "stored_object" for each in column.foreign_keys)
+    }
+    assert {each.expression for each in _REFERENCES} == refer
 
 
 def test_calls_that_nobody_waits_for_go(backend: Backend) -> None:

@@ -26,6 +26,16 @@ KNOWN = {
     "worker/models/hub.py": "HF_ENDPOINT",
     "worker/rollout/vllm/api.py": "vLLM that the worker has started, by a socket",
 }
+CONNECT = {"create_connection", "open_connection", "connect", "connect_ex", "open_unix_connection"}
+SOCKETS = {
+    "backend/background.py": "DATABASE_URL",
+    "backend/events.py": "DATABASE_URL",
+    "backend/migrate.py": "DATABASE_URL",
+    "reinforge/platform/up.py": "its own sandbox, by a Unix socket",
+    "worker/sandbox/connection.py": "REINFORGE_SANDBOX",
+    "worker/sandbox/peers.py": "another daemon on its own Unix socket",
+    "worker/sandbox/session.py": "its own jail, by a pair of sockets",
+}
 ON_SOMEBODYS_OWN_MACHINE = ("reinforge/client/", "reinforge/cli/")
 
 
@@ -52,6 +62,19 @@ def test_every_module_that_makes_requests_is_known() -> None:
     found = {str(path.relative_to(ROOT)) for path in rooms if makes_requests(path)}
     ours = {path for path in found if not path.startswith(ON_SOMEBODYS_OWN_MACHINE)}
     assert ours == set(KNOWN), "whose addresses does it call? users' go through reinforge.outbound"
+
+
+def opens_sockets(path: Path) -> bool:
+    """Without one of those libraries between."""
+    tree = parse(path.read_text(encoding="utf-8"))
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return bool(imported(path) & {"socket", "asyncio"}) and bool(used & CONNECT)
+
+
+def test_every_module_that_opens_sockets_is_known() -> None:
+    rooms = [path for room in ("backend", "reinforge", "worker") for path in (ROOT / room).rglob("*.py")]
+    found = {str(path.relative_to(ROOT)) for path in rooms if opens_sockets(path)}
+    assert found == set(SOCKETS), "whose addresses does it call? users' go through reinforge.outbound"
 
 
 def test_backend_and_workers_are_told_which_hosts_are_allowed(tmp_path: Path) -> None:

@@ -112,6 +112,16 @@ def test_what_is_taken_over_follows_from_what_changed(
     assert resolved["seed"] == changes.get("seed", 0)
 
 
+def test_another_reward_is_pinned_and_everything_goes_on(backend: Backend) -> None:
+    job, _ = trained(backend)
+    reward = backend.api.post("/rewards", json={"name": "other", "source": REWARD + "# other\n"}).json()["id"]
+    made = fork(backend, job, set={"rewards": [{"name": "other", "reward": reward}]})
+    assert made["forked_from"]["carried"] == ["weights", "optimizer", "algorithm", "order"]
+    assert made["resolved_spec"]["rewards"][0]["revision"] == 1
+    (given,) = backend.claim(made["id"]).claimed["rewards"]
+    assert (given["name"], given["source"]) == ("other", REWARD + "# other\n")
+
+
 def test_it_has_the_changes_that_were_at_work_at_its_step(backend: Backend) -> None:
     reward = backend.api.post("/rewards", json={"name": "r", "source": REWARD}).json()["id"]
     job = backend.create_job(limits={"steps": 9}, rewards=[{"name": "right", "reward": reward}])
