@@ -327,17 +327,18 @@ def test_a_deleted_dataset_is_gone(backend: Backend) -> None:
     assert made["id"] not in [each["id"] for each in backend.api.get("/datasets").json()["data"]]
 
 
-def test_a_dataset_is_kept_while_a_job_needs_it(open_lane: Backend) -> None:
+@pytest.mark.parametrize("place", ["dataset", "held_out"])
+def test_a_dataset_is_kept_while_a_job_needs_it(open_lane: Backend, place: str) -> None:
     backend = open_lane
     made = push(backend, JSONL).json()
-    job = backend.create_job(data={"dataset": made["id"]})
+    job = backend.create_job(data={"dataset": backend.add_dataset(), place: made["id"]})
     assert backend.api.get(f"/datasets/{made['id']}").json()["jobs"] == 1
     refused = backend.api.delete(f"/datasets/{made['id']}")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "dataset_in_use")
     assert job in refused.json()["error"]["message"]
     assert backend.api.post(f"/jobs/{job}/cancel").status_code == 200
     assert backend.api.delete(f"/datasets/{made['id']}").status_code == 204
-    assert backend.job(job)["dataset"] == made["id"]
+    assert backend.job(job)["resolved_spec"]["data"][place] == made["id"]
 
 
 # ── Real data ─────────────────────────────────────────────────────────────────────────────────────────────
