@@ -1,6 +1,9 @@
 """Backup and restore of a home with a real database: nothing is lost, nothing is overwritten, damage is found."""
 
 import hashlib
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +11,8 @@ import psycopg
 import pytest
 
 from backend.migrate import upgrade
+from backend.sealing import Sealer
+from backend.settings import Settings
 from reinforge.errors import InvalidInput, StateConflict, Unavailable
 from reinforge.platform.backup import backup, restore
 from reinforge.platform.places import write_private
@@ -65,6 +70,38 @@ def test_a_restored_home_has_what_the_first_one_had(home: Path, other: Path, tmp
         [(revision,)] = connection.execute("SELECT version_num FROM alembic_version").fetchall()
     assert LocalStore(other / "objects").get(key) == b"the first object"
     assert (state, revision) == ("stored", made.revision)
+
+
+def test_the_commands_bring_a_sealed_secret_to_another_home(home: Path, other: Path, tmp_path: Path) -> None:
+    sealed = Sealer(Settings(home=home)).seal("judge:judge-1", "sk-of-the-judge")
+    with psycopg.connect(EmbeddedPostgres(home).url_of_running()) as connection:
+        connection.execute("INSERT INTO project (id, name, created_at) VALUES ('p', 'people', now())")
+        connection.execute(
+            "INSERT INTO judge (id, project_id, name, base_url, model, input_price, output_price, structured,"
+            " concurrency, timeout_seconds, retries, key_sealed, created_at, updated_at) VALUES ('judge-1', 'p',"
+            " 'strict', 'https://judge.example', 'm', 0, 0, 'json_schema', 1, 30, 0, %s, now(), now())",
+            (sealed,),
+        )
+    copied = command("backup", str(tmp_path / "copy"), "--home", str(home))
+    assert "1 objects, 16 B" in copied and "The backup is in" in copied
+    assert "reinforge up --home" in command("restore", str(tmp_path / "copy"), "--home", str(other))
+    with EmbeddedPostgres(other, settings=FAST) as server, psycopg.connect(server.url()) as connection:
+        [(found,)] = connection.execute("SELECT key_sealed FROM judge").fetchall()
+    assert Sealer(Settings(home=other)).open("judge:judge-1", found) == "sk-of-the-judge"
+
+
+def command(*words: str) -> str:
+    """`reinforge …` as a process of its own; what it said."""
+    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "300"}
+    done = subprocess.run(
+        [sys.executable, "-m", "reinforge.cli.main", *words],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
 
 
 def test_a_folder_that_is_used_again_takes_what_is_new(home: Path, tmp_path: Path) -> None:
