@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from reinforge.client import Reinforge
 from tests.e2e.test_9_screens import findings
@@ -100,8 +100,26 @@ def test_a_fork_begins_at_its_step_with_what_was_changed(page: Page, client: Rei
     assert found.forked_from is not None
     assert (found.forked_from.job, found.forked_from.step) == (running, step)
     assert found.resolved_spec is not None and found.resolved_spec["optimizer"]["learning_rate"] == 2e-4
-    client.jobs.cancel(fork.id)
+    client.jobs.wait(fork.id, timeout=SOON / 1000)
+    page.reload()
+    curves = forks.get_by_role("figure").filter(has_text="Reward in training")
+    curves.get_by_role("button", name="Reward in training as a table").click()
+    # One chart has both: the fork's curve begins behind the step that it was forked from, its parent's before.
+    heads = curves.get_by_role("columnheader").all_inner_texts()
+    mine, parents = heads.index(name), heads.index(client.jobs.get(running).name)
+    at, behind = (numbers(curves, row) for row in (step, step + 1))
+    assert re.match(r"[01]\.\d+", at[parents]), at
+    assert re.match(r"[01]\.\d+", behind[mine]) and not re.match(r"\d", at[mine]), (at, behind)
     client.jobs.resume(running)
+
+
+def numbers(curves: Locator, step: int) -> list[str]:
+    """The row of a step, its number first."""
+    row = curves.get_by_role("row").filter(
+        has=curves.page.get_by_role("rowheader", name=str(step), exact=True)
+    )
+    expect(row).to_be_visible()
+    return [cell.strip() for cell in row.locator("th, td").all_inner_texts()]
 
 
 def test_an_adapter_is_deployed_asked_pointed_elsewhere_stopped_and_deleted(
