@@ -96,10 +96,8 @@ class _Places:
 
 def _places(sequences: Sequences, device: torch.device) -> _Places:
     rows, longest = len(sequences), sequences.longest
-    before = torch.tensor([len(prompt) for prompt in sequences.prompts], dtype=torch.int64)[:, None] - 1
-    lengths = torch.tensor([len(completion) for completion in sequences.completions], dtype=torch.int64)[
-        :, None
-    ]
+    before = _column(sequences.prompts) - 1
+    lengths = _column(sequences.completions)
     # The last token of a sequence is predicted, never read.
     read = before + lengths
     width = max(int(read.max()) if rows else 0, 1)
@@ -114,6 +112,11 @@ def _places(sequences: Sequences, device: torch.device) -> _Places:
         each.to(device) for each in (ids, targets, line, column, position)
     )
     return _Places(ids, targets, line, column, position, (rows, longest))
+
+
+def _column(rows: Sequence[Sequence[int]]) -> Tensor:
+    """(n, 1): how long each is."""
+    return torch.tensor([len(row) for row in rows], dtype=torch.int64)[:, None]
 
 
 def _flat(rows: Iterable[Sequence[int]]) -> Tensor:
