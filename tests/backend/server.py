@@ -31,12 +31,15 @@ OWNER_KEY = "rf-test-owner-key"
 WORKER_TOKEN = "worker-secret-for-tests"
 REWARD = "def grade(sample, item):\n    return 1.0\n"
 DEADLINE = 20.0
+_homes: dict[str, Path] = {}
+"""Of each database: its rows tell which objects lie in the home, so another home would lack what they tell of."""
 
 
 class Backend:
     """The application under uvicorn in a thread; `database_url` is migrated."""
 
     def __init__(self, database_url: str, home: Path, **settings: Any) -> None:
+        assert _homes.setdefault(database_url, home) == home, "a database with two homes: give each its own"
         self.database_url, self.home = database_url, home
         self.settings = Settings(
             home=home,

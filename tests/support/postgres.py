@@ -183,3 +183,10 @@ def database_url(database_server: DatabaseServer) -> Iterator[str]:
 def module_database_url(database_server: DatabaseServer) -> Iterator[str]:
     with database_server.database(database_server.migrated()) as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def other_module_database_url(database_server: DatabaseServer) -> Iterator[str]:
+    """For the second backend of a file: its objects lie in another home."""
+    with database_server.database(database_server.migrated()) as url:
+        yield url

@@ -15,8 +15,8 @@ def bucket(s3_environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def on_s3(
-    module_database_url: str, tmp_path_factory: pytest.TempPathFactory, bucket: str
+    other_module_database_url: str, tmp_path_factory: pytest.TempPathFactory, bucket: str
 ) -> Iterator[Backend]:
     home = tmp_path_factory.mktemp("on-s3")
-    with Backend(module_database_url, home, storage_url=f"s3://{bucket}/some/prefix") as running:
+    with Backend(other_module_database_url, home, storage_url=f"s3://{bucket}/some/prefix") as running:
         yield running

@@ -80,10 +80,10 @@ class TestClient:
         assert (seen[0], made.rows) == (3 * SMALL, 200)
 
     def test_a_backend_that_dies_in_the_middle_says_what_to_do(
-        self, module_database_url: str, tmp_path: Path
+        self, database_url: str, tmp_path: Path
     ) -> None:
         file = written(tmp_path / "sums.jsonl", rows(200, start=50_000))
-        with Backend(module_database_url, tmp_path) as backend:
+        with Backend(database_url, tmp_path) as backend:
             client = Reinforge(backend.url, OWNER_KEY, retries=0)
 
             def kill(done: int, total: int | None) -> None:
@@ -94,7 +94,7 @@ class TestClient:
             with pytest.raises(ServerUnreachable) as caught:
                 client.datasets.push(file, in_parts=True, progress=kill)
         assert "push the same file again" in str(caught.value.hint)
-        with Backend(module_database_url, tmp_path) as backend:
+        with Backend(database_url, tmp_path) as backend:
             seen: list[int] = []
             client = Reinforge(backend.url, OWNER_KEY, retries=0)
             made = client.datasets.push(file, in_parts=True, progress=lambda done, _: seen.append(done))

@@ -235,14 +235,14 @@ class TestThroughTheServer:
 
 
 def test_a_backend_that_died_in_the_middle_goes_on(
-    module_database_url: str, tmp_path: Path, small_parts: None
+    database_url: str, tmp_path: Path, small_parts: None
 ) -> None:
     content = rows(100, start=20_000)
-    with Backend(module_database_url, tmp_path) as backend:
+    with Backend(database_url, tmp_path) as backend:
         first = Sender(backend, content)
         first.put(1)
         first.put(3)
-    with Backend(module_database_url, tmp_path) as backend:
+    with Backend(database_url, tmp_path) as backend:
         again = Sender(backend, content)
         assert (again.id, again.upload["missing"]) == (first.id, [2, 4, 5])
         for number in again.upload["missing"]:

@@ -198,9 +198,9 @@ def test_over_the_limit_nothing_is_kept(small: Backend, announced: bool) -> None
 
 
 @pytest.fixture(scope="module")
-def small(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+def small(other_module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
     with Backend(
-        module_database_url, tmp_path_factory.mktemp("small"), upload_limit_bytes=1_000_000
+        other_module_database_url, tmp_path_factory.mktemp("small"), upload_limit_bytes=1_000_000
     ) as running:
         yield running
 

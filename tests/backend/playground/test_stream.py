@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -51,8 +50,8 @@ def test_a_chunk_sent_twice_counts_once(worker: Player) -> None:
     assert client.texts() == ["a", "b"]
 
 
-def test_the_door_may_be_another_process(worker: Player, tmp_path: Path) -> None:
-    with Backend(worker.backend.database_url, tmp_path) as other:
+def test_the_door_may_be_another_process(worker: Player) -> None:
+    with Backend(worker.backend.database_url, worker.backend.home) as other:
         client = ask(worker, asked=other)
         for seq in range(1, 40):
             worker.chunk(seq, f"{seq} ")
