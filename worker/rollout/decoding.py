@@ -1,8 +1,8 @@
 """Decoding one batch of rows together on a transformers model, with a KV cache.
 
-Each prompt is run once and its cache repeated for its samples. Prompts of different lengths are padded on the
-left. Rows that have ended leave the batch in bulk, when enough of them have: a function of the sampled tokens
-alone, so the same requests always form the same forward batches.
+Each prompt is run once. Its cache is repeated for its samples, or, where prompts are long and the step is lean, read
+by all of them. Prompts of different lengths are padded on the left. Rows that have ended leave the batch in bulk, when
+enough of them have: a function of the sampled tokens alone, so the same requests always form the same forward batches.
 """
 
 import itertools
@@ -21,6 +21,7 @@ from worker.rollout.engine import FinishReason, GenerateRequest, Sample
 from worker.rollout.lean import LeanStep
 from worker.rollout.noise import uniform
 from worker.rollout.sampling import choose
+from worker.rollout.shared import LONG_PROMPT, SharedPrompts
 
 COMPACT_AT = 0.75
 """Ended rows are dropped from the cache when at most this share of the batch still runs: dropping copies the cache."""
@@ -73,6 +74,8 @@ class DecodeBatch:
         self._cache = roomy_cache(model)
         self._mask: Tensor | None = None
         """(R, columns so far): 0 over the padding on the left; None where no row has any."""
+        self._prompts: SharedPrompts | None = None
+        """What stands before the cache's columns; None where those begin with the prompt."""
         self._step = 0
         self._logits, self._positions = self._prefill()
 
@@ -171,14 +174,18 @@ class DecodeBatch:
         positions = (columns - starts).clamp(min=0)
         logits = self._forward(padded.to(self._device), positions.to(self._device))
         repeat = torch.from_numpy(self._prompt_of).to(self._device)
-        self._cache.batch_select_indices(repeat)
-        self._mask = None if self._mask is None else self._mask[repeat]
+        if self._lean is not None and longest >= LONG_PROMPT and len(repeat) > len(prompts):
+            self._prompts = SharedPrompts(self._cache, self._mask, repeat)
+            self._cache, self._mask = roomy_cache(self._model), None
+        else:
+            self._cache.batch_select_indices(repeat)
+            self._mask = None if self._mask is None else self._mask[repeat]
         return logits[repeat], lengths.to(self._device)[repeat]
 
     def _next(self, tokens: Tensor) -> Tensor:
         """Logits (R, V) behind one more token of every row."""
         if self._lean is not None:
-            return self._lean(tokens, self._positions, self._mask, self._cache)
+            return self._lean(tokens, self._positions, self._mask, self._cache, self._prompts)
         return self._forward(tokens[:, None], self._positions[:, None])
 
     def _forward(self, ids: Tensor, positions: Tensor) -> Tensor:
@@ -227,6 +234,8 @@ class DecodeBatch:
         lines = torch.from_numpy(np.flatnonzero(keep)).to(self._device)
         self._batch_rows = self._batch_rows[keep]
         self._cache.batch_select_indices(lines)
+        if self._prompts is not None:
+            self._prompts.keep(lines)
         self._positions = self._positions[lines]
         self._mask = None if self._mask is None else self._mask[lines]
         return tokens[lines]

@@ -5,6 +5,8 @@ transposed or repeated for grouped heads, and attention is two batched products 
 operations of the model's own step. Layers are called as modules, so an adapter counts as it is put on them.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +14,7 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
 from worker.rollout.cache import RoomyLayer, roomy_cache
+from worker.rollout.shared import SharedPrompts, joined
 
 _LAYER = ("self_attn", "mlp", "input_layernorm", "post_attention_layernorm")
 _ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj", "head_dim", "scaling")
@@ -26,10 +29,18 @@ class LeanStep:
         self._model = model
         self._decoder: Any = model.model
 
-    def __call__(self, ids: Tensor, positions: Tensor, padding: Tensor | None, cache: DynamicCache) -> Tensor:
+    def __call__(
+        self,
+        ids: Tensor,
+        positions: Tensor,
+        padding: Tensor | None,
+        cache: DynamicCache,
+        prompts: SharedPrompts | None = None,
+    ) -> Tensor:
         """Logits (R, V) behind token ids (R,) at positions (R,), which are written into the cache.
 
-        padding: (R, columns, these included), 0 where a row has none; None where every row has all.
+        padding: (R, columns, these included), 0 where a row has none; None where every row has all. prompts: what comes
+        before the cache's first column; None where the cache has all.
         """
         decoder = self._decoder
         x = decoder.embed_tokens(ids)
@@ -37,8 +48,9 @@ class LeanStep:
         turn = cos, _signed(sin)
         bias = None if padding is None else _bias(padding, x.dtype)
         for number, layer in enumerate(decoder.layers):
+            behind = None if prompts is None else partial(prompts.attend, number)
             x = x + _attend(
-                layer.self_attn, _norm(layer.input_layernorm, x), turn, bias, cache.layers[number]
+                layer.self_attn, _norm(layer.input_layernorm, x), turn, bias, cache.layers[number], behind
             )
             x = x + _transform(layer.mlp, _norm(layer.post_attention_layernorm, x))
         logits: Tensor = self._model.lm_head(_norm(decoder.norm, x))
@@ -110,9 +122,14 @@ def _norm(norm: Any, x: Tensor) -> Tensor:
 
 
 def _attend(
-    attention: Any, x: Tensor, turn: tuple[Tensor, Tensor], bias: Tensor | None, layer: RoomyLayer
+    attention: Any,
+    x: Tensor,
+    turn: tuple[Tensor, Tensor],
+    bias: Tensor | None,
+    layer: RoomyLayer,
+    behind: Callable[[Tensor, float], tuple[Tensor, Tensor]] | None,
 ) -> Tensor:
-    """x (R, H) → (R, H), over what the cache's layer has and x itself."""
+    """x (R, H) → (R, H), over what the cache's layer has, x itself and what `behind` finds."""
     rows, size = len(x), attention.head_dim
     query, key, value = (
         project(x).view(rows, -1, size) for project in (attention.q_proj, attention.k_proj, attention.v_proj)
@@ -127,8 +144,11 @@ def _attend(
     weights = torch.bmm(grouped, keys.flatten(0, 1).mT).mul_(attention.scaling)
     if bias is not None:
         weights.view(rows, -1, columns).add_(bias)
-    found = torch.bmm(weights.softmax(-1), values.flatten(0, 1))
-    mixed: Tensor = attention.o_proj(found.view(rows, -1))
+    found = torch.bmm(weights.softmax(-1), values.flatten(0, 1)).view(rows, -1, size)
+    if behind is not None:
+        total = weights.logsumexp(-1).view(rows, -1)
+        found = joined(found, total, *behind(query, attention.scaling))
+    mixed: Tensor = attention.o_proj(found.reshape(rows, -1))
     return mixed
 
 

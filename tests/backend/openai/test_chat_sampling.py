@@ -175,7 +175,9 @@ def test_a_stopped_deployment_ends_what_it_has_begun(real: Real, http: httpx.Cli
     assert http.post("/api/v1/deployments/sums/stop").json()["state"] == "draining"
     refused = http.post("/v1/chat/completions", json={"model": deployed, "messages": CHAT})
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "deployment_stopped")
-    sent += [choice for chunk in stream for choice in chunk["choices"]]  # one may have ended with its first token
+    sent += [
+        choice for chunk in stream for choice in chunk["choices"]
+    ]  # one may have ended with its first token
     assert sum(choice["finish_reason"] is not None for choice in sent) == 16
     wait_until(lambda: deployment(http)["state"] == "stopped", "the deployment to stop")
     http.post("/api/v1/deployments/sums/start")

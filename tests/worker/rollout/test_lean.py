@@ -39,8 +39,13 @@ def host_of(folder: Path, architecture: str) -> LocalHost:
     return host
 
 
-def sampled(host: LocalHost, lean: LeanStep | None, policy: str | None = "policy") -> list[Generated]:
-    """Prompts of different lengths, whose completions end at different times."""
+def sampled(
+    host: LocalHost,
+    lean: LeanStep | None,
+    policy: str | None = "policy",
+    lengths: tuple[int, ...] = LENGTHS,
+) -> list[Generated]:
+    """Prompts of these lengths, whose completions end at different times."""
     engine = TransformersEngine(host.base.model, host.base.tokenizer, host.sampling_as)
     engine._lean = lean
     requests = [
@@ -53,7 +58,7 @@ def sampled(host: LocalHost, lean: LeanStep | None, policy: str | None = "policy
             NoiseKey(3, Stream.TRAIN, 1, number),
             number,
         )
-        for number, length in enumerate(LENGTHS)
+        for number, length in enumerate(lengths)
     ]
 
     async def run() -> list[Generated]:
@@ -63,14 +68,16 @@ def sampled(host: LocalHost, lean: LeanStep | None, policy: str | None = "policy
     return sorted(asyncio.run(run()), key=lambda answer: answer.request.tag)
 
 
+@pytest.mark.parametrize("prompts", [LENGTHS, (90, 70, 3), (70, 70)], ids=["short", "long", "even"])
 @pytest.mark.parametrize("policy", ["policy", None])
 @pytest.mark.parametrize("architecture", sorted(LEAN))
 def test_it_samples_what_the_model_itself_samples(
-    tmp_path: Path, architecture: str, policy: str | None
+    tmp_path: Path, architecture: str, policy: str | None, prompts: tuple[int, ...]
 ) -> None:
+    """From 64 tokens on prompts are read once for all their rows."""
     host = host_of(tmp_path, architecture)
     lean = Counted(host.base.model)
-    found, expected = sampled(host, lean, policy), sampled(host, None, policy)
+    found, expected = sampled(host, lean, policy, prompts), sampled(host, None, policy, prompts)
     lengths = {len(sample.token_ids) for answer in found for sample in answer.samples}
     assert lean.steps > 64 and len(lengths) > 3, "neither room nor rows changed"
     for mine, own in zip(found, expected, strict=True):
