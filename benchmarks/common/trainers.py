@@ -16,7 +16,7 @@ from common.measure import ROOT
 from reinforge.offline import model_folder
 
 PEER = ROOT / "benchmarks" / "peers" / "trl_grpo.py"
-TRIAL_SECONDS = 240
+TRIAL_SECONDS = 900
 
 
 @dataclass(frozen=True, slots=True)
