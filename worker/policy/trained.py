@@ -12,7 +12,9 @@ class Trained:
     def __init__(self, parameters: dict[str, torch.nn.Parameter]) -> None:
         self.parameters = parameters
         self.list = list(parameters.values())
-        self.optimizer = torch.optim.AdamW(parameters.values())
+        # On the CPU an adapter's many small tensors take longest to visit one by one.
+        on_cpu = all(parameter.device.type == "cpu" for parameter in self.list)
+        self.optimizer = torch.optim.AdamW(self.list, fused=on_cpu or None)
 
     def step(
         self,
@@ -44,11 +46,15 @@ class Trained:
                 found[f"{key}|{part}"] = value.detach().cpu().clone()
         return found
 
-    def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor]) -> None:
-        """Raises KeyError or RuntimeError where the state is of other parameters."""
+    def put(self, weights: Mapping[str, Tensor]) -> None:
+        """Raises KeyError or RuntimeError where they are of other parameters."""
         with torch.no_grad():
             for key, parameter in self.parameters.items():
                 parameter.copy_(weights[key])
+
+    def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor]) -> None:
+        """Raises as `put`."""
+        self.put(weights)
         self.optimizer.state.clear()
         for name, value in moments.items():
             key, part = name.rsplit("|", 1)

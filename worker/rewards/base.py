@@ -6,7 +6,7 @@ exception, bad_value, timeout, cpu_limit, memory, crashed, exited, output_flood,
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, Self
 
 from reinforge.errors import JobFailure
@@ -76,8 +76,8 @@ class RewardResult:
         return self.status not in FINE
 
     def as_dict(self) -> dict[str, Any]:
-        """The shape of `reinforge.schemas.jobs.RewardResult`."""
-        return asdict(self)
+        """The shape of `reinforge.schemas.jobs.RewardResult`; lists and dictionaries are the result's own."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
