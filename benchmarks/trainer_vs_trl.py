@@ -8,12 +8,11 @@
 
 Float32, two threads in (b) and (c), no KL, one update per step, the DAPO normaliser, no gradient checkpointing, no
 dropout, the same learning rate on both sides. TRL samples with transformers and runs with the fastest of the threads
-and micro-batches below, found in a trial; Reinforge follows its own rules, in (a) for threads too, except that it
-samples with two, as a worker may be told that has its machine for itself (`REINFORGE_SAMPLING_THREADS`). Samples per
-second: completions sampled, scored and trained on or set aside, over the wall time after the first step. Memory: the
-most that the process held, above what it held once the model was loaded. Not the same: Reinforge scores in its sandbox,
-in processes of its own, and writes every completion with its log-probabilities to disk; TRL calls the reward in its own
-process and writes nothing.
+and micro-batches below, found in a trial; Reinforge follows its own rules, in (a) for threads too. Samples per second:
+completions sampled, scored and trained on or set aside, over the wall time after the first step. Memory: the most that
+the process held, with its copies that sample, above what it held once the model was loaded. Not the same: Reinforge
+scores in its sandbox, in processes of its own, and writes every completion with its log-probabilities to disk; TRL
+calls the reward in its own process and writes nothing.
 """
 
 import json
@@ -44,17 +43,13 @@ class Case:
     """Threads and micro-batches that TRL may run with."""
     threads: int | None = None
     """Of ours; None: its own rule."""
-    sampling_threads: int | None = None
-    """Of ours while it samples; None: its own rule."""
     wanted_memory: float | None = None
     completions_per_prompt: int = 8
 
 
 BIG = ((2, 1), (2, 4), (2, 8))
 CASES = {
-    "a": Case(
-        "starter model, 16 × 8, 56 tokens", None, 56, 16, 60, 5, 2.0, ((1, 1), (2, 4)), sampling_threads=2
-    ),
+    "a": Case("starter model, 16 × 8, 56 tokens", None, 56, 16, 60, 5, 2.0, ((1, 1), (2, 4))),
     "b": Case("42 M, prompts 512, completions 128, 4 × 8", 512, 128, 4, 4, 3, 2.0, BIG, 2, wanted_memory=0.6),
     "c": Case("42 M, prompts 64, completions 512, 4 × 8", 64, 512, 4, 4, 3, 1.3, BIG, 2),
 }
@@ -98,7 +93,7 @@ def measure(case: Case, device: str, *, quick: bool) -> dict[str, Any]:
         choice = case.choices[-1] if quick else fastest(job, device, case.choices)
         pairs = alternate(
             1 if quick else case.rounds,
-            lambda: reinforge(job, case.threads, case.sampling_threads),
+            lambda: reinforge(job, case.threads),
             lambda: trl(job, device, choice),
         )
     ours, peers = [pair[0] for pair in pairs], [pair[1] for pair in pairs]

@@ -1,6 +1,5 @@
 """Which engine samples for a job: made here for the trainer, from what the specification says and the worker has."""
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -8,10 +7,13 @@ import torch
 
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
-from worker.policy.base import Policy, Sequences
+from worker.policy.base import Sequences
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel
+from worker.policy.lora import LoraPolicy
 from worker.rollout.engine import RolloutEngine
+from worker.rollout.forked import ForkedEngine
+from worker.rollout.side_by_side import LEAST_ROWS, SideBySide
 from worker.rollout.transformers_engine import TransformersEngine, cache_bytes_per_token
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.options import Options
@@ -23,8 +25,6 @@ from worker.vllm_python import VARIABLE, vllm_missing, vllm_python, vllm_version
 
 LOG = "vllm.log"
 """In the run folder."""
-SAMPLING_THREADS = "REINFORGE_SAMPLING_THREADS"
-"""Environment variable of the worker: torch's threads while its own engine samples."""
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
 """For keys and values on the CPU, unless one completion needs more."""
@@ -50,7 +50,7 @@ def rollout_engine(
     spec: JobSpec,
     base: BaseModel,
     host: LocalHost,
-    policy: Policy,
+    policy: LoraPolicy,
     journal: Journal,
     model: Path,
     folder: Path,
@@ -59,7 +59,7 @@ def rollout_engine(
     """model: the folder that `base` was loaded from. folder: the run's. longest: tokens of the longest prompt with its
     completion. Raises as `check_engine`."""
     if spec.rollout.engine != "vllm":
-        return TransformersEngine(base.model, base.tokenizer, host.sampling_as, threads=sampling_threads())
+        return own_engine(spec, base, host, policy, journal)
     check_engine(spec)
     python = vllm_python()
     assert python is not None
@@ -83,18 +83,18 @@ def rollout_engine(
     return VllmEngine(server, export, probe=probe)
 
 
-def sampling_threads() -> int | None:
-    """As the worker's environment has it; None: as many as everything else. Raises JobFailure `invalid_setting`."""
-    given = os.environ.get(SAMPLING_THREADS, "")
-    if not given:
-        return None
-    if not (given.isascii() and given.isdigit() and 1 <= int(given) <= 1024):
-        raise JobFailure(
-            f"{SAMPLING_THREADS} is {given!r}",
-            code="invalid_setting",
-            hint="Set it to a number of threads on the worker, or leave it away.",
-        )
-    return int(given)
+def own_engine(
+    spec: JobSpec, base: BaseModel, host: LocalHost, policy: LoraPolicy, journal: Journal
+) -> RolloutEngine:
+    """In this process, and in copies of it where cores would be idle and a step has completions enough for them."""
+    rows = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
+    alone = torch.get_num_threads() > 1 or base.model.device.type != "cpu"
+    count = 1 if alone else max(1, min(host.lanes.count, rows // LEAST_ROWS))
+    engine = TransformersEngine(base.model, base.tokenizer, host.sampling_as, copies=count)
+    if count == 1:
+        return engine
+    copies = [ForkedEngine(engine, policy.weights, policy.take_weights) for _ in range(count - 1)]
+    return SideBySide(engine, copies, lambda message: journal.log("warning", message))
 
 
 def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Options:

@@ -29,10 +29,9 @@ class Run:
     rewards: list[float]
 
 
-def reinforge(job: dict[str, Any], threads: int | None, sampling_threads: int | None = None) -> Run:
-    """threads, sampling_threads: None where it follows its own rule."""
-    given = {"OMP_NUM_THREADS": threads, "REINFORGE_SAMPLING_THREADS": sampling_threads}
-    variables = {name: str(count) for name, count in given.items() if count is not None}
+def reinforge(job: dict[str, Any], threads: int | None) -> Run:
+    """threads: None where it follows its own rule."""
+    variables = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder) / "job.json", Path(folder) / "run"
         file.write_text(json.dumps(job), encoding="utf-8")
@@ -115,14 +114,14 @@ def _finish(process: "subprocess.Popen[str]", seconds: float | None = None) -> N
 
 
 def _watched(arguments: Sequence[str], marked: str, **variables: str) -> list[tuple[float, float]]:
-    """(time, MiB) of the trainer process whose command line has `marked`, every 20 ms while it runs."""
+    """(time, MiB) of the trainer whose command line has `marked`, with the copies of it that sample, every 20 ms while
+    it runs. What the copies share with it counts as often as it is mapped."""
     process, held, trainer = _start(arguments, **variables), list[tuple[float, float]](), None
     while process.poll() is None:
         trainer = trainer or _trainer(marked)
         if trainer is not None:
             try:
-                pages = int((trainer / "statm").read_text().split()[1])
-                held.append((time.time(), pages * os.sysconf("SC_PAGE_SIZE") / 2**20))
+                held.append((time.time(), sum(map(_mib, (trainer, *_copies(trainer))))))
             except (OSError, IndexError):
                 trainer = None
         time.sleep(0.02)
@@ -139,3 +138,15 @@ def _trainer(marked: str) -> Path | None:
         if b"worker.main" in words and marked.encode() in words:
             return folder
     return None
+
+
+def _copies(trainer: Path) -> list[Path]:
+    """Its children that are forks of it."""
+    children = (trainer / "task" / trainer.name / "children").read_text(encoding="ascii").split()
+    folders = [Path("/proc") / child for child in children]
+    words = (trainer / "cmdline").read_bytes()
+    return [folder for folder in folders if (folder / "cmdline").read_bytes() == words]
+
+
+def _mib(folder: Path) -> float:
+    return int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -1,26 +1,56 @@
-"""What a worker's environment says about its own engine."""
+"""Which engine samples for a job."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
+import torch
 
-from reinforge.errors import JobFailure
-from worker.engines import SAMPLING_THREADS, sampling_threads
+from tests.support.small_jobs import small_spec
+from tests.worker.rollout.asking import Setup, generate
+from worker.engines import own_engine
+from worker.rollout.side_by_side import SideBySide
+from worker.rollout.transformers_engine import TransformersEngine
+from worker.training.journal import Journal
 
 
-@pytest.mark.parametrize(("given", "threads"), [(None, None), ("", None), ("1", 1), ("16", 16)])
-def test_threads_of_sampling_are_the_workers_choice(
-    monkeypatch: pytest.MonkeyPatch, given: str | None, threads: int | None
+@pytest.fixture(autouse=True)
+def _one_thread() -> Any:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def rollout(prompts: int) -> dict[str, int]:
+    return {"prompts_per_step": prompts, "completions_per_prompt": 8, "max_completion_tokens": 8}
+
+
+@pytest.mark.parametrize(
+    ("lanes", "prompts", "threads"), [(1, 16, 1), (2, 2, 1), (2, 16, 2)], ids=["one core", "few rows", "wide"]
+)
+def test_one_process_samples_where_another_has_nothing_to_do(
+    tmp_path: Path, lanes: int, prompts: int, threads: int
 ) -> None:
-    monkeypatch.delenv(SAMPLING_THREADS, raising=False)
-    if given is not None:
-        monkeypatch.setenv(SAMPLING_THREADS, given)
-    assert sampling_threads() == threads
+    setup = Setup(tmp_path, "qwen3", lanes)
+    torch.set_num_threads(threads)
+    spec = small_spec(rollout=rollout(prompts))
+    engine = own_engine(spec, setup.base, setup.host, setup.policy, Mock(spec=Journal))
+    assert isinstance(engine, TransformersEngine)
 
 
-@pytest.mark.parametrize("given", ["0", "-1", "two", "1.5", "٢", "9999"])
-def test_what_is_no_number_of_threads_ends_the_job_with_a_name(
-    monkeypatch: pytest.MonkeyPatch, given: str
-) -> None:
-    monkeypatch.setenv(SAMPLING_THREADS, given)
-    with pytest.raises(JobFailure) as refused:
-        sampling_threads()
-    assert refused.value.code == "invalid_setting" and SAMPLING_THREADS in str(refused.value)
+def test_idle_cores_sample_too_and_the_samples_are_the_same(tmp_path: Path) -> None:
+    setup = Setup(tmp_path, "qwen3", lanes=2)
+    spec = small_spec(rollout=rollout(16))
+    engine = own_engine(spec, setup.base, setup.host, setup.policy, Mock(spec=Journal))
+    assert isinstance(engine, SideBySide)
+    try:
+        asyncio.run(engine.publish("policy", 0))
+        requests = setup.ask([f"prompt {number}" for number in range(16)], n=8)
+        found, expected = generate(engine, requests), generate(setup.engine, requests)
+    finally:
+        asyncio.run(engine.close())
+    tokens = [[[sample.token_ids for sample in a.samples] for a in answers] for answers in (found, expected)]
+    assert tokens[0] == tokens[1] and len(tokens[0]) == 16

@@ -1,7 +1,7 @@
 """A LoRA adapter with its optimizer: the `Policy` of this process."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -146,6 +146,15 @@ class LoraPolicy:
         self._reference = {
             key: tensor.to(self._parameters[key].device).clone() for key, tensor in state.reference.items()
         }
+
+    def weights(self) -> dict[str, Tensor]:
+        """Copies on the CPU, by parameter."""
+        return self._trained.weights()
+
+    def take_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Those of another copy of this adapter; optimizer and reference stay. Raises KeyError or RuntimeError where
+        they are of another adapter."""
+        self._trained.put(weights)
 
     def export(self, folder: Path, *, base_model: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)

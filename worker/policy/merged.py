@@ -80,6 +80,10 @@ class MergedLinear(torch.nn.Module):
         """(O, I)."""
         return self._weight
 
+    def hold(self, weight: Tensor) -> None:
+        """Compute with this one from now on, which has the same numbers."""
+        self._weight = weight
+
     @property
     def bias(self) -> Tensor | None:
         """(O,)."""

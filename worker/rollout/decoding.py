@@ -50,7 +50,7 @@ class DecodeBatch:
         decode: Callable[[Sequence[int]], str],
         lean: LeanStep | None = None,
     ) -> None:
-        """lean: the model's, where it has one."""
+        """lean: the model's, as it computes now, where it has one."""
         self.parts = parts
         self.sampling = parts[0].request.sampling
         self._model = model

@@ -1,15 +1,16 @@
 """One more token for every row, without what a general forward pass does beside it.
 
-A decoding step of a small model is spent on many small operations. Here masks are made once per step, nothing is
-transposed or repeated for grouped heads, and attention is two batched products over the cache: about half of the
-operations of the model's own step. Layers are called as modules, so an adapter counts as it is put on them.
+A decoding step of a small model is spent on many small operations. Here masks are made once per step, projections of
+the same input are one product, queries and keys are turned together, nothing is transposed or repeated for grouped
+heads, and attention is two batched products over the cache: less than half of the operations of the model's own step.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
@@ -23,11 +24,13 @@ _TOLERANCE = 1e-4
 
 
 class LeanStep:
-    """The decoding step of models built as Llama, Mistral, Qwen 2 and Qwen 3 are, in float32 or float64."""
+    """The decoding step of models built as Llama, Mistral, Qwen 2 and Qwen 3 are, in float32 or float64, with the
+    weights that their layers have now. Raises NotDense."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         self._model = model
         self._decoder: Any = model.model
+        self._layers = [_Layer(layer) for layer in self._decoder.layers]
 
     def __call__(
         self,
@@ -47,21 +50,114 @@ class LeanStep:
         cos, sin = decoder.rotary_emb(x[:, None], positions[:, None])
         turn = cos, _signed(sin)
         bias = None if padding is None else _bias(padding, x.dtype)
-        for number, layer in enumerate(decoder.layers):
+        for number, layer in enumerate(self._layers):
             behind = None if prompts is None else partial(prompts.attend, number)
-            x = x + _attend(
-                layer.self_attn, _norm(layer.input_layernorm, x), turn, bias, cache.layers[number], behind
-            )
-            x = x + _transform(layer.mlp, _norm(layer.post_attention_layernorm, x))
+            x = layer.attend(x, turn, bias, cache.layers[number], behind)
+            x = layer.transform(x)
         logits: Tensor = self._model.lm_head(_norm(decoder.norm, x))
         return logits
 
 
 def lean_step(model: PreTrainedModel) -> LeanStep | None:
-    """The model's lean step, if it is built that way and says what the model itself says: tried, since an architecture
-    may do more than its parts show."""
-    if model.dtype not in (torch.float32, torch.float64) or not _is_built_so(model):
+    """None where a layer is more than it knows."""
+    try:
+        return LeanStep(model)
+    except NotDense:
         return None
+
+
+class NotDense(Exception):
+    """A layer is more than a product and a bias, as one with an adapter beside it."""
+
+
+class _Layer:
+    """A decoder layer's weights as its modules have them now."""
+
+    def __init__(self, layer: Any) -> None:
+        attention, mlp = layer.self_attn, layer.mlp
+        self._into, self._between = layer.input_layernorm, layer.post_attention_layernorm
+        self._project = _Joint((attention.q_proj, attention.k_proj, attention.v_proj))
+        self._out = _dense(attention.o_proj)
+        self._widen = _Joint((mlp.gate_proj, mlp.up_proj))
+        self._down, self._act = _dense(mlp.down_proj), mlp.act_fn
+        self._size, self._scaling = attention.head_dim, attention.scaling
+        self._query_heads, self._key_heads, _ = (rows // self._size for rows in self._project.parts)
+        self._eps = 0.0
+        self._head_norms: Tensor | None = None
+        """(query and key heads, D); None where heads are not normed."""
+        if hasattr(attention, "q_norm"):
+            weights = attention.q_norm.weight, attention.k_norm.weight
+            counts = self._query_heads, self._key_heads
+            self._eps = attention.q_norm.variance_epsilon
+            self._head_norms = torch.cat([w.expand(n, -1) for w, n in zip(weights, counts, strict=True)])
+
+    def attend(
+        self,
+        x: Tensor,
+        turn: tuple[Tensor, Tensor],
+        bias: Tensor | None,
+        cache: RoomyLayer,
+        behind: Callable[[Tensor], tuple[Tensor, Tensor]] | None,
+    ) -> Tensor:
+        """x (R, H) → (R, H), over what the cache has, x itself and what `behind` finds."""
+        rows, size, heads = len(x), self._size, self._query_heads
+        projected = self._project(_norm(self._into, x)).view(rows, -1, size)
+        turned = projected[:, : heads + self._key_heads]
+        if self._head_norms is not None:
+            turned = _scaled(turned, self._eps).mul_(self._head_norms)
+        turned = _turned(turned, turn)
+        keys, values = cache.update(
+            turned[:, heads:].unsqueeze(2), projected[:, heads + self._key_heads :].unsqueeze(2)
+        )
+        query = turned[:, :heads] * self._scaling
+        # The query heads that share a key head stand together: they are the rows of one product.
+        grouped = query.view(rows * self._key_heads, -1, size)
+        weights = torch.bmm(grouped, keys.flatten(0, 1).mT)
+        if bias is not None:
+            weights.view(rows, -1, keys.shape[2]).add_(bias)
+        found = torch.bmm(weights.softmax(-1), values.flatten(0, 1)).view(rows, -1, size)
+        if behind is not None:
+            found = joined(found, weights.logsumexp(-1).view(rows, -1), *behind(query))
+        return F.linear(found.view(rows, -1), self._out.weight, self._out.bias).add_(x)
+
+    def transform(self, x: Tensor) -> Tensor:
+        """x (R, H) → (R, H), through the layer's perceptron."""
+        gate, up = torch.split(self._widen(_norm(self._between, x)), self._widen.parts, dim=-1)
+        return F.linear(self._act(gate).mul_(up), self._down.weight, self._down.bias).add_(x)
+
+
+class _Joint:
+    """Several linear layers of one input as one. Layers made for sampling keep views of its weight, so that they are
+    not held twice."""
+
+    def __init__(self, modules: Sequence[Any]) -> None:
+        layers = [_dense(module) for module in modules]
+        biases = [layer.bias for layer in layers]
+        self.parts = [len(layer.weight) for layer in layers]
+        self._weight = torch.cat([layer.weight for layer in layers])
+        self._bias = None if biases[0] is None else torch.cat(biases)
+        for layer, view in zip(layers, torch.split(self._weight, self.parts), strict=True):
+            if hasattr(layer, "hold"):
+                layer.hold(view)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return F.linear(x, self._weight, self._bias)
+
+
+def _dense(module: Any) -> Any:
+    """What has the weight (O, I) and the bias (O,) or None that the module computes with. Raises NotDense."""
+    if getattr(module, "disable_adapters", False):
+        module = module.base_layer
+    if type(module) is torch.nn.Linear or hasattr(module, "hold"):
+        return module
+    raise NotDense(type(module).__name__)
+
+
+def has_lean_step(model: PreTrainedModel) -> bool:
+    """Whether the model is built that way and says what its lean step says: tried, since an architecture may do more
+    than its parts show."""
+    if model.dtype not in (torch.float32, torch.float64) or not _is_built_so(model):
+        return False
     step, size = LeanStep(model), model.config.get_text_config().vocab_size
     padding = torch.ones((2, 5), dtype=torch.int64, device=model.device)
     padding[1, :2] = 0
@@ -81,8 +177,8 @@ def lean_step(model: PreTrainedModel) -> LeanStep | None:
             found = step(ids[:, column], positions[:, column], padding[:, : column + 1], cache)
             wanted = said[:, column]
             if not bool((found - wanted).abs().max() <= _TOLERANCE * wanted.abs().max()):
-                return None
-    return step
+                return False
+    return True
 
 
 def _is_built_so(model: PreTrainedModel) -> bool:
@@ -115,46 +211,14 @@ def _has_rms(norm: Any) -> bool:
 
 def _norm(norm: Any, x: Tensor) -> Tensor:
     """RMSNorm over the last dimension."""
-    square = torch.linalg.vecdot(x, x).unsqueeze(-1)
-    scale = square.div_(x.shape[-1]).add_(norm.variance_epsilon).rsqrt_()
-    scaled: Tensor = (x * scale).mul_(norm.weight)
+    scaled: Tensor = _scaled(x, norm.variance_epsilon).mul_(norm.weight)
     return scaled
 
 
-def _attend(
-    attention: Any,
-    x: Tensor,
-    turn: tuple[Tensor, Tensor],
-    bias: Tensor | None,
-    layer: RoomyLayer,
-    behind: Callable[[Tensor, float], tuple[Tensor, Tensor]] | None,
-) -> Tensor:
-    """x (R, H) → (R, H), over what the cache's layer has, x itself and what `behind` finds."""
-    rows, size = len(x), attention.head_dim
-    query, key, value = (
-        project(x).view(rows, -1, size) for project in (attention.q_proj, attention.k_proj, attention.v_proj)
-    )
-    if hasattr(attention, "q_norm"):
-        query, key = _norm(attention.q_norm, query), _norm(attention.k_norm, key)
-    query, key = _turned(query, turn), _turned(key, turn)
-    keys, values = layer.update(key.unsqueeze(2), value.unsqueeze(2))
-    heads, columns = keys.shape[1:3]
-    # The query heads that share a key head stand together: they are the rows of one product.
-    grouped = query.view(rows * heads, -1, size)
-    weights = torch.bmm(grouped, keys.flatten(0, 1).mT).mul_(attention.scaling)
-    if bias is not None:
-        weights.view(rows, -1, columns).add_(bias)
-    found = torch.bmm(weights.softmax(-1), values.flatten(0, 1)).view(rows, -1, size)
-    if behind is not None:
-        total = weights.logsumexp(-1).view(rows, -1)
-        found = joined(found, total, *behind(query, attention.scaling))
-    mixed: Tensor = attention.o_proj(found.reshape(rows, -1))
-    return mixed
-
-
-def _transform(mlp: Any, x: Tensor) -> Tensor:
-    out: Tensor = mlp.down_proj(mlp.act_fn(mlp.gate_proj(x)).mul_(mlp.up_proj(x)))
-    return out
+def _scaled(x: Tensor, eps: float) -> Tensor:
+    """x over the root of its mean square along the last dimension."""
+    square: Tensor = torch.linalg.vecdot(x, x)
+    return x * square.div_(x.shape[-1]).add_(eps).rsqrt_().unsqueeze(-1)
 
 
 def _turned(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:

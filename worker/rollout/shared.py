@@ -30,15 +30,15 @@ class SharedPrompts:
             self._padding = None if self._padding is None else self._padding[kept]
         self._place()
 
-    def attend(self, layer: int, query: Tensor, scaling: float) -> tuple[Tensor, Tensor]:
-        """What attention of query (R, heads, D) finds in the prompts alone, (R, heads, D), and the logarithm of the sum
-        of its weights, (R, heads)."""
+    def attend(self, layer: int, query: Tensor) -> tuple[Tensor, Tensor]:
+        """What attention of the scaled query (R, heads, D) finds in the prompts alone, (R, heads, D), and the logarithm
+        of the sum of its weights, (R, heads)."""
         keys, values = self._held[layer]
         prompts, groups, length, size = keys.shape
         heads = query.shape[1]
         # All rows of a prompt are the rows of one product, with as many for each prompt.
         side = self._spread(query).view(prompts, -1, groups, heads // groups, size).transpose(1, 2)
-        weights = torch.bmm(side.reshape(prompts * groups, -1, size), keys.flatten(0, 1).mT).mul_(scaling)
+        weights = torch.bmm(side.reshape(prompts * groups, -1, size), keys.flatten(0, 1).mT)
         if self._bias is not None:
             weights.view(prompts, -1, length).add_(self._bias.to(weights.dtype))
         total = weights.logsumexp(-1)

@@ -6,8 +6,8 @@ while others are still being generated, and torch keeps one thread pool.
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 
 from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import Generated, GenerateRequest, Sample
-from worker.rollout.lean import lean_step
+from worker.rollout.lean import has_lean_step, lean_step
 
 CPU_CACHE_BYTES = 2 * 1024**3
 """Fixed on the CPU, so that batches do not depend on what else the machine is doing."""
@@ -38,15 +38,15 @@ class TransformersEngine:
         ],
         *,
         cache_bytes: int | None = None,
-        threads: int | None = None,
+        copies: int = 1,
     ) -> None:
-        """threads: torch's, while it samples; None: as they are."""
+        """copies: engines that share the memory for caches."""
         self._model = model
         self._tokenizer = tokenizer
         self._sampling_as = sampling_as
-        self._lean = lean_step(model)
-        self._threads = threads
-        self._tokens_in_cache = (cache_bytes or _cache_bytes(model)) // cache_bytes_per_token(model)
+        with sampling_as(None) as active, active():
+            self._lean = has_lean_step(model)
+        self._tokens_in_cache = (cache_bytes or _cache_bytes(model)) // copies // cache_bytes_per_token(model)
         self._versions: dict[str, int] = {}
         self._cancelled = threading.Event()
 
@@ -70,10 +70,11 @@ class TransformersEngine:
         batch: DecodeBatch | None = None
         with self._sampling_as(policy) as active:
             while waiting:
-                # All is switched inside one turn: between turns other code may use the model, and torch.
-                with torch.inference_mode(), active(), threads_of(self._threads):
+                # All is switched inside one turn: between turns other code may use the model.
+                with torch.inference_mode(), active():
                     if batch is None:
-                        batch = DecodeBatch(self._model, parts, self._decode, self._lean)
+                        lean = lean_step(self._model) if self._lean else None
+                        batch = DecodeBatch(self._model, parts, self._decode, lean)
                     if self._cancelled.is_set():
                         batch.end("cancelled")
                     else:
@@ -132,20 +133,6 @@ def cache_bytes_per_token(model: PreTrainedModel) -> int:
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return int(2 * config.num_hidden_layers * heads * head_dim * model.dtype.itemsize)
-
-
-@contextmanager
-def threads_of(count: int | None) -> Iterator[None]:
-    """Inside the context torch computes with `count` threads; None: with as many as before."""
-    before = torch.get_num_threads()
-    if count is None or count == before:
-        yield
-        return
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _kind(request: GenerateRequest) -> tuple[object, ...]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -10,8 +11,9 @@ from torch import Tensor
 from tests.support.architectures import ARCHITECTURES, write_architecture
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
+from worker.rollout import transformers_engine
 from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, Sampling
-from worker.rollout.lean import LeanStep, lean_step
+from worker.rollout.lean import LeanStep, has_lean_step, lean_step
 from worker.rollout.noise import Stream
 from worker.rollout.transformers_engine import TransformersEngine
 
@@ -20,10 +22,10 @@ LENGTHS = (3, 40, 17)
 
 
 class Counted(LeanStep):
-    steps = 0
+    steps: ClassVar[int]
 
-    def __call__(self, *arguments: object) -> Tensor:
-        self.steps += 1
+    def __call__(self, *arguments: Any) -> Tensor:
+        Counted.steps += 1
         return super().__call__(*arguments)
 
 
@@ -41,13 +43,13 @@ def host_of(folder: Path, architecture: str) -> LocalHost:
 
 def sampled(
     host: LocalHost,
-    lean: LeanStep | None,
+    lean: bool,
     policy: str | None = "policy",
     lengths: tuple[int, ...] = LENGTHS,
 ) -> list[Generated]:
     """Prompts of these lengths, whose completions end at different times."""
     engine = TransformersEngine(host.base.model, host.base.tokenizer, host.sampling_as)
-    engine._lean = lean
+    engine._lean &= lean
     requests = [
         GenerateRequest(
             policy,
@@ -72,14 +74,19 @@ def sampled(
 @pytest.mark.parametrize("policy", ["policy", None])
 @pytest.mark.parametrize("architecture", sorted(LEAN))
 def test_it_samples_what_the_model_itself_samples(
-    tmp_path: Path, architecture: str, policy: str | None, prompts: tuple[int, ...]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    architecture: str,
+    policy: str | None,
+    prompts: tuple[int, ...],
 ) -> None:
     """From 64 tokens on prompts are read once for all their rows."""
     host = host_of(tmp_path, architecture)
-    lean = Counted(host.base.model)
-    found, expected = sampled(host, lean, policy, prompts), sampled(host, None, policy, prompts)
+    monkeypatch.setattr(transformers_engine, "lean_step", Counted)
+    Counted.steps = 0
+    found, expected = sampled(host, True, policy, prompts), sampled(host, False, policy, prompts)
     lengths = {len(sample.token_ids) for answer in found for sample in answer.samples}
-    assert lean.steps > 64 and len(lengths) > 3, "neither room nor rows changed"
+    assert 64 < Counted.steps <= 90 and len(lengths) > 3, "neither room nor rows changed"
     for mine, own in zip(found, expected, strict=True):
         for one, other in zip(mine.samples, own.samples, strict=True):
             assert one.token_ids == other.token_ids and one.finish_reason == other.finish_reason
@@ -90,7 +97,7 @@ def test_it_samples_what_the_model_itself_samples(
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_a_model_has_it_where_it_is_built_that_way(tmp_path: Path, architecture: str) -> None:
     model = load_base_model(write_architecture(tmp_path, architecture)).model
-    assert (lean_step(model) is not None) == (architecture in LEAN)
+    assert has_lean_step(model) == (architecture in LEAN)
 
 
 @pytest.mark.parametrize("change", ["a layer without positions", "scaled residuals", "another activation"])
@@ -112,9 +119,33 @@ def test_a_model_that_does_more_than_its_parts_show_has_none(tmp_path: Path, cha
         layer.register_forward_hook(lambda *given: given[-1] * 1.1)
     else:
         layer.mlp.forward = lambda x: layer.mlp.down_proj(layer.mlp.gate_proj(x) * layer.mlp.up_proj(x))
-    assert lean_step(model) is None
+    assert not has_lean_step(model)
 
 
 def test_a_model_of_half_precision_has_none(tmp_path: Path) -> None:
     model = load_base_model(write_architecture(tmp_path, "llama")).model
-    assert lean_step(model.to(torch.bfloat16)) is None
+    assert not has_lean_step(model.to(torch.bfloat16))
+
+
+def test_a_layer_with_an_adapter_beside_it_is_left_to_the_model(tmp_path: Path) -> None:
+    host = host_of(tmp_path, "qwen3")
+    with host.activate("policy"):
+        assert lean_step(host.base.model) is None
+    with host.activate(None):
+        assert lean_step(host.base.model) is not None
+    with host.sampling_as("policy") as active, active():
+        assert lean_step(host.base.model) is not None
+
+
+def test_weights_of_a_batch_are_held_once(tmp_path: Path) -> None:
+    host = host_of(tmp_path, "qwen3")
+    with host.sampling_as("policy") as active, active():
+        layer = host.base.model.model.layers[0]
+        before = layer.self_attn.k_proj.weight.clone()
+        step = lean_step(host.base.model)
+        assert step is not None
+        held = {
+            module.weight.untyped_storage().data_ptr()
+            for module in (layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj)
+        }
+        assert len(held) == 1 and torch.equal(layer.self_attn.k_proj.weight, before)

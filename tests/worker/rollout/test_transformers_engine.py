@@ -3,63 +3,15 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from tests.support.tiny_models import write_tiny_model
+from tests.worker.rollout.asking import Setup, generate
 from worker.policy.base import Sequences
-from worker.policy.host import LocalHost
-from worker.policy.load import load_base_model
 from worker.policy.merged import Active
-from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, Sampling
-from worker.rollout.noise import Stream
+from worker.rollout.engine import Generated
 from worker.rollout.transformers_engine import TransformersEngine, cache_bytes_per_token, plan
-
-END = 1
-
-
-class Setup:
-    def __init__(self, folder: Path, architecture: Any) -> None:
-        self.base = load_base_model(write_tiny_model(folder, architecture))
-        self.host = LocalHost(self.base)
-        self.policy = self.host.create_policy("policy", rank=4, alpha=8, targets="all-linear", seed=0)
-        with torch.no_grad():
-            for name, parameter in self.base.model.named_parameters():
-                if "lora_B" in name:
-                    parameter.normal_(std=0.2, generator=torch.Generator().manual_seed(len(name)))
-        self.engine = self.new_engine()
-
-    def new_engine(self, **options: Any) -> TransformersEngine:
-        engine = TransformersEngine(self.base.model, self.base.tokenizer, self.host.sampling_as, **options)
-        asyncio.run(engine.publish("policy", 0))
-        return engine
-
-    def ask(
-        self, texts: list[str], *, n: int = 3, policy: str | None = "policy", step: int = 1, **sampling: Any
-    ) -> list[GenerateRequest]:
-        settings = {"max_tokens": 12, "temperature": 1.0, "stop_ids": (END,)} | sampling
-        return [
-            GenerateRequest(
-                policy=policy,
-                version=0,
-                prompt_ids=tuple(self.base.tokenizer(text)["input_ids"]),
-                n=n,
-                sampling=Sampling(**settings),
-                noise=NoiseKey(9, Stream.TRAIN, step, number),
-                tag=number,
-            )
-            for number, text in enumerate(texts)
-        ]
-
-
-def generate(engine: TransformersEngine, requests: list[GenerateRequest]) -> list[Generated]:
-    async def run() -> list[Generated]:
-        return [answer async for answer in engine.generate(requests)]
-
-    return sorted(asyncio.run(run()), key=lambda answer: answer.request.tag)
 
 
 @pytest.fixture(scope="module", params=["qwen3", "llama"])
@@ -226,36 +178,3 @@ def test_a_batch_that_is_given_up_leaves_the_adapter_in_its_place(setup: Setup) 
     before = setup.policy.log_probs(Sequences([[5, 6]], [[7, 8]], 1.0)).logprobs
     asyncio.run(first())
     assert torch.equal(setup.policy.log_probs(Sequences([[5, 6]], [[7, 8]], 1.0)).logprobs, before)
-
-
-def test_its_threads_are_its_own(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two while it computes, as many as before while others have their turn, the same tokens."""
-    inside: list[int] = []
-    outside: list[int] = []
-    engine = setup.new_engine(threads=2)
-    whole = engine._decode
-
-    def decode(ids: Any) -> str:
-        inside.append(torch.get_num_threads())
-        return whole(ids)
-
-    monkeypatch.setattr(engine, "_decode", decode)
-    requests = setup.ask(["a"], n=1, max_tokens=4, stop=("never said",))
-
-    async def run() -> list[Generated]:
-        sampling = asyncio.ensure_future(_all(engine, requests))
-        while not sampling.done():
-            outside.append(torch.get_num_threads())
-            await asyncio.sleep(0)
-        return sorted(await sampling, key=lambda answer: answer.request.tag)
-
-    found = asyncio.run(run())
-    assert set(inside) == {2} and set(outside) == {1} and len(outside) > 2
-    expected = generate(setup.engine, requests)
-    assert [[s.token_ids for s in a.samples] for a in found] == [
-        [s.token_ids for s in a.samples] for a in expected
-    ]
-
-
-async def _all(engine: TransformersEngine, requests: list[GenerateRequest]) -> list[Generated]:
-    return [answer async for answer in engine.generate(requests)]
