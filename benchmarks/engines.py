@@ -2,12 +2,13 @@
 
     benchmarks/engines.py [--model starter|random] [--rounds 3] [--picture FOLDER] [--json OUT] [--quick]
 
-transformers is the trainer's own process, vLLM a server beside it, started as a job starts it (`make vllm` installs it;
-without it one column stays open). Each sampling is what a step's is: up to 8 completions per prompt, an adapter of rank
-16 that has moved away from the base, temperature 1, with log-probabilities, float32; every completion has all its
-tokens, because nothing ends it. Before each sampling another version of the adapter is published, so that no prompt is
-known from the one before; the time of that is the sync time (transformers has the adapter already: what it does about
-it belongs to its sampling). The engines take turns; the first sampling of each does not count.
+transformers is the trainer's own process, with the copies of it that a job would have here, vLLM a server beside it,
+started as a job starts it (`make vllm` installs it; without it one column stays open). Each sampling is what a step's
+is: up to 8 completions per prompt, an adapter of rank 16 that has moved away from the base, temperature 1, with log-
+probabilities, float32; every completion has all its tokens, because nothing ends it. Before each sampling another
+version of the adapter is published, so that no prompt is known from the one before; the time of that is the sync time
+(transformers has the adapter already: what it does about it belongs to its sampling, but for the way to its copies).
+The engines take turns; the first sampling of each does not count.
 
 `starter`: the starter model, prompts of the demo, 56 tokens. `random`: 42 million parameters, prompts of 64 tokens,
 completions of 128.
@@ -32,13 +33,13 @@ from common.random_model import make, prompts
 from reinforge.offline import model_folder
 from reinforge.spec import JobSpec
 from worker.engines import options as server_options
+from worker.engines import own_engine
 from worker.main import set_threads
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.rollout.engine import GenerateRequest, NoiseKey, RolloutEngine, Sampling
 from worker.rollout.noise import Stream
-from worker.rollout.transformers_engine import TransformersEngine
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.server import Server
 from worker.vllm_python import vllm_missing, vllm_python, vllm_version
@@ -82,8 +83,8 @@ class Bench:
     def __init__(self, model: Path, texts: Sequence[str], tokens: int) -> None:
         self.model, self.tokens = model, tokens
         self.base = load_base_model(model)
-        set_threads(self.base.model.config.get_text_config().hidden_size)
-        self.host = LocalHost(self.base)
+        lanes = set_threads(self.base.model.config.get_text_config().hidden_size)
+        self.host = LocalHost(self.base, lanes)
         self.policy: LoraPolicy = self.host.create_policy(
             POLICY, rank=16, alpha=32, targets="all-linear", seed=0
         )
@@ -144,11 +145,8 @@ class Bench:
 @contextmanager
 def sides(bench: Bench, folder: Path) -> Iterator[dict[str, Side]]:
     """By name; without vLLM where it is not installed. `folder`: for the server's log."""
-    found = {
-        "transformers": Side(
-            TransformersEngine(bench.base.model, bench.base.tokenizer, bench.host.sampling_as)
-        )
-    }
+    own = own_engine(max(BATCHES), bench.base, bench.host, bench.policy, print)
+    found = {"transformers": Side(own)}
     python = vllm_python()
     if python is None:
         print(f"vLLM is left out: {vllm_missing()}")

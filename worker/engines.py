@@ -59,7 +59,8 @@ def rollout_engine(
     """model: the folder that `base` was loaded from. folder: the run's. longest: tokens of the longest prompt with its
     completion. Raises as `check_engine`."""
     if spec.rollout.engine != "vllm":
-        return own_engine(spec, base, host, policy, journal)
+        rows = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
+        return own_engine(rows, base, host, policy, lambda message: journal.log("warning", message))
     check_engine(spec)
     python = vllm_python()
     assert python is not None
@@ -84,17 +85,17 @@ def rollout_engine(
 
 
 def own_engine(
-    spec: JobSpec, base: BaseModel, host: LocalHost, policy: LoraPolicy, journal: Journal
+    rows: int, base: BaseModel, host: LocalHost, policy: LoraPolicy, say: Callable[[str], None]
 ) -> RolloutEngine:
-    """In this process, and in copies of it where cores would be idle and a step has completions enough for them."""
-    rows = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
+    """In this process, and in copies of it where cores would be idle and `rows` completions at once are enough for
+    them. `say`: told of what goes wrong and is made good."""
     alone = torch.get_num_threads() > 1 or base.model.device.type != "cpu"
     count = 1 if alone else max(1, min(host.lanes.count, rows // LEAST_ROWS))
     engine = TransformersEngine(base.model, base.tokenizer, host.sampling_as, copies=count)
     if count == 1:
         return engine
     copies = [ForkedEngine(engine, policy.weights, policy.take_weights) for _ in range(count - 1)]
-    return SideBySide(engine, copies, lambda message: journal.log("warning", message))
+    return SideBySide(engine, copies, say)
 
 
 def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Options:

@@ -3,17 +3,14 @@
 import asyncio
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 import torch
 
-from tests.support.small_jobs import small_spec
 from tests.worker.rollout.asking import Setup, generate
 from worker.engines import own_engine
 from worker.rollout.side_by_side import SideBySide
 from worker.rollout.transformers_engine import TransformersEngine
-from worker.training.journal import Journal
 
 
 @pytest.fixture(autouse=True)
@@ -24,10 +21,6 @@ def _one_thread() -> Any:
     torch.set_num_threads(before)
 
 
-def rollout(prompts: int) -> dict[str, int]:
-    return {"prompts_per_step": prompts, "completions_per_prompt": 8, "max_completion_tokens": 8}
-
-
 @pytest.mark.parametrize(
     ("lanes", "prompts", "threads"), [(1, 16, 1), (2, 2, 1), (2, 16, 2)], ids=["one core", "few rows", "wide"]
 )
@@ -36,15 +29,13 @@ def test_one_process_samples_where_another_has_nothing_to_do(
 ) -> None:
     setup = Setup(tmp_path, "qwen3", lanes)
     torch.set_num_threads(threads)
-    spec = small_spec(rollout=rollout(prompts))
-    engine = own_engine(spec, setup.base, setup.host, setup.policy, Mock(spec=Journal))
+    engine = own_engine(8 * prompts, setup.base, setup.host, setup.policy, print)
     assert isinstance(engine, TransformersEngine)
 
 
 def test_idle_cores_sample_too_and_the_samples_are_the_same(tmp_path: Path) -> None:
     setup = Setup(tmp_path, "qwen3", lanes=2)
-    spec = small_spec(rollout=rollout(16))
-    engine = own_engine(spec, setup.base, setup.host, setup.policy, Mock(spec=Journal))
+    engine = own_engine(128, setup.base, setup.host, setup.policy, print)
     assert isinstance(engine, SideBySide)
     try:
         asyncio.run(engine.publish("policy", 0))
