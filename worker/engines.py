@@ -94,7 +94,12 @@ def own_engine(
     engine = TransformersEngine(base.model, base.tokenizer, host.sampling_as, copies=count)
     if count == 1:
         return engine
-    copies = [ForkedEngine(engine, policy.weights, policy.take_weights) for _ in range(count - 1)]
+    copies: list[RolloutEngine] = []
+    try:
+        while len(copies) < count - 1:
+            copies.append(ForkedEngine(engine, policy.weights, policy.take_weights))
+    except OSError as error:  # a limit on processes, or memory that the system does not promise twice
+        say(f"Sampling with {len(copies) + 1} processes instead of {count}: {error}")
     return SideBySide(engine, copies, say)
 
 

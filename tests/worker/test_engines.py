@@ -45,3 +45,17 @@ def test_idle_cores_sample_too_and_the_samples_are_the_same(tmp_path: Path) -> N
         asyncio.run(engine.close())
     tokens = [[[sample.token_ids for sample in a.samples] for a in answers] for answers in (found, expected)]
     assert tokens[0] == tokens[1] and len(tokens[0]) == 16
+
+
+def test_a_machine_that_lets_nothing_be_forked_is_no_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    setup, said = Setup(tmp_path, "qwen3", lanes=2), list[str]()
+    monkeypatch.setattr("worker.rollout.forked.os.fork", refused)
+    engine = own_engine(128, setup.base, setup.host, setup.policy, said.append)
+    asyncio.run(engine.publish("policy", 0))
+    assert len(generate(engine, setup.ask(["a", "b"], n=40))) == 2
+    assert said == ["Sampling with 1 processes instead of 2: [Errno 11] Resource temporarily unavailable"]

@@ -62,7 +62,7 @@ class _Cancel:
 
 
 class ForkedEngine:
-    """`RolloutEngine` that hands everything to `engine` in a copy of this process, made now.
+    """`RolloutEngine` that hands everything to `engine` in a copy of this process, made now: OSError where none can be.
 
     weights: the policy's, asked for at each `publish`; `take` gives them to the policy of the copy.
     """
@@ -75,12 +75,12 @@ class ForkedEngine:
         self._sending = threading.Lock()
         self._calls = 0
         ours, theirs = socket.socketpair()
-        parent = os.getpid()
-        self._pid = os.fork()
-        if self._pid == 0:
-            _sample_until_the_end(engine, lambda: take(self._shared), theirs.detach(), parent)
-        theirs.close()
-        self._pipe = Connection(ours.detach())
+        with ours, theirs:
+            parent = os.getpid()
+            self._pid = os.fork()
+            if self._pid == 0:
+                _sample_until_the_end(engine, lambda: take(self._shared), theirs.detach(), parent)
+            self._pipe = Connection(ours.detach())
 
     @property
     def pid(self) -> int:
