@@ -145,7 +145,7 @@ class Bench:
 @contextmanager
 def sides(bench: Bench, folder: Path) -> Iterator[dict[str, Side]]:
     """By name; without vLLM where it is not installed. `folder`: for the server's log."""
-    own = own_engine(max(BATCHES), bench.base, bench.host, bench.policy, print)
+    own = own_engine(max(BATCHES) // GROUP, GROUP, bench.base, bench.host, bench.policy, print)
     found = {"transformers": Side(own)}
     python = vllm_python()
     if python is None:

@@ -12,7 +12,7 @@ from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy
 from worker.rollout.engine import RolloutEngine
-from worker.rollout.forked import ForkedEngine
+from worker.rollout.forked import ForkedEngine, SharedWeights
 from worker.rollout.side_by_side import LEAST_ROWS, SideBySide
 from worker.rollout.transformers_engine import TransformersEngine, cache_bytes_per_token
 from worker.rollout.vllm.engine import VllmEngine
@@ -59,8 +59,15 @@ def rollout_engine(
     """model: the folder that `base` was loaded from. folder: the run's. longest: tokens of the longest prompt with its
     completion. Raises as `check_engine`."""
     if spec.rollout.engine != "vllm":
-        rows = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
-        return own_engine(rows, base, host, policy, lambda message: journal.log("warning", message))
+        prompts, completions = spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt
+        own = own_engine(
+            prompts, completions, base, host, policy, lambda message: journal.log("warning", message)
+        )
+        if isinstance(own, SideBySide):
+            journal.log(
+                "info", f"Completions are sampled by {own.processes} processes: the trainer and forks of it"
+            )
+        return own
     check_engine(spec)
     python = vllm_python()
     assert python is not None
@@ -85,19 +92,24 @@ def rollout_engine(
 
 
 def own_engine(
-    rows: int, base: BaseModel, host: LocalHost, policy: LoraPolicy, say: Callable[[str], None]
+    prompts: int,
+    completions: int,
+    base: BaseModel,
+    host: LocalHost,
+    policy: LoraPolicy,
+    say: Callable[[str], None],
 ) -> RolloutEngine:
-    """In this process, and in copies of it where cores would be idle and `rows` completions at once are enough for
-    them. `say`: told of what goes wrong and is made good."""
+    """In this process, and in copies of it where cores would be idle and `prompts` × `completions` at once are enough
+    for them. `say`: told of what goes wrong and is made good."""
     alone = torch.get_num_threads() > 1 or base.model.device.type != "cpu"
-    count = 1 if alone else max(1, min(host.lanes.count, rows // LEAST_ROWS))
+    count = 1 if alone else max(1, min(host.lanes.count, prompts, prompts * completions // LEAST_ROWS))
     engine = TransformersEngine(base.model, base.tokenizer, host.sampling_as, copies=count)
     if count == 1:
         return engine
-    copies: list[RolloutEngine] = []
+    weights, copies = SharedWeights(policy.weights, policy.take_weights), list[RolloutEngine]()
     try:
         while len(copies) < count - 1:
-            copies.append(ForkedEngine(engine, policy.weights, policy.take_weights))
+            copies.append(ForkedEngine(engine, weights))
     except OSError as error:  # a limit on processes, or memory that the system does not promise twice
         say(f"Sampling with {len(copies) + 1} processes instead of {count}: {error}")
     return SideBySide(engine, copies, say)

@@ -22,20 +22,22 @@ def _one_thread() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("lanes", "prompts", "threads"), [(1, 16, 1), (2, 2, 1), (2, 16, 2)], ids=["one core", "few rows", "wide"]
+    ("lanes", "prompts", "completions", "threads"),
+    [(1, 16, 8, 1), (2, 2, 8, 1), (2, 1, 128, 1), (2, 16, 8, 2)],
+    ids=["one core", "few rows", "one prompt", "wide"],
 )
 def test_one_process_samples_where_another_has_nothing_to_do(
-    tmp_path: Path, lanes: int, prompts: int, threads: int
+    tmp_path: Path, lanes: int, prompts: int, completions: int, threads: int
 ) -> None:
     setup = Setup(tmp_path, "qwen3", lanes)
     torch.set_num_threads(threads)
-    engine = own_engine(8 * prompts, setup.base, setup.host, setup.policy, print)
+    engine = own_engine(prompts, completions, setup.base, setup.host, setup.policy, print)
     assert isinstance(engine, TransformersEngine)
 
 
 def test_idle_cores_sample_too_and_the_samples_are_the_same(tmp_path: Path) -> None:
     setup = Setup(tmp_path, "qwen3", lanes=2)
-    engine = own_engine(128, setup.base, setup.host, setup.policy, print)
+    engine = own_engine(16, 8, setup.base, setup.host, setup.policy, print)
     assert isinstance(engine, SideBySide)
     try:
         asyncio.run(engine.publish("policy", 0))
@@ -55,7 +57,7 @@ def test_a_machine_that_lets_nothing_be_forked_is_no_end(
 
     setup, said = Setup(tmp_path, "qwen3", lanes=2), list[str]()
     monkeypatch.setattr("worker.rollout.forked.os.fork", refused)
-    engine = own_engine(128, setup.base, setup.host, setup.policy, said.append)
+    engine = own_engine(16, 8, setup.base, setup.host, setup.policy, said.append)
     asyncio.run(engine.publish("policy", 0))
     assert len(generate(engine, setup.ask(["a", "b"], n=40))) == 2
     assert said == ["Sampling with 1 processes instead of 2: [Errno 11] Resource temporarily unavailable"]

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
@@ -130,16 +131,18 @@ class Collector:
 
         async def sampled() -> AsyncGenerator[Group, None]:
             nonlocal generated
-            async for answer in self._engine.generate(self._requests(prompts, round)):
-                number = answer.request.tag
-                groups[number] = self._rollouts(prompts[number], round.first_prompt + number, answer)
-                told("generating", number, unsampled)
-                yield Group(number, [_scorable(rollout) for rollout in groups[number]])
+            async with aclosing(self._engine.generate(self._requests(prompts, round))) as answers:
+                async for answer in answers:
+                    number = answer.request.tag
+                    groups[number] = self._rollouts(prompts[number], round.first_prompt + number, answer)
+                    told("generating", number, unsampled)
+                    yield Group(number, [_scorable(rollout) for rollout in groups[number]])
             generated = time.monotonic()
 
-        async for number, scores in self._scorer.score(sampled()):
-            groups[number] = [replace(r, score=s) for r, s in zip(groups[number], scores, strict=True)]
-            told("scoring", number, unscored)
+        async with aclosing(sampled()) as arriving, aclosing(self._scorer.score(arriving)) as scored:
+            async for number, scores in scored:
+                groups[number] = [replace(r, score=s) for r, s in zip(groups[number], scores, strict=True)]
+                told("scoring", number, unscored)
         return Collected(groups, generated - started, time.monotonic() - generated)
 
     async def repair(
@@ -149,9 +152,11 @@ class Collector:
         started = time.monotonic()
         requests = [self._continued(number, repair, round) for number, repair in enumerate(repairs)]
         ends: dict[int, Sample] = {}
-        async for answer in self._engine.generate([request for request in requests if request is not None]):
-            ends[answer.request.tag] = answer.samples[0]
-            tell("generating", len(ends), len(repairs), [])
+        wanted = [request for request in requests if request is not None]
+        async with aclosing(self._engine.generate(wanted)) as answers:
+            async for answer in answers:
+                ends[answer.request.tag] = answer.samples[0]
+                tell("generating", len(ends), len(repairs), [])
         generated = time.monotonic()
         stop_ids = round.sampling.stop_ids
         replaced = {
@@ -166,8 +171,9 @@ class Collector:
             for number, group in enumerate(mended):
                 yield Group(number, [_scorable(rollout) for rollout in group])
 
-        async for number, scores in self._scorer.score(again()):
-            mended[number] = [replace(r, score=s) for r, s in zip(mended[number], scores, strict=True)]
+        async with aclosing(self._scorer.score(again())) as scored:
+            async for number, scores in scored:
+                mended[number] = [replace(r, score=s) for r, s in zip(mended[number], scores, strict=True)]
         return Collected(mended, generated - started, time.monotonic() - generated)
 
     def _continued(self, number: int, repair: Repair, round: Round) -> GenerateRequest | None:

@@ -8,8 +8,10 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import itertools
 import mmap
 import os
+import pickle
 import queue
 import signal
 import socket
@@ -29,10 +31,37 @@ from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine, Sam
 
 Weights = Mapping[str, Tensor]
 _PR_SET_PDEATHSIG = 1
+_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+"""Of a whole process group; what they mean is for the parent to decide."""
 
 
 class EngineLost(Exception):
     """The process that sampled has ended; what it had not answered is open."""
+
+
+class SharedWeights:
+    """A policy's weights in memory that all copies of this process see, however many there are."""
+
+    def __init__(self, read: Callable[[], Weights], take: Callable[[Weights], None]) -> None:
+        """read: the weights as they are. take: give the policy these."""
+        self._read, self._take = read, take
+        weights = read()
+        # An anonymous mapping: /dev/shm is small in containers.
+        self._memory = mmap.mmap(-1, max(1, sum(tensor.nbytes for tensor in weights.values())))
+        self._tensors: dict[str, Tensor] = {}
+        offset = 0
+        for key, tensor in weights.items():
+            flat = torch.frombuffer(self._memory, dtype=tensor.dtype, count=tensor.numel(), offset=offset)
+            self._tensors[key] = flat.view(tensor.shape)
+            offset += tensor.nbytes
+
+    def write(self) -> None:
+        for key, tensor in self._read().items():
+            self._tensors[key].copy_(tensor)
+
+    def take(self) -> None:
+        """In a copy: its policy becomes what was written last."""
+        self._take(self._tensors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +83,31 @@ class _Answer:
     call: int
     index: int | None
     samples: tuple[Sample, ...] = ()
-    error: str | None = None
-
-
-class _Cancel:
-    pass
+    error: Exception | None = None
 
 
 class ForkedEngine:
     """`RolloutEngine` that hands everything to `engine` in a copy of this process, made now: OSError where none can be.
 
-    weights: the policy's, asked for at each `publish`; `take` gives them to the policy of the copy.
+    One `generate` at a time.
     """
 
-    def __init__(
-        self, engine: RolloutEngine, weights: Callable[[], Weights], take: Callable[[Weights], None]
-    ) -> None:
+    def __init__(self, engine: RolloutEngine, weights: SharedWeights) -> None:
         self._weights = weights
-        self._shared = _shared(weights())
         self._sending = threading.Lock()
         self._calls = 0
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            parent = os.getpid()
-            self._pid = os.fork()
-            if self._pid == 0:
-                _sample_until_the_end(engine, lambda: take(self._shared), theirs.detach(), parent)
+        (ours, theirs), (self._cancelling, cancelled) = socket.socketpair(), socket.socketpair()
+        self._cancelling.setblocking(False)
+        parent = os.getpid()
+        with ours, theirs, cancelled:
+            # A signal between the fork and the copy's own handlers would run its parent's.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+            try:
+                self._pid = os.fork()
+                if self._pid == 0:
+                    _sample_until_the_end(engine, weights, theirs.detach(), cancelled.detach(), parent)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             self._pipe = Connection(ours.detach())
 
     @property
@@ -87,38 +115,52 @@ class ForkedEngine:
         return self._pid
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Raises EngineLost, and RuntimeError with the words of what the engine raised."""
+        """Raises EngineLost, and what the engine raised."""
         self._calls += 1
         call, loop = self._calls, asyncio.get_running_loop()
         arrived: asyncio.Queue[_Answer | None] = asyncio.Queue()
         self._send(_Generate(call, requests))
-        loop.add_reader(self._pipe.fileno(), lambda: arrived.put_nowait(self._receive()))
+        descriptor = self._pipe.fileno()
+
+        def receive() -> None:
+            answer = self._receive()
+            if answer is None:
+                loop.remove_reader(descriptor)
+            arrived.put_nowait(answer)
+
+        loop.add_reader(descriptor, receive)
         try:
             while (answer := await arrived.get()) is not None:
                 if answer.call != call:
                     continue  # of a call whose caller went away
                 if answer.error is not None:
-                    raise RuntimeError(answer.error)
+                    raise answer.error
                 if answer.index is None:
                     return
                 yield Generated(requests[answer.index], answer.samples)
             raise EngineLost(f"process {self._pid}, which sampled, has ended")
         finally:
-            loop.remove_reader(self._pipe.fileno())
+            # A pipe that was closed meanwhile has no reader, and its number may be another's.
+            if not self._pipe.closed:
+                loop.remove_reader(descriptor)
 
     def cancel(self) -> None:
-        with contextlib.suppress(EngineLost):
-            self._send(_Cancel())
+        """A byte on a way of its own: no lock that a signal's handler could wait for, nothing within a message."""
+        with contextlib.suppress(OSError):
+            self._cancelling.send(b"c")
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        for key, tensor in self._weights().items():
-            self._shared[key].copy_(tensor)
+        """Raises EngineLost."""
+        self._weights.write()
         self._send(_Publish(policy, version))
 
     async def close(self) -> None:
         if self._pipe.closed:
             return
-        self._pipe.close()
+        asyncio.get_running_loop().remove_reader(self._pipe.fileno())
+        with self._sending:
+            self._pipe.close()
+        self._cancelling.close()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
@@ -137,27 +179,17 @@ class ForkedEngine:
         try:
             found: _Answer = self._pipe.recv()
         except (EOFError, OSError):
-            asyncio.get_running_loop().remove_reader(self._pipe.fileno())
             return None
         return found
 
 
-def _shared(weights: Weights) -> dict[str, Tensor]:
-    """Tensors as these in memory that the copy shares. An anonymous mapping: /dev/shm is small in containers."""
-    made = {}
-    for key, tensor in weights.items():
-        memory = mmap.mmap(-1, max(1, tensor.nbytes))
-        made[key] = torch.frombuffer(memory, dtype=tensor.dtype, count=tensor.numel()).view(tensor.shape)
-    return made
-
-
 def _sample_until_the_end(
-    engine: RolloutEngine, take: Callable[[], None], descriptor: int, parent: int
+    engine: RolloutEngine, weights: SharedWeights, messages: int, cancelled: int, parent: int
 ) -> NoReturn:
     """What the copy does; it never goes on to what its parent does next."""
     try:
-        _become_a_copy(descriptor, parent)
-        asyncio.run(_Served(engine, take, Connection(descriptor)).run())
+        _become_a_copy((messages, cancelled), parent)
+        asyncio.run(_Served(engine, weights, Connection(messages), cancelled).run())
     except BaseException:  # noqa: BLE001 - nothing above this may run in the copy; its parent sees it end
         traceback.print_exc()
         sys.stderr.flush()
@@ -165,35 +197,40 @@ def _sample_until_the_end(
         os._exit(1)
 
 
-def _become_a_copy(descriptor: int, parent: int) -> None:
+def _become_a_copy(kept: Sequence[int], parent: int) -> None:
     """End with the parent, leave its files and signals to it."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     # A record pipe or a sandbox's connection held here would never end for whoever reads it.
-    os.closerange(3, descriptor)
-    os.closerange(descriptor + 1, os.sysconf("SC_OPEN_MAX"))
+    for low, high in itertools.pairwise((2, *sorted(kept), os.sysconf("SC_OPEN_MAX"))):
+        os.closerange(low + 1, high)
     gc.freeze()
     torch.set_num_threads(1)
 
 
 class _Served:
-    """The copy's side of the pipe."""
+    """The copy's side."""
 
-    def __init__(self, engine: RolloutEngine, take: Callable[[], None], pipe: Connection) -> None:
+    def __init__(
+        self, engine: RolloutEngine, weights: SharedWeights, pipe: Connection, cancelled: int
+    ) -> None:
         self._engine = engine
-        self._take = take
+        self._weights = weights
         self._pipe = pipe
+        self._cancelled = cancelled
         self._asked: queue.SimpleQueue[_Publish | _Generate] = queue.SimpleQueue()
 
     async def run(self) -> NoReturn:
-        threading.Thread(target=self._listen, daemon=True).start()
+        for listen in (self._listen, self._listen_for_cancel):
+            threading.Thread(target=listen, daemon=True).start()
         while True:
             asked = self._asked.get()
             if isinstance(asked, _Publish):
-                self._take()
+                self._weights.take()
                 await self._engine.publish(asked.policy, asked.version)
             else:
                 self._pipe.send(await self._generate(asked))
@@ -205,17 +242,27 @@ class _Served:
             async for answer in self._engine.generate(asked.requests):
                 self._pipe.send(_Answer(asked.call, index_of[id(answer.request)], answer.samples))
         except Exception as error:  # noqa: BLE001 - raised where the samples were asked for
-            return _Answer(asked.call, None, error="".join(traceback.format_exception(error)))
+            return _Answer(asked.call, None, error=portable(error))
         return _Answer(asked.call, None)
 
     def _listen(self) -> None:
-        """In a thread of its own, so that a cancellation is heard while the engine samples."""
         while True:
             try:
-                message = self._pipe.recv()
+                self._asked.put(self._pipe.recv())
             except (EOFError, OSError):
                 os._exit(0)
-            if isinstance(message, _Cancel):
-                self._engine.cancel()
-            else:
-                self._asked.put(message)
+
+    def _listen_for_cancel(self) -> None:
+        while os.read(self._cancelled, 1):
+            self._engine.cancel()
+
+
+def portable(error: Exception) -> Exception:
+    """The error for another process, with where it was raised as a note: itself, or its words where it cannot go."""
+    trace = "".join(traceback.format_exception(error))
+    try:
+        found: Exception = pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001 - whatever its class does when it is read; its words are kept
+        found = RuntimeError(f"{type(error).__name__}: {error}")
+    found.add_note(f"In process {os.getpid()}, which sampled:\n{trace}")
+    return found

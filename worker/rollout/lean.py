@@ -127,21 +127,28 @@ class _Layer:
 
 
 class _Joint:
-    """Several linear layers of one input as one. Layers made for sampling keep views of its weight, so that they are
-    not held twice."""
+    """Several linear layers of one input as one product, where all were made for sampling: these keep views of its
+    weight, so that nothing is held twice. Others stay products of their own."""
 
     def __init__(self, modules: Sequence[Any]) -> None:
         layers = [_dense(module) for module in modules]
-        biases = [layer.bias for layer in layers]
         self.parts = [len(layer.weight) for layer in layers]
-        self._weight = torch.cat([layer.weight for layer in layers])
-        self._bias = None if biases[0] is None else torch.cat(biases)
-        for layer, view in zip(layers, torch.split(self._weight, self.parts), strict=True):
-            if hasattr(layer, "hold"):
-                layer.hold(view)
+        self._products = [(layer.weight, layer.bias) for layer in layers]
+        if not all(hasattr(layer, "hold") for layer in layers):
+            return
+        weight = torch.cat([layer.weight for layer in layers])
+        biases = [
+            layer.weight.new_zeros(len(layer.weight)) if layer.bias is None else layer.bias
+            for layer in layers
+        ]
+        plain = all(layer.bias is None for layer in layers)
+        self._products = [(weight, None if plain else torch.cat(biases))]
+        for layer, view in zip(layers, torch.split(weight, self.parts), strict=True):
+            layer.hold(view)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return F.linear(x, self._weight, self._bias)
+        found = [F.linear(x, weight, bias) for weight, bias in self._products]
+        return found[0] if len(found) == 1 else torch.cat(found, dim=-1)
 
 
 def _dense(module: Any) -> Any:
@@ -158,7 +165,9 @@ def has_lean_step(model: PreTrainedModel) -> bool:
     than its parts show."""
     if model.dtype not in (torch.float32, torch.float64) or not _is_built_so(model):
         return False
-    step, size = LeanStep(model), model.config.get_text_config().vocab_size
+    step, size = lean_step(model), model.config.get_text_config().vocab_size
+    if step is None:
+        return False
     padding = torch.ones((2, 5), dtype=torch.int64, device=model.device)
     padding[1, :2] = 0
     ids = (torch.arange(10, device=model.device).view(2, 5) * 7 + 3) % size

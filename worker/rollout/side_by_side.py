@@ -23,6 +23,10 @@ class SideBySide:
         self._others = list(others)
         self._say = say
 
+    @property
+    def processes(self) -> int:
+        return len(self._engines)
+
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
         open_requests = {id(request): request for request in requests}
         dealt = deal(requests, 1 + len(self._others))
@@ -55,31 +59,34 @@ class SideBySide:
         return [self._first, *self._others]
 
     async def _together(self, dealt: Sequence[Sequence[GenerateRequest]]) -> AsyncGenerator[Generated, None]:
-        """Answers of all engines as they come; without those of an engine that is lost."""
-        found: asyncio.Queue[Generated | None] = asyncio.Queue()
+        """Answers of all engines as they come, without those of one that is lost. Raises what an engine raises."""
+        found: asyncio.Queue[Generated | Exception | None] = asyncio.Queue()
 
         async def run(engine: RolloutEngine, share: Sequence[GenerateRequest]) -> None:
+            end: Exception | None = None
             try:
                 async with aclosing(engine.generate(share)) as answers:
                     async for answer in answers:
                         found.put_nowait(answer)
             except EngineLost as error:
                 await self._leave_out(engine, error)
-            finally:
-                found.put_nowait(None)
+            except Exception as error:  # noqa: BLE001 - raised below, where the answers are taken
+                end = error
+            found.put_nowait(end)
 
         # Those elsewhere first: the engine of this process leaves others no turn before its first token.
         pairs = list(zip(self._engines, dealt, strict=False))
         tasks = [asyncio.create_task(run(engine, share)) for engine, share in reversed(pairs)]
+        running = len(tasks)
         try:
-            running = len(tasks)
             while running:
                 answer = await found.get()
+                if isinstance(answer, Exception):
+                    raise answer
                 if answer is None:
                     running -= 1
                 else:
                     yield answer
-            await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
@@ -88,7 +95,7 @@ class SideBySide:
     async def _leave_out(self, engine: RolloutEngine, error: EngineLost) -> None:
         self._others.remove(engine)
         await engine.close()
-        self._say(f"Sampling goes on with {len(self._engines)} processes: {error}")
+        self._say(f"Sampling goes on with {self.processes} processes: {error}")
 
 
 def deal(requests: Sequence[GenerateRequest], engines: int) -> list[list[GenerateRequest]]:

@@ -7,7 +7,7 @@ while others are still being generated, and torch keeps one thread pool.
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, aclosing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from worker.rollout.lean import has_lean_step, lean_step
 
 CPU_CACHE_BYTES = 2 * 1024**3
 """Fixed on the CPU, so that batches do not depend on what else the machine is doing."""
+_LEAST_CACHE_BYTES = 256 * 1024**2
+"""Of each of many engines beside each other."""
 
 
 class TransformersEngine:
@@ -40,13 +42,14 @@ class TransformersEngine:
         cache_bytes: int | None = None,
         copies: int = 1,
     ) -> None:
-        """copies: engines that share the memory for caches."""
+        """copies: engines that share the memory for caches, this one included."""
         self._model = model
         self._tokenizer = tokenizer
         self._sampling_as = sampling_as
         with sampling_as(None) as active, active():
             self._lean = has_lean_step(model)
-        self._tokens_in_cache = (cache_bytes or _cache_bytes(model)) // copies // cache_bytes_per_token(model)
+        share = cache_bytes or max(_cache_bytes(model) // copies, _LEAST_CACHE_BYTES)
+        self._tokens_in_cache = share // cache_bytes_per_token(model)
         self._versions: dict[str, int] = {}
         self._cancelled = threading.Event()
 
@@ -55,12 +58,13 @@ class TransformersEngine:
         try:
             for parts in plan(requests, self._tokens_in_cache):
                 self._check_version(parts[0].request)
-                async for part, samples in self._run(parts):
-                    request = part.request
-                    mine = collected.setdefault(id(request), [])
-                    mine.extend(samples)
-                    if len(mine) == request.n:
-                        yield Generated(request, tuple(mine))
+                async with aclosing(self._run(parts)) as finished:
+                    async for part, samples in finished:
+                        request = part.request
+                        mine = collected.setdefault(id(request), [])
+                        mine.extend(samples)
+                        if len(mine) == request.n:
+                            yield Generated(request, tuple(mine))
         finally:
             self._cancelled.clear()
 

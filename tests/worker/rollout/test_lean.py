@@ -29,15 +29,17 @@ class Counted(LeanStep):
         return super().__call__(*arguments)
 
 
-def host_of(folder: Path, architecture: str) -> LocalHost:
+def host_of(folder: Path, architecture: str, targets: str | list[str] = "all-linear") -> LocalHost:
     """With an adapter that has moved away from the base."""
     host = LocalHost(load_base_model(write_architecture(folder, architecture)))
-    host.create_policy("policy", rank=4, alpha=8, targets="all-linear", seed=0)
+    host.create_policy("policy", rank=4, alpha=8, targets=targets, seed=0)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for name, parameter in host.base.model.named_parameters():
             if "lora_B" in name:
                 parameter.normal_(std=0.1, generator=generator)
+            elif parameter.dim() == 1:  # biases are made as 0, weights of norms as 1
+                parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
     return host
 
 
@@ -94,6 +96,20 @@ def test_it_samples_what_the_model_itself_samples(
                 torch.testing.assert_close(torch.tensor(numbers), torch.tensor(wanted), atol=2e-5, rtol=0)
 
 
+@pytest.mark.parametrize("architecture", ["qwen2", "qwen3"])
+def test_some_layers_may_be_without_an_adapter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, architecture: str
+) -> None:
+    host = host_of(tmp_path, architecture, ["k_proj", "down_proj"])
+    monkeypatch.setattr(transformers_engine, "lean_step", Counted)
+    Counted.steps = 0
+    found, expected = sampled(host, True), sampled(host, False)
+    assert Counted.steps
+    assert [[s.token_ids for s in a.samples] for a in found] == [
+        [s.token_ids for s in a.samples] for a in expected
+    ]
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_a_model_has_it_where_it_is_built_that_way(tmp_path: Path, architecture: str) -> None:
     model = load_base_model(write_architecture(tmp_path, architecture)).model
@@ -137,15 +153,22 @@ def test_a_layer_with_an_adapter_beside_it_is_left_to_the_model(tmp_path: Path) 
         assert lean_step(host.base.model) is not None
 
 
-def test_weights_of_a_batch_are_held_once(tmp_path: Path) -> None:
-    host = host_of(tmp_path, "qwen3")
-    with host.sampling_as("policy") as active, active():
-        layer = host.base.model.model.layers[0]
-        before = layer.self_attn.k_proj.weight.clone()
-        step = lean_step(host.base.model)
+@pytest.mark.parametrize("policy", ["policy", None])
+@pytest.mark.parametrize("targets", ["all-linear", ["q_proj", "v_proj", "up_proj"]], ids=["all", "some"])
+def test_weights_of_a_batch_are_held_once(
+    tmp_path: Path, policy: str | None, targets: str | list[str]
+) -> None:
+    """Whether they are joined or not, and the model goes on with the same numbers."""
+    host = host_of(tmp_path, "qwen2", targets)
+    with torch.inference_mode(), host.sampling_as(policy) as active, active():
+        model = host.base.model
+        ids = torch.arange(6)[None]
+        before = model(input_ids=ids, use_cache=False).logits
+        step = lean_step(model)
         assert step is not None
-        held = {
-            module.weight.untyped_storage().data_ptr()
-            for module in (layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj)
-        }
-        assert len(held) == 1 and torch.equal(layer.self_attn.k_proj.weight, before)
+        for layer, lean in zip(model.model.layers, step._layers, strict=True):
+            modules = [getattr(layer.self_attn, f"{name}_proj") for name in "qkv"]
+            own = {module.weight.untyped_storage().data_ptr() for module in modules}
+            joint = {weight.untyped_storage().data_ptr() for weight, _ in lean._project._products}
+            assert joint == own and len(own) == (1 if policy and targets == "all-linear" else 3)
+        assert torch.equal(model(input_ids=ids, use_cache=False).logits, before)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -27,17 +28,20 @@ DEADLINE = 120.0
 class Trainer:
     """A trainer process with its pipes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, copies: bool) -> None:
+        """copies: it may sample in copies of itself, too."""
         self.folder = folder
         self.records: list[dict[str, Any]] = []
         self.lines = b""
         self._news = threading.Condition()
         read, write = os.pipe()
         command = [sys.executable, "-m", "worker.main", "--run", str(folder)]
+        given = {} if copies else {"OMP_NUM_THREADS": "1"}
+        before = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
         self._log = (folder / "trainer.log").open("wb")
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=self._log, stderr=self._log, pass_fds=[write],
-            env={**os.environ, "REINFORGE_RECORD_FD": str(write), "OMP_NUM_THREADS": "1"},
+            env=before | given | {"REINFORGE_RECORD_FD": str(write)},
         )  # fmt: skip
         os.close(write)
         self._reader = threading.Thread(target=self._read, args=(read,), daemon=True)
@@ -54,6 +58,15 @@ class Trainer:
             ok = self._news.wait_for(lambda: any(map(found, self.records)), DEADLINE)
         assert ok, (self.folder / "trainer.log").read_text(errors="replace")[-3000:]
         return next(filter(found, self.records))
+
+    @property
+    def copies(self) -> list[int]:
+        """Processes of those that sample beside it."""
+        return [pid for pid in children(self.process.pid) if command(pid) == command(self.process.pid)]
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "trainer.log").read_text(errors="replace")
 
     def wait(self) -> int:
         code = self.process.wait(DEADLINE)
@@ -86,6 +99,7 @@ def start(tmp_path: Path, shared: tuple[Path, Path]) -> Iterator[Callable[..., T
         name: str = "run",
         judges: dict[str, Judge] | None = None,
         source: str = REWARD,
+        copies: bool = False,
         **changes: Any,
     ) -> Trainer:
         folder = tmp_path / name
@@ -105,7 +119,7 @@ def start(tmp_path: Path, shared: tuple[Path, Path]) -> Iterator[Callable[..., T
             first_sequence=7 if resume else 1,
         )
         (folder / "run.json").write_text(manifest.model_dump_json())
-        started.append(Trainer(folder))
+        started.append(Trainer(folder, copies=copies))
         return started[-1]
 
     yield begin
@@ -113,6 +127,14 @@ def start(tmp_path: Path, shared: tuple[Path, Path]) -> Iterator[Callable[..., T
         if trainer.process.poll() is None:
             trainer.process.kill()
         trainer.wait()
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def command(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def of_step(kind: str, step: int) -> Callable[[dict[str, Any]], bool]:
@@ -157,6 +179,94 @@ def test_cancel_ends_sampling_at_once_and_exits_with_zero(start: Callable[..., T
     assert trainer.wait() == 0
     ended = trainer.records[-1]
     assert (ended["kind"], ended["outcome"], ended["reason"]) == ("ended", "cancelled", "cancel_requested")
+
+
+needs_two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="no core is left for a copy")
+COPIES: dict[str, Any] = {
+    "copies": True,
+    "rollout__prompts_per_step": 12,
+    "rollout__completions_per_prompt": 4,
+}
+"""Completions enough for two processes."""
+
+
+@needs_two_cores
+def test_a_job_that_is_sampled_by_two_processes_continues_to_the_same_adapter(
+    start: Callable[..., Trainer],
+) -> None:
+    whole = start(name="whole", limits__steps=4, **COPIES)
+    assert whole.wait() == 0
+
+    killed = start(name="killed", limits__steps=4, **COPIES)
+    killed.until(of_step("step_metrics", 3))
+    (copy,) = killed.copies
+    killed.process.kill()
+    killed.wait()
+    assert gone(copy)
+    state = next(record for record in killed.records if record["kind"] == "resume_state_saved")
+
+    resume = killed.folder / "blobs" / state["blob"]["sha256"]
+    rest = start(name="rest", resume=resume, limits__steps=4, **COPIES)
+    assert rest.wait() == 0
+    finals = [
+        next(r for r in t.records if r["kind"] == "checkpoint_saved" and r["final"]) for t in (whole, rest)
+    ]
+    assert finals[0]["blob"] == finals[1]["blob"]
+
+
+@needs_two_cores
+def test_a_job_goes_on_without_a_copy_that_is_killed(start: Callable[..., Trainer]) -> None:
+    trainer = start(limits__steps=60, **COPIES)
+    trainer.until(of_step("step_metrics", 1))
+    (copy,) = trainer.copies
+    os.kill(copy, signal.SIGKILL)
+    assert trainer.wait() == 0
+    said = [record["message"] for record in trainer.records if record["kind"] == "log"]
+    (told,) = [message for message in said if message.startswith("Sampling goes on")]
+    assert told.startswith(f"Sampling goes on with 1 processes: process {copy}, which sample")
+    assert trainer.records[-1]["outcome"] == "succeeded" and "Traceback" not in trainer.log
+
+
+@needs_two_cores
+@pytest.mark.parametrize("command", ["cancel", "pause"])
+@pytest.mark.parametrize("during", ["sampling", "evaluation"])
+def test_what_is_asked_of_a_job_reaches_its_copies(
+    start: Callable[..., Trainer], command: str, during: str
+) -> None:
+    """Nobody waits for the longest completion, but for a pause while a step is sampled, which ends with that step."""
+    tokens = 230 if (command, during) != ("pause", "sampling") else 20
+    evaluation = {"evaluation__rows": 3, "evaluation__samples_per_row": 64, "evaluation__every_steps": 1}
+    settings = COPIES | (evaluation if during == "evaluation" else {"evaluation__rows": 0})
+    trainer = start(limits__steps=1000, rollout__max_completion_tokens=tokens, **settings)
+    trainer.until(
+        lambda record: (
+            record["kind"] == "phase"
+            and record["phase"] == ("evaluating" if during == "evaluation" else "generating")
+        )
+    )
+    (copy,) = trainer.copies
+    trainer.send(command)
+    assert trainer.wait() == 0
+    outcome = {"cancel": "cancelled", "pause": "paused"}[command]
+    assert (trainer.records[-1]["outcome"], trainer.records[-1]["reason"]) == (
+        outcome,
+        f"{command}_requested",
+    )
+    assert gone(copy) and "Traceback" not in trainer.log and "exception" not in trainer.log
+
+
+def gone(pid: int) -> bool:
+    """Whether the process ends within seconds; it may not have been asked how."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state in "ZX":
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def test_the_end_of_standard_input_ends_the_process(start: Callable[..., Trainer]) -> None:
