@@ -10,9 +10,9 @@ Float32, two threads in (b) and (c), no KL, one update per step, the DAPO normal
 dropout, the same learning rate on both sides. TRL samples with transformers and runs with the fastest of the threads
 and micro-batches below, found in a trial; Reinforge follows its own rules, in (a) for threads too. Samples per second:
 completions sampled, scored and trained on or set aside, over the wall time after the first step. Memory: the most that
-the process held, with its copies that sample, above what it held once the model was loaded. Not the same: Reinforge
-scores in its sandbox, in processes of its own, and writes every completion with its log-probabilities to disk; TRL
-calls the reward in its own process and writes nothing.
+the process held, with what copies of it that sample do not share, above what it held once the model was loaded. Not the
+same: Reinforge scores in its sandbox, in processes of its own, and writes every completion with its log-probabilities
+to disk; TRL calls the reward in its own process and writes nothing.
 """
 
 import json

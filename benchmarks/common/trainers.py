@@ -114,14 +114,17 @@ def _finish(process: "subprocess.Popen[str]", seconds: float | None = None) -> N
 
 
 def _watched(arguments: Sequence[str], marked: str, **variables: str) -> list[tuple[float, float]]:
-    """(time, MiB) of the trainer whose command line has `marked`, with the copies of it that sample, every 20 ms while
-    it runs. What the copies share with it counts as often as it is mapped."""
+    """(time, MiB) of the trainer whose command line has `marked`, every 20 ms while it runs, and of the copies of it
+    that sample what they do not share with it, twice a second: counting that takes a core for milliseconds."""
     process, held, trainer = _start(arguments, **variables), list[tuple[float, float]](), None
+    own, counted = 0.0, 0.0
     while process.poll() is None:
         trainer = trainer or _trainer(marked)
         if trainer is not None:
             try:
-                held.append((time.time(), sum(map(_mib, (trainer, *_copies(trainer))))))
+                if time.monotonic() - counted > 0.5:
+                    own, counted = sum(map(_own_mib, _copies(trainer))), time.monotonic()
+                held.append((time.time(), _mib(trainer) + own))
             except (OSError, IndexError):
                 trainer = None
         time.sleep(0.02)
@@ -150,3 +153,9 @@ def _copies(trainer: Path) -> list[Path]:
 
 def _mib(folder: Path) -> float:
     return int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _own_mib(folder: Path) -> float:
+    """What no other process has."""
+    lines = (folder / "smaps_rollup").read_text(encoding="ascii").splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 2**10

@@ -2,7 +2,7 @@
 
 A decoding step of a small model is spent on many small operations. Here masks are made once per step, projections of
 the same input are one product, queries and keys are turned together, nothing is transposed or repeated for grouped
-heads, and attention is two batched products over the cache: less than half of the operations of the model's own step.
+heads, and attention is two batched products over the cache.
 """
 
 from collections.abc import Callable, Sequence

@@ -19,6 +19,7 @@ from reinforge.reward_spec.judges import Judge
 from tests.support.judge_stub import Stub, judged
 from tests.support.small_jobs import small_spec, write_rows
 from tests.support.tiny_models import write_tiny_model
+from worker.main import available_cores
 from worker.reporter import EXIT_ORPHANED
 
 REWARD = "def grade(sample, item):\n    return len(sample['output_text']) % 7 / 7\n"
@@ -181,7 +182,7 @@ def test_cancel_ends_sampling_at_once_and_exits_with_zero(start: Callable[..., T
     assert (ended["kind"], ended["outcome"], ended["reason"]) == ("ended", "cancelled", "cancel_requested")
 
 
-needs_two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="no core is left for a copy")
+needs_two_cores = pytest.mark.skipif(available_cores() < 2, reason="no core is left for a copy")
 COPIES: dict[str, Any] = {
     "copies": True,
     "rollout__prompts_per_step": 12,
