@@ -8,28 +8,29 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.support.tiny_models import SPECIALS, write_tokenizer
 
+_HEADS = 4
 _SIZES: dict[str, Any] = {
     "vocab_size": len(SPECIALS) + 256,
-    "hidden_size": 32,
     "intermediate_size": 64,
     "num_hidden_layers": 2,
-    "num_attention_heads": 4,
+    "num_attention_heads": _HEADS,
     "num_key_value_heads": 2,
     "max_position_embeddings": 256,
     "pad_token_id": 0,
     "eos_token_id": 1,
     "bos_token_id": None,
 }
+_WIDTH = "width of a head"
 _EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 
 ARCHITECTURES: dict[str, dict[str, Any]] = {
     "qwen2": {},
-    "qwen3": {"head_dim": 8},
-    "qwen3_moe": {"head_dim": 8, **_EXPERTS},
+    "qwen3": {"head_dim": _WIDTH},
+    "qwen3_moe": {"head_dim": _WIDTH, **_EXPERTS},
     "llama": {},
-    "gemma": {"head_dim": 8},
+    "gemma": {"head_dim": _WIDTH},
     "gemma3_text": {
-        "head_dim": 8,
+        "head_dim": _WIDTH,
         "sliding_window": 16,
         "layer_types": ["sliding_attention", "full_attention"],
     },
@@ -37,7 +38,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "phi": {},
     "olmo2": {},
     "gpt_oss": {
-        "head_dim": 8,
+        "head_dim": _WIDTH,
         "num_local_experts": 4,
         "num_experts_per_tok": 2,
         "sliding_window": 16,
@@ -48,26 +49,29 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
         "num_key_value_heads": 4,
         "q_lora_rank": 16,
         "kv_lora_rank": 16,
-        "qk_nope_head_dim": 8,
-        "qk_rope_head_dim": 8,
-        "v_head_dim": 8,
+        "qk_nope_head_dim": _WIDTH,
+        "qk_rope_head_dim": _WIDTH,
+        "v_head_dim": _WIDTH,
         "n_routed_experts": 4,
         "num_experts_per_tok": 2,
         "n_shared_experts": 1,
         "n_group": 2,
         "topk_group": 1,
+        "topk_method": "noaux_tc",
         "first_k_dense_replace": 1,
         "moe_intermediate_size": 32,
     },
-    "glm4": {"head_dim": 8},
+    "glm4": {"head_dim": _WIDTH},
 }
 """transformers' names, and what their configurations need beside the sizes."""
 
 
-def write_architecture(folder: Path, name: str) -> Path:
-    """A folder that `from_pretrained` loads: safetensors, config, tokenizer."""
+def write_architecture(folder: Path, name: str, head_dim: int = 8, **changes: Any) -> Path:
+    """A folder that `from_pretrained` loads: safetensors, config, tokenizer. changes: of the configuration."""
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(name, **_SIZES | ARCHITECTURES[name]))
+    own = {key: head_dim if value == _WIDTH else value for key, value in ARCHITECTURES[name].items()}
+    sizes = _SIZES | {"hidden_size": _HEADS * head_dim} | own | changes
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(name, **sizes))
     with torch.no_grad():
         # Freshly initialised models are almost uniform; wider embeddings give them opinions worth comparing.
         model.get_input_embeddings().weight.mul_(8)

@@ -1,0 +1,86 @@
+"""Run by the interpreter that has vLLM: samples from models with one adapter after another, and says what came.
+
+Reads {name: {"model": folder, "adapters": [folder, …], "prompt": [token id, …]}} from standard input, and writes one
+line per name: {"name": …, "samples": [[[token ids], [log-probabilities]], …]}, the base model's sample first, or
+{"name": …, "error": …}. vLLM is imported once; each model has a fork of its own, which may die, two at a time.
+"""
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+TOKENS, SEED, RANK = 6, 7, 8
+SIDE_BY_SIDE = 2
+MESSAGE = 1000
+"""Characters of an error that are told: a line must go through a pipe in one piece."""
+
+
+def samples(model: str, adapters: list[str], prompt: list[int]) -> list[Any]:
+    from vllm import LLM, SamplingParams
+    from vllm.lora.request import LoRARequest
+
+    server = LLM(
+        model,
+        dtype="float32",
+        max_model_len=128,
+        enforce_eager=True,
+        enable_lora=True,
+        max_lora_rank=RANK,
+        max_cpu_loras=3,
+        logprobs_mode="processed_logprobs",
+        generation_config="vllm",
+    )
+    how = SamplingParams(temperature=1.0, max_tokens=TOKENS, seed=SEED, logprobs=0, ignore_eos=True)
+    found = []
+    for number, adapter in enumerate([None, *adapters]):
+        lora = None if adapter is None else LoRARequest(f"policy-{number}", number, adapter)
+        (answer,) = server.generate([{"prompt_token_ids": prompt}], how, lora_request=lora, use_tqdm=False)
+        said = answer.outputs[0]
+        told = [places[token].logprob for token, places in zip(said.token_ids, said.logprobs, strict=True)]
+        found.append([list(said.token_ids), told])
+    return found
+
+
+def answer(name: str, asked: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"name": name, "samples": samples(asked["model"], asked["adapters"], asked["prompt"])}
+    except Exception as error:  # told to whoever asked
+        traceback.print_exc()
+        return {"name": name, "error": f"{type(error).__name__}: {error}"[:MESSAGE]}
+
+
+def main() -> None:
+    import vllm.entrypoints.llm  # noqa: F401 - once, before the forks
+
+    asked: dict[str, dict[str, Any]] = json.load(sys.stdin)
+    out = os.dup(1)
+    os.dup2(2, 1)  # what vLLM says is no answer
+
+    def tell(line: dict[str, Any]) -> None:
+        os.write(out, json.dumps(line).encode() + b"\n")
+
+    running: dict[int, str] = {}
+    for name, each in asked.items():
+        if len(running) == SIDE_BY_SIDE:
+            wait(running, tell)
+        if (pid := os.fork()) == 0:
+            tell(answer(name, each))
+            os._exit(0)
+        running[pid] = name
+    while running:
+        wait(running, tell)
+
+
+def wait(running: dict[int, str], tell: Callable[[dict[str, Any]], None]) -> None:
+    """For one of them to end; what died without an answer is an error."""
+    pid, status = os.wait()
+    name = running.pop(pid)
+    if status:
+        tell({"name": name, "error": f"it ended with {status}"})
+
+
+if __name__ == "__main__":
+    main()
