@@ -16,7 +16,7 @@ from worker.rollout.forked import ForkedEngine, SharedWeights
 from worker.rollout.side_by_side import LEAST_ROWS, SideBySide
 from worker.rollout.transformers_engine import TransformersEngine, cache_bytes_per_token
 from worker.rollout.vllm.engine import VllmEngine
-from worker.rollout.vllm.options import Options
+from worker.rollout.vllm.options import Options, sleeps
 from worker.rollout.vllm.probe import AdapterProbe, Score
 from worker.rollout.vllm.process import Stage
 from worker.rollout.vllm.server import Server
@@ -81,7 +81,14 @@ def rollout_engine(
     def export(_: str, target: Path) -> None:
         policy.export(target, base_model=spec.model)
 
-    server = Server(python, options(spec, base, model, longest), folder / LOG, say=say, progress=progress)
+    server = Server(
+        python,
+        options(spec, base, model, longest),
+        folder / LOG,
+        say=say,
+        progress=progress,
+        make_room=torch.cuda.empty_cache,
+    )
     probe = AdapterProbe(
         scorer(lambda sequences: policy.log_probs(sequences).logprobs),
         scorer(policy.reference_log_probs),
@@ -128,6 +135,7 @@ def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Optio
         rank=spec.adapter.rank,
         cache_bytes=max(per_row, min(per_row * rows, _MOST_CACHE_BYTES)),
         threads=torch.get_num_threads(),
+        sleeps=sleeps(model.device.type),
     )
 
 

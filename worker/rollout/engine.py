@@ -78,4 +78,7 @@ class RolloutEngine(Protocol):
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
         """From now on `policy` at `version` can be sampled; `path` is the adapter for engines in other processes."""
 
+    async def rest(self) -> None:
+        """Nothing is asked before the next `publish`: what an update could use of the memory goes to it until then."""
+
     async def close(self) -> None: ...

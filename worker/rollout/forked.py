@@ -154,6 +154,9 @@ class ForkedEngine:
         self._weights.write()
         self._send(_Publish(policy, version))
 
+    async def rest(self) -> None:
+        """Holds nothing between samplings."""
+
     async def close(self) -> None:
         if self._pipe.closed:
             return

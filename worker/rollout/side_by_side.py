@@ -50,6 +50,10 @@ class SideBySide:
             except EngineLost as error:
                 await self._leave_out(engine, error)
 
+    async def rest(self) -> None:
+        for engine in self._engines:
+            await engine.rest()
+
     async def close(self) -> None:
         for engine in self._engines:
             await engine.close()

@@ -94,6 +94,9 @@ class TransformersEngine:
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
         self._versions[policy] = version
 
+    async def rest(self) -> None:
+        """Holds nothing between samplings."""
+
     async def close(self) -> None:
         self._versions.clear()
 

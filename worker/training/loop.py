@@ -135,6 +135,7 @@ async def train(
             # ── Give credit, update ──
             update_started = time.monotonic()
             journal.phase("updating", step)
+            await engine.rest()
             passes = update_passes(spec, policy, batch.sequences, sampled.passes, critic)
             credit = assign_credit(spec, sampled.choice, passes, metrics=sampled.metrics)
             rate = learning_rate(spec.optimizer, step, limits.steps)

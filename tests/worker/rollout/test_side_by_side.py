@@ -37,6 +37,9 @@ class Scripted:
             raise self.error
         self.log.append(f"publish {policy} {version}")
 
+    async def rest(self) -> None:
+        self.log.append("rest")
+
     async def close(self) -> None:
         self.log.append("close")
 
@@ -113,9 +116,10 @@ def test_what_an_engine_raises_is_raised() -> None:
         answers(engine, ask([2] * 8))
 
 
-def test_all_are_told_to_stop_and_closed() -> None:
+def test_all_are_told_to_rest_to_stop_and_to_close() -> None:
     engines = [Scripted(0), Scripted(1)]
     engine = SideBySide(engines[0], engines[1:], print)
+    asyncio.run(engine.rest())
     engine.cancel()
     asyncio.run(engine.close())
-    assert [each.log for each in engines] == [["cancel", "close"]] * 2
+    assert [each.log for each in engines] == [["rest", "cancel", "close"]] * 2

@@ -11,7 +11,7 @@ from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.vllm.adapters import Adapters
 from worker.rollout.vllm.api import completion
-from worker.rollout.vllm.options import Options, allowed_rank
+from worker.rollout.vllm.options import DEVICES, SLEEP, Options, allowed_rank, sleeps
 
 
 def spec(**changes: object) -> JobSpec:
@@ -105,3 +105,31 @@ def test_a_server_has_the_trainers_precision_and_room_for_every_version(tmp_path
     assert (told["--max-loras"], told["--max-cpu-loras"]) == ("2", "5")
     assert told["--logprobs-mode"] == "processed_logprobs" and "--enforce-eager" in words
     assert options.environment()["VLLM_CPU_KVCACHE_SPACE"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("device", "told", "devices", "expected"),
+    [
+        ("cuda", None, None, True),
+        ("cuda", None, "1", False),
+        ("cuda", "off", None, False),
+        ("cuda", "on", "0", True),
+        ("cpu", None, None, False),
+        ("cpu", "on", None, True),
+    ],
+)
+def test_a_server_that_shares_the_trainers_gpu_sleeps_during_updates(
+    monkeypatch: pytest.MonkeyPatch, device: str, told: str | None, devices: str | None, expected: bool
+) -> None:
+    for name, value in ((SLEEP, told), (DEVICES, devices)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    assert sleeps(device) is expected
+
+
+@pytest.mark.parametrize("asleep", [True, False])
+def test_only_a_server_that_is_to_sleep_can_be_told_to(tmp_path: Path, asleep: bool) -> None:
+    options = Options(tmp_path, "bfloat16", "cuda", max_model_len=64, rank=8, sleeps=asleep)
+    assert ("--enable-sleep-mode" in options.arguments(tmp_path / "s")) is asleep
+    assert ("VLLM_SERVER_DEV_MODE" in options.environment()) is asleep

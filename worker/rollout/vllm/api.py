@@ -15,6 +15,8 @@ from worker.rollout.noise import hash64
 CONNECT_SECONDS = 10.0
 LOAD_SECONDS = 120.0
 """For an adapter: it is read from a disk and copied."""
+SLEEP_SECONDS = 300.0
+"""To fall asleep or wake up: the weights move between the GPU and the machine's memory."""
 CONNECTIONS = 256
 """Requests under way; each is all completions of one prompt."""
 _NUMBERED = "token_id:"
@@ -77,6 +79,17 @@ class Api:
         """Its name is gone at once, its weights when others take their place. Raises Refused, ServerLost."""
         await self._post("/v1/unload_lora_adapter", {"lora_name": name}, CONNECT_SECONDS)
 
+    async def sleep(self) -> None:
+        """Give up the GPU's memory: weights, adapters too, move to the machine's, keys and values are dropped. Nothing
+        is answered until `wake`. Raises Refused, ServerLost."""
+        await self._post("/sleep?level=1", None, SLEEP_SECONDS)
+
+    async def wake(self) -> None:
+        """Everything is where it was. Raises Refused, ServerLost."""
+        answer = await self._post("/wake_up", None, SLEEP_SECONDS)
+        if answer["status"] != "awake":
+            raise ServerLost(f"it does not wake up: {answer}")
+
     async def names(self) -> list[str]:
         """The base model's name and those of adapters. Raises ServerLost."""
         try:
@@ -115,7 +128,7 @@ class Api:
         ]
 
     async def _post(
-        self, path: str, body: dict[str, Any], seconds: float | None, *, refuses_from: int = 600
+        self, path: str, body: dict[str, Any] | None, seconds: float | None, *, refuses_from: int = 600
     ) -> Any:
         try:
             answer = await self._client.post(

@@ -105,11 +105,21 @@ class VllmEngine:
             except Refused:
                 pass  # a fresh server has never heard of it
 
+    async def rest(self) -> None:
+        """Raises JobFailure."""
+        try:
+            await self._server.rest()
+        except ServerLost as error:
+            with contextlib.suppress(Stopped):
+                await self._recover(str(error))
+        except Refused as error:
+            raise self._server.refusal("the request to sleep", str(error)) from error
+
     async def close(self) -> None:
         await self._server.close()
 
     async def _load(self, version: Version) -> Api:
-        api = await self._server.ready()
+        api = await self._server.awake()
         await api.load(version.name, version.folder)
         return api
 
@@ -129,7 +139,7 @@ class VllmEngine:
         updated = [each for each in requests if each.policy is not None and each.version > 0]
         if self._probe is None or not updated:
             return
-        api = await self._server.ready()
+        api = await self._server.awake()
         if await self._probe.look(api, updated, [self._adapters.name(each) for each in updated]):
             self._probe = None
 
@@ -137,7 +147,7 @@ class VllmEngine:
         self, requests: dict[int, GenerateRequest]
     ) -> AsyncGenerator[tuple[int, Generated], None]:
         """Answers as they finish; all of what is left at once when cancelled. Raises Refused, ServerLost."""
-        api = await self._server.ready()
+        api = await self._server.awake()
         names = {number: self._adapters.name(request) for number, request in requests.items()}
         running = self._running = _Running(requests)
         try:

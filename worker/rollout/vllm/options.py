@@ -17,6 +17,9 @@ GPU_SHARE = 0.4
 """Of the GPU, beside a trainer on the same one."""
 DEVICES = "REINFORGE_VLLM_DEVICES"
 """Environment variable: what vLLM gets as CUDA_VISIBLE_DEVICES; unset: the trainer's."""
+SLEEP = "REINFORGE_VLLM_SLEEP"
+"""Environment variable: whether vLLM gives its memory up during updates, `on` or `off`; unset: where it shares a GPU
+with the trainer."""
 _GIB = 2**30
 
 
@@ -39,6 +42,8 @@ class Options:
     """For keys and values on the CPU."""
     threads: int = 1
     """For arithmetic on the CPU."""
+    sleeps: bool = False
+    """It can be told to give its memory up. vLLM does so on GPUs; on the CPU it stops and keeps its memory."""
 
     def arguments(self, socket: Path) -> list[str]:
         """Of `python -m vllm.entrypoints.openai.api_server`."""
@@ -55,7 +60,7 @@ class Options:
         if self.device == "cpu":
             return [*words, "--enforce-eager"]
         share = os.environ.get(GPU_MEMORY) or str(GPU_SHARE)
-        return [*words, "--gpu-memory-utilization", share]
+        return [*words, "--gpu-memory-utilization", share, *(["--enable-sleep-mode"] if self.sleeps else [])]
 
     def environment(self) -> dict[str, str]:
         """Beside what the server inherits."""
@@ -66,6 +71,8 @@ class Options:
             "HF_HUB_OFFLINE": "1",
             "PYTHONUNBUFFERED": "1",
         }
+        if self.sleeps:
+            found["VLLM_SERVER_DEV_MODE"] = "1"  # the ways to sleep and to wake up are there with it alone
         if self.device == "cpu":
             # Bound to cores, two servers of a machine would share one core and leave the others idle.
             found |= {
@@ -77,6 +84,13 @@ class Options:
         elif devices := os.environ.get(DEVICES):
             found["CUDA_VISIBLE_DEVICES"] = devices
         return found
+
+
+def sleeps(device: str) -> bool:
+    """Whether a server beside a trainer on `device` is to sleep during updates."""
+    return {"on": True, "off": False}.get(
+        os.environ.get(SLEEP, ""), device == "cuda" and not os.environ.get(DEVICES)
+    )
 
 
 def allowed_rank(rank: int) -> int:

@@ -49,17 +49,19 @@ class Server:
         *,
         say: Say = lambda _: None,
         progress: Progress = lambda _: None,
+        make_room: Callable[[], None] = lambda: None,
     ) -> None:
         """log: appended to; None keeps one for as long as the server is wanted. say: what people should know.
-        progress: how far a start has come, whenever that changes."""
+        progress: how far a start has come, whenever that changes. make_room: called before the server takes memory."""
         self._python, self._options = python, options
-        self._say, self._progress = say, progress
+        self._say, self._progress, self._make_room = say, progress, make_room
         self._root = Path(tempfile.mkdtemp(prefix="rf-vllm-"))
         self._log = log or self._root / "vllm.log"
         self.adapters = self._root / "adapters"
         self.adapters.mkdir()
         self._process: ServerProcess | None = None
         self._restarts = 0
+        self._asleep = False
         self.api: Api | None = None
         self.stopped: Callable[[], bool] = lambda: False
         """Asked while the server starts; a start that is stopped ends, and the next one begins anew."""
@@ -75,6 +77,7 @@ class Server:
         if self.api is not None:
             return self.api
         started = time.monotonic()
+        self._make_room()
         self._say(f"Starting vLLM; its log is {self._log}")
         self._process = process = ServerProcess(self._python, self._options, self._root, self._log)
         api = Api(process.socket)
@@ -98,6 +101,21 @@ class Server:
         await self._warm(api)
         self._say(f"vLLM is ready after {time.monotonic() - started:.0f} s")
         self.api = api
+        return api
+
+    async def rest(self) -> None:
+        """Sleep until `awake`, if it is one that does. Raises Refused, ServerLost."""
+        if self.api is not None and self._options.sleeps and not self._asleep:
+            await self.api.sleep()
+            self._asleep = True
+
+    async def awake(self) -> Api:
+        """`ready`, and to be asked. Raises Refused, ServerLost besides."""
+        api = await self.ready()
+        if self._asleep:
+            self._make_room()
+            await api.wake()
+            self._asleep = False
         return api
 
     async def _warm(self, api: Api) -> None:
@@ -139,7 +157,7 @@ class Server:
         shutil.rmtree(self._root, ignore_errors=True)
 
     async def _end(self, grace: float | None = None) -> None:
-        api, self.api = self.api, None
+        api, self.api, self._asleep = self.api, None, False
         if api is not None:
             with contextlib.suppress(Exception):
                 await api.close()

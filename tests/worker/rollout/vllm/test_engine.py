@@ -120,6 +120,30 @@ def test_every_version_samples_from_its_own_weights(bench: Bench, trainer: Train
     bench.publish(1)
 
 
+def test_it_sleeps_through_an_update_and_wakes_with_all_adapters(bench: Bench, trainer: Trainer) -> None:
+    """On the CPU vLLM keeps its memory: what is seen here is that nothing is answered asleep, and all of it after."""
+    api = bench.server.api
+    assert api is not None
+    names = bench.run(api.names())
+    bench.run(bench.engine.rest())
+    bench.run(bench.engine.rest())  # asleep already
+
+    async def ask() -> None:
+        await asyncio.wait_for(api.score("base", (5, 6, 7), 1), 2)
+
+    with pytest.raises(TimeoutError):
+        bench.run(ask())
+    assert trainer.gap(bench.generate(trainer.ask(PROMPTS, version=1))) < TOLERANCE
+    assert bench.run(api.names()) == names
+    bench.run(bench.engine.rest())
+    trainer.move(12)
+    bench.publish(12)
+    assert trainer.gap(bench.generate(trainer.ask(PROMPTS, version=12))) < TOLERANCE
+    assert bench.log.read_text().count("to fall asleep") == 2
+    trainer.move(1)
+    bench.publish(1)
+
+
 def test_answers_come_as_they_finish(bench: Bench, trainer: Trainer) -> None:
     """A long completion does not hold up the short ones."""
     long, short = (

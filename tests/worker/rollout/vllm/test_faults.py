@@ -77,6 +77,23 @@ def test_it_is_started_again_once_with_its_adapter(
     assert not bench.server.adapters.exists()
 
 
+def test_one_that_is_killed_asleep_is_started_again(python: Path, trainer: Trainer, tmp_path: Path) -> None:
+    bench = Bench(python, tmp_path, trainer)
+    try:
+        trainer.move(3)
+        bench.publish(3)
+        bench.run(bench.engine.rest())
+        first = bench.server.pid
+        assert first is not None
+        os.killpg(first, signal.SIGKILL)
+        trainer.move(4)
+        bench.publish(4)
+        assert sum("started again" in each for each in bench.said) == 1 and bench.server.pid != first
+        assert trainer.gap(bench.generate(trainer.ask(PROMPTS, version=4))) < 1e-4
+    finally:
+        bench.close()
+
+
 def test_a_model_that_it_cannot_load_is_a_named_end_with_the_logs_end(python: Path, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.support.supervised import wait_for
+from worker.rollout.vllm.options import SLEEP
 from worker.vllm_python import VARIABLE
 
 Record = dict[str, Any]
@@ -65,7 +66,7 @@ def records(folder: Path) -> list[Record]:
 @pytest.fixture(scope="module")
 def undisturbed(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("undisturbed")
-    return ended(start(folder, job_file(folder)), folder)
+    return ended(start(folder, job_file(folder), **{SLEEP: "on"}), folder)
 
 
 @pytest.mark.vllm
@@ -87,7 +88,9 @@ def test_the_reward_rises_and_the_sampler_is_the_trainer(undisturbed: Job) -> No
     assert any(each["phase"] == "starting_engine" and each["total"] for each in undisturbed.told("phase"))
     out = undisturbed.folder / "out"
     assert (out / "adapter" / "adapter_model.safetensors").is_file()
-    assert "Application startup complete" in (out / "vllm.log").read_text()
+    log = (out / "vllm.log").read_text()
+    assert "Application startup complete" in log
+    assert log.count("to fall asleep") == log.count("to wake up") == STEPS  # through every update
     assert not of_server(undisturbed.folder)
 
 
