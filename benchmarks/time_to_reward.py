@@ -66,7 +66,7 @@ class Runs:
 
     def ours(self, arm: str, seed: int, spec: dict[str, Any]) -> Reached:
         run = Run(name=arm, seed=seed, spec=spec, stop=STOP, read=said_in)
-        (result,) = run_all([run], self._into, jobs=1, retry=True)
+        (result,) = run_all([run], self._into, jobs=1, retry=True, one_core=False)
         if not result.ok:
             raise RuntimeError(f"{arm} seed {seed}: {result.outcome}: {result.cause}")
         return reached(arm, seed, result.extra)

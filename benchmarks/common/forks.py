@@ -18,7 +18,8 @@ import traceback
 from pathlib import Path
 from typing import NoReturn, Self
 
-VARIABLES = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+VARIABLES = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+ONE_CORE = {"OMP_NUM_THREADS": "1"}
 _PR_SET_PDEATHSIG = 1
 
 
@@ -48,6 +49,10 @@ class Trainer:
 class Forks:
     """The process that forks; for use by several threads."""
 
+    def __init__(self, *, one_core: bool) -> None:
+        """one_core: trainers keep to one, because others run beside them; else they follow their own rules."""
+        self._variables = VARIABLES | (ONE_CORE if one_core else {})
+
     def __enter__(self) -> Self:
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
@@ -55,7 +60,7 @@ class Forks:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | VARIABLES,
+            env=os.environ | self._variables,
         )
         return self
 

@@ -131,12 +131,13 @@ def run_all(
     jobs: int = 2,
     keep: bool = False,
     retry: bool = False,
+    one_core: bool = True,
     told: Callable[[Result], str] | None = None,
 ) -> list[Result]:
     """Run what `into` has no result of, `jobs` at a time, in order; the results of all `runs`, in their order.
 
-    `keep` leaves the run folders in `into/runs`; `retry` runs failed ones again; `told` adds to a run's line on the
-    terminal. An interrupt ends the runs under way without a result.
+    `keep` leaves the run folders in `into/runs`; `retry` runs failed ones again; `one_core` keeps each
+    trainer to one; `told` adds to a run's line on the terminal. An interrupt ends the runs under way without a result.
     """
     into.mkdir(parents=True, exist_ok=True)
     names = [(run.name, run.seed) for run in runs]
@@ -153,7 +154,7 @@ def run_all(
     with (
         tempfile.TemporaryDirectory(prefix="rf-") as short,
         sandbox(Path(short) / "s.sock", into),
-        Forks() as forks,
+        Forks(one_core=one_core) as forks,
         (into / "runs.jsonl").open("a", encoding="utf-8") as lines,
         _bar(len(runs), len(runs) - waiting.qsize()) as finished,
     ):

@@ -107,6 +107,16 @@ def test_a_server_has_the_trainers_precision_and_room_for_every_version(tmp_path
     assert options.environment()["VLLM_CPU_KVCACHE_SPACE"] == "3"
 
 
+@pytest.mark.parametrize(("longest", "tokens"), [(64, 2048), (4096, 4096 + 128)])
+def test_prompts_are_read_whole_on_the_cpu(tmp_path: Path, longest: int, tokens: int) -> None:
+    words = Options(tmp_path, "float32", "cpu", max_model_len=longest, rank=8).arguments(tmp_path / "s")
+    assert "--no-enable-chunked-prefill" in words
+    assert dict(itertools.pairwise(words))["--max-num-batched-tokens"] == str(tokens)
+    assert "--max-num-batched-tokens" not in Options(
+        tmp_path, "bfloat16", "cuda", max_model_len=longest, rank=8
+    ).arguments(tmp_path / "s")
+
+
 @pytest.mark.parametrize(
     ("device", "told", "devices", "expected"),
     [

@@ -11,6 +11,8 @@ BASE = "base"
 """Name of the model without an adapter."""
 STREAM_INTERVAL = 16
 """Tokens between two pieces of a completion; the first comes with the first token."""
+BATCH_TOKENS, SEQUENCES = 2048, 128
+"""Of a forward batch on the CPU: tokens, unless one prompt may be longer, and completions; vLLM's own numbers."""
 GPU_MEMORY = "REINFORGE_VLLM_GPU_MEMORY"
 """Environment variable: the share of a GPU's memory that vLLM takes."""
 GPU_SHARE = 0.4
@@ -58,7 +60,11 @@ class Options:
             *("--stream-interval", str(STREAM_INTERVAL), "--disable-uvicorn-access-log"),
         ]
         if self.device == "cpu":
-            return [*words, "--enforce-eager"]
+            # A prompt that is read in parts, as they are once a batch has more tokens than this, would end the server:
+            # between the parts it sets the request's noise back, which a generator on the CPU cannot do.
+            tokens = max(BATCH_TOKENS, self.max_model_len + SEQUENCES)
+            whole = ("--no-enable-chunked-prefill", "--max-num-batched-tokens", str(tokens))
+            return [*words, "--enforce-eager", *whole, "--max-num-seqs", str(SEQUENCES)]
         share = os.environ.get(GPU_MEMORY) or str(GPU_SHARE)
         return [*words, "--gpu-memory-utilization", share, *(["--enable-sleep-mode"] if self.sleeps else [])]
 

@@ -144,6 +144,15 @@ def test_it_sleeps_through_an_update_and_wakes_with_all_adapters(bench: Bench, t
     bench.publish(1)
 
 
+def test_prompts_of_more_tokens_than_a_batch_holds_are_answered(bench: Bench, trainer: Trainer) -> None:
+    """Seeded ones that are read in parts would end the server on the CPU."""
+    texts = [f"{number}+1=" + "12+34=46 " * 30 for number in range(10, 26)]
+    requests = trainer.ask(texts, n=1, version=1, max_tokens=2)
+    assert sum(len(request.prompt_ids) for request in requests) > 2048 and not bench.server._restarts
+    assert trainer.gap(bench.generate(requests)) < TOLERANCE
+    assert not bench.server._restarts
+
+
 def test_answers_come_as_they_finish(bench: Bench, trainer: Trainer) -> None:
     """A long completion does not hold up the short ones."""
     long, short = (
