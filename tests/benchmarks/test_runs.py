@@ -63,7 +63,7 @@ class Programs:
 def trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "trainer.py"
     file.write_text(TRAINER, encoding="utf-8")
-    monkeypatch.setattr(runs, "Forks", lambda: contextlib.nullcontext(Programs(file)))
+    monkeypatch.setattr(runs, "Forks", lambda **_: contextlib.nullcontext(Programs(file)))
     monkeypatch.setattr(runs, "POLL", 0.02)
 
     @contextlib.contextmanager
