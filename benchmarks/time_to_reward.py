@@ -11,8 +11,8 @@ second evaluation in a row of at least 0.9, or after 120 steps. Time is that of 
 * `default`: the demo's job as it is, beside TRL at the learning rate of 1e-4, 3e-4 and 1e-3 that is best for it.
 
 Runs are done one at a time, the sides in turns, seed by seed; ours follow their own rules for threads, processes and
-micro-batches, TRL has the fastest of a trial. It takes an hour or two. Interrupted, it continues where
-it stopped: runs are kept one per line in `results/time_to_reward`.
+micro-batches, TRL has the fastest of a trial. It takes half an hour to two hours. Interrupted, it continues where it
+stopped: runs are kept one per line in `results/time_to_reward`.
 """
 
 import json

@@ -136,8 +136,8 @@ def run_all(
 ) -> list[Result]:
     """Run what `into` has no result of, `jobs` at a time, in order; the results of all `runs`, in their order.
 
-    `keep` leaves the run folders in `into/runs`; `retry` runs failed ones again; `one_core` keeps each
-    trainer to one; `told` adds to a run's line on the terminal. An interrupt ends the runs under way without a result.
+    `keep` leaves the run folders in `into/runs`; `retry` runs failed ones again; `one_core` keeps each trainer to
+    one; `told` adds to a run's line on the terminal. An interrupt ends the runs under way without a result.
     """
     into.mkdir(parents=True, exist_ok=True)
     names = [(run.name, run.seed) for run in runs]

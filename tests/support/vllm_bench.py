@@ -101,6 +101,7 @@ class Bench:
             self.log,
             say=self.said.append,
             progress=lambda stage: self.stages.append(stage.text),
+            make_room=lambda: self.said.append("room is made"),
         )
         self.engine = VllmEngine(self.server, trainer.export, **engine)
 

@@ -5,6 +5,7 @@ line per name: {"name": …, "samples": [[[token ids], [log-probabilities]], …
 {"name": …, "error": …}. vLLM is imported once; each model has a fork of its own, which may die, two at a time.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -53,8 +54,7 @@ def answer(name: str, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    import vllm.entrypoints.llm  # noqa: F401 - once, before the forks
-
+    importlib.import_module("vllm.entrypoints.llm")  # once, before the forks
     asked: dict[str, dict[str, Any]] = json.load(sys.stdin)
     out = os.dup(1)
     os.dup2(2, 1)  # what vLLM says is no answer
