@@ -20,7 +20,7 @@ from typing import Any
 
 from common.measure import RESULTS, ROOT, alternate, machine, median, parser, table, write
 from common.panels import Panel, drawn
-from common.random_model import make, prompts
+from common.random_model import make, narrow, prompts
 from common.trainers import Run, fastest, reinforge, trl
 
 REWARD = ROOT / "benchmarks" / "common" / "random_reward.py"
@@ -86,7 +86,7 @@ def _of(run: Run) -> dict[str, float]:
 def job(point: Point, folder: Path, steps: int) -> tuple[dict[str, Any], int]:
     """The job file of a point, and its model's parameters; model and rows are made in `folder`."""
     model, rows = folder / "model", folder / "rows.jsonl"
-    parameters = make(model, hidden=point.hidden, layers=point.layers)
+    parameters = make(model, narrow(point.hidden, point.layers))
     lines = [
         json.dumps({"messages": [{"role": "user", "content": text}], "answer": "0"})
         for text in prompts(4 * PROMPTS_PER_STEP, point.prompt)

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,32 +25,48 @@ class Run:
     """Of each step after the first."""
     samples_per_s: float
     memory_mib: float
-    """The most held, above what was held once the model was loaded."""
+    """The most held, above what was held once the model was loaded; on a GPU of its memory."""
     rewards: list[float]
+    update_seconds: list[float] = field(default_factory=list)
+    """Of each step after the first: forward, backward and the optimizer."""
 
 
-def reinforge(job: dict[str, Any], threads: int | None) -> Run:
-    """threads: None where it follows its own rule."""
+class PeerFailed(SystemExit):
+    """A process ended with an error; what it said last."""
+
+
+def reinforge(job: dict[str, Any], threads: int | None, device: str = "cpu") -> Run:
+    """threads: None where it follows its own rule. It takes a GPU where it sees one."""
     variables = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder) / "job.json", Path(folder) / "run"
         file.write_text(json.dumps(job), encoding="utf-8")
         command = ["-m", "reinforge.cli.main", "train", str(file), "--out", str(out), "--quiet"]
-        held = _watched(command, str(out), **variables)
+        held = _watched(command, str(out), device, **variables)
         lines = (out / "records.jsonl").read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in lines]
     steps = [record for record in records if record["kind"] == "step_metrics"]
     loaded_at = next(r["ts"] for r in records if r["kind"] == "phase" and r["phase"] == "generating")
-    ends = [step["ts"] for step in steps]
-    rewards = [step["values"]["reward/mean"] for step in steps]
-    memory = max(mib for _, mib in held) - [mib for at, mib in held if at <= loaded_at][-1]
-    return _run(job, ends, memory, rewards)
+    values = [step["values"] for step in steps]
+    if device == "cpu":
+        memory = max(mib for _, mib in held) - [mib for at, mib in held if at <= loaded_at][-1]
+    else:
+        memory = 1024 * max(each["memory/peak"] for each in values) - _weights_mib(Path(job["model"]))
+    updates = [each["time/update"] for each in values]
+    return _run(
+        job, [step["ts"] for step in steps], memory, [each["reward/mean"] for each in values], updates
+    )
 
 
 def trl(job: dict[str, Any], device: str, choice: tuple[int, int], seconds: float | None = None) -> Run:
     """Raises subprocess.TimeoutExpired after `seconds`."""
     found = trl_said(job | {"loss_type": "dapo"}, device, choice, seconds)
-    return _run(job, found["ends"], found["peak_mib"] - found["loaded_mib"], found["rewards"])
+    starts = [found["began"], *found["ends"][:-1]]
+    updates = [
+        end - start - sampling
+        for start, end, sampling in zip(starts, found["ends"], found["sample_seconds"], strict=True)
+    ]
+    return _run(job, found["ends"], found["peak_mib"] - found["loaded_mib"], found["rewards"], updates)
 
 
 def trl_said(
@@ -68,33 +84,48 @@ def trl_said(
             "--model", str(model_folder(job["model"])), "--settings", str(file), "--out", str(out),
             "--dataset", job["data"]["dataset"], "--reward", job["rewards"][0]["path"],
         ]  # fmt: skip
-        _finish(_start(command, OMP_NUM_THREADS=str(threads)), seconds)
+        _finish(_start(command, device, OMP_NUM_THREADS=str(threads)), seconds)
         found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return found
 
 
 def fastest(job: dict[str, Any], device: str, choices: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The threads and micro-batches of `choices` that TRL runs fastest with."""
+    """The threads and micro-batches of `choices` that TRL runs fastest with, of those that it has memory and time for.
+    Raises PeerFailed when it fails in another way, or with all of them."""
     short, rates = job | {"limits": {"steps": 3, "checkpoint_every": 4}}, dict[tuple[int, int], float]()
     for choice in choices:
         try:
             rates[choice] = trl(short, device, choice, TRIAL_SECONDS).samples_per_s
         except subprocess.TimeoutExpired:
             continue
+        except PeerFailed as error:
+            if "out of memory" not in str(error):
+                raise
+    if not rates:
+        raise PeerFailed(
+            f"TRL has neither memory nor time for any of {list(choices)} (threads, micro-batches)"
+        )
     return max(rates, key=lambda choice: rates[choice])
 
 
-def _run(job: dict[str, Any], ends: Sequence[float], memory: float, rewards: list[float]) -> Run:
+def _run(
+    job: dict[str, Any], ends: Sequence[float], memory: float, rewards: list[float], updates: Sequence[float]
+) -> Run:
     rollout = job["rollout"]
     samples = (len(ends) - 1) * rollout["prompts_per_step"] * rollout["completions_per_prompt"]
     seconds = [after - before for before, after in pairwise(ends)]
-    return Run(seconds, samples / (ends[-1] - ends[0]), memory, rewards)
+    return Run(seconds, samples / (ends[-1] - ends[0]), memory, rewards, list(updates[1:]))
 
 
-def _start(arguments: Sequence[str], **variables: str) -> "subprocess.Popen[str]":
+def _weights_mib(model: Path) -> float:
+    return sum(file.stat().st_size for file in model.glob("*.safetensors")) / 2**20
+
+
+def _start(arguments: Sequence[str], device: str, **variables: str) -> "subprocess.Popen[str]":
+    seen = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
     return subprocess.Popen(
         [sys.executable, *arguments],
-        env=os.environ | {"HF_HUB_OFFLINE": "1"} | variables,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"} | seen | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -110,13 +141,15 @@ def _finish(process: "subprocess.Popen[str]", seconds: float | None = None) -> N
         process.communicate()
         raise
     if process.returncode:
-        sys.exit(f"{process.args} ended with {process.returncode}:\n{said[-4000:]}")
+        raise PeerFailed(f"{process.args} ended with {process.returncode}:\n{said[-4000:]}")
 
 
-def _watched(arguments: Sequence[str], marked: str, **variables: str) -> list[tuple[float, float]]:
+def _watched(
+    arguments: Sequence[str], marked: str, device: str, **variables: str
+) -> list[tuple[float, float]]:
     """(time, MiB) of the trainer whose command line has `marked`, every 20 ms while it runs, and of the copies of it
     that sample what they do not share with it, twice a second: counting that takes a core for milliseconds."""
-    process, held, trainer = _start(arguments, **variables), list[tuple[float, float]](), None
+    process, held, trainer = _start(arguments, device, **variables), list[tuple[float, float]](), None
     own, counted = 0.0, 0.0
     while process.poll() is None:
         trainer = trainer or _trainer(marked)

@@ -1,0 +1,116 @@
+"""Cases of the comparison with TRL, the models they are made of, and what share of the matrix peak is."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from common import random_model, trainers
+from common.matrix import peak, update_flops
+from common.random_model import QWEN2_HALF, QWEN2_ONE_AND_A_HALF, Shape
+from common.trainers import PeerFailed, Run, fastest
+from torch.utils.flop_counter import FlopCounterMode
+from trainer_vs_trl import CASES, chosen, matrix_share, settings
+from transformers import AutoModelForCausalLM
+
+from reinforge.spec import JobSpec
+
+TINY = Shape(hidden=64, layers=2, heads=2, keys=1, inside=96, head=32, vocabulary=64)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_cases_job_is_valid_and_has_its_sizes(name: str, tmp_path: Path) -> None:
+    case = replace(CASES[name], shape=replace(TINY, family=CASES[name].shape.family, vocabulary=8192))
+    spec = JobSpec.model_validate(settings(case, tmp_path, 3)).resolved()
+    assert spec.rollout.max_completion_tokens == case.completion_tokens
+    assert (spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt) == (case.prompts_per_step, 8)
+
+
+def test_the_device_chooses_the_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen("all", "cpu") == ["a", "b", "c"]
+    assert chosen("b", "cpu") == ["b"]
+    with pytest.raises(ValueError, match=r"0\.5b is one of --device cuda"):
+        chosen("0.5b", "cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert chosen("all", "cuda") == ["0.5b", "1.5b"]
+    with pytest.raises(ValueError, match="a is one of --device cpu"):
+        chosen("a", "cuda")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="no CUDA device"):
+        chosen("0.5b", "cuda")
+
+
+@pytest.mark.parametrize(
+    ("shape", "parameters"), [(QWEN2_HALF, 494_032_768), (QWEN2_ONE_AND_A_HALF, 1_543_714_304)]
+)
+def test_the_shapes_are_those_of_the_published_models(shape: Shape, parameters: int) -> None:
+    with torch.device("meta"):
+        assert random_model._model(shape).num_parameters() == parameters
+
+
+def test_a_model_has_its_shape_and_never_ends_a_completion(tmp_path: Path) -> None:
+    for family, dtype in (("qwen2", torch.bfloat16), ("qwen3", torch.float32)):
+        folder = tmp_path / family
+        parameters = random_model.make(folder, replace(TINY, family=family))
+        model = AutoModelForCausalLM.from_pretrained(folder)
+        assert (model.config.model_type, model.dtype) == (family, dtype)
+        assert model.num_parameters() == parameters
+        assert model.generation_config.eos_token_id == TINY.vocabulary
+
+
+def test_the_flops_are_those_that_a_pass_has(tmp_path: Path) -> None:
+    """Counted by torch in a model whose attention multiplies all pairs, also those that are masked."""
+    random_model.make(tmp_path, TINY)
+    model = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="eager").requires_grad_(False)
+    prompt, completion = 11, 7
+    tokens = prompt + completion
+    embeddings = torch.randn(1, tokens, TINY.hidden, requires_grad=True)
+    with FlopCounterMode(display=False) as counter:
+        model(inputs_embeds=embeddings, logits_to_keep=completion).logits.sum().backward()
+    pair = 3 * 4 * TINY.heads * TINY.head * TINY.layers
+    masked = pair * (tokens**2 - tokens * (tokens + 1) / 2)
+    assert counter.get_total_flops() == update_flops(TINY, prompt, completion, 1) + masked
+
+
+def test_a_groups_prompt_counts_once() -> None:
+    """All that the completions share is the pass over the prompt."""
+    one, two, four = (update_flops(TINY, 100, 10, group) for group in (1, 2, 4))
+    prompt = update_flops(TINY, 100, 0, 1)
+    assert two == prompt + 2 * (one - prompt)
+    assert four == prompt + 4 * (one - prompt)
+
+
+def test_the_share_is_of_what_was_measured() -> None:
+    assert matrix_share(CASES["a"], [1.0]) == {}
+    found = matrix_share(CASES["b"], [10.0, 30.0, 20.0])
+    case = CASES["b"]
+    flops = 4 * update_flops(case.shape, 512, 128, 8)
+    assert found["update_flops"] == flops
+    assert found["matrix_share"] == flops / 20 / found["peak_flops_per_s"]
+    assert peak("cpu", rounds=1, products=1) > 1e8
+
+
+def test_peers_without_memory_or_time_are_not_the_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: dict[tuple[int, int], Run | BaseException] = {
+        (1, 1): PeerFailed("torch.OutOfMemoryError: CUDA out of memory."),
+        (1, 2): subprocess.TimeoutExpired("trl", 1.0),
+        (1, 4): Run([1.0], 3.0, 1.0, [0.0]),
+        (1, 8): Run([1.0], 2.0, 1.0, [0.0]),
+    }
+
+    def trl(job: dict[str, Any], device: str, choice: tuple[int, int], seconds: float) -> Run:
+        found = said[choice]
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    monkeypatch.setattr(trainers, "trl", trl)
+    job: dict[str, Any] = {}
+    assert fastest(job, "cuda", list(said)) == (1, 4)
+    with pytest.raises(PeerFailed, match="neither memory nor time"):
+        fastest(job, "cuda", [(1, 1), (1, 2)])
+    said[1, 1] = PeerFailed("KeyError: 'prompt'")
+    with pytest.raises(PeerFailed, match="KeyError"):
+        fastest(job, "cuda", list(said))
