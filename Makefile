@@ -97,7 +97,7 @@ test: setup frontend/dist/index.html ## all tests: units, rooms, attacks on the 
 		|| echo "left out: tests against a real vLLM, which is not installed here (make vllm, then make test-vllm)"
 
 test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or more to start each time
-	@$(VENV) -m pytest -n 2 --dist loadfile -m vllm
+	@$(VENV) -m pytest -n $(if $(wildcard /dev/nvidiactl),0,2) --dist loadfile -m vllm
 
 # N faults on real jobs, one each; OUTAGES more whose object store goes away for 30 s. About 25 s per fault and lane.
 N ?= 20

@@ -103,7 +103,7 @@ class Bench:
         with torch.no_grad():
             for name, parameter in self.base.model.named_parameters():
                 if "lora_B" in name:
-                    parameter.normal_(std=0.02, generator=generator)
+                    parameter.copy_(0.02 * torch.randn(parameter.shape, generator=generator))
 
     def requests(self, batch: int) -> list[GenerateRequest]:
         """For `batch` completions, up to `GROUP` of each prompt."""

@@ -5,7 +5,8 @@
 One thing is varied at a time around one point: a random Qwen3 of 8 million parameters, 4 prompts of 128 tokens × 8
 completions of 64 tokens, random rewards, float32; no completion ends by itself. `reinforge train` beside TRL's
 GRPOTrainer, in turns, each run a process of its own of four steps, of which the first does not count; both as in
-`trainer_vs_trl.py`, TRL with the threads and micro-batches that are fastest at that point. Memory is the most that the
+`trainer_vs_trl.py`, TRL at all points with the threads and micro-batches that are fastest at the one in the middle;
+elsewhere others may be faster, or take less memory. Memory is the most that the
 process held, above what it held once the model was loaded. Two pictures, of time and of memory, go beside the results,
 or into the folder that --pictures names. Interrupted, it continues: points that were measured stand one per line in
 `results/scaling`; without that folder it begins anew.

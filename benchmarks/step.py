@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from common.measure import ROOT, alternate, machine, median, parser, table, write
+from common.measure import ROOT, alternate, machine, median, parser, table, visible_devices, write
 
 from reinforge.offline import model_folder
 
@@ -137,6 +137,7 @@ def main() -> None:
     pairs = given.pairs or (1 if given.quick else 2)
     if steps <= WARM_UP + 1:
         options.error("--steps must be at least 4")
+    os.environ["CUDA_VISIBLE_DEVICES"] = visible_devices("cpu")
     choice = TRL_CHOICES[0] if given.quick else best_choice()
     about = machine("reinforge", "trl", "torch", "transformers", "peft")
     settings = job(steps)

@@ -16,13 +16,14 @@ stopped: runs are kept one per line in `results/time_to_reward`.
 """
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from common.learned import ACCURACY
-from common.measure import RESULTS, ROOT, machine, parser, table, write
+from common.measure import RESULTS, ROOT, machine, parser, table, visible_devices, write
 from common.preset_jobs import merge
 from common.reaching import LEVEL, Reached, best, compared, reached, said_in
 from common.runs import Run, StopRule, run_all
@@ -168,6 +169,7 @@ def main() -> None:
     given = options.parse_args()
     name = "time_to_reward-quick" if given.quick else "time_to_reward"
     about = machine("reinforge", "trl", "torch", "transformers", "peft")
+    os.environ["CUDA_VISIBLE_DEVICES"] = visible_devices("cpu")
     found = measure(RESULTS / name, range(1 if given.quick else given.seeds), quick=given.quick)
     show(found)
     result = {"machine": about, **found}

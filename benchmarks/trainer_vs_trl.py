@@ -10,13 +10,16 @@
 
 Float32 on the CPU, two threads in (b) and (c), no KL, one update per step, the DAPO normaliser, no gradient
 checkpointing, no dropout, the same learning rate on both sides. TRL samples with transformers and runs with the fastest
-of the threads and micro-batches below, found in a trial; Reinforge follows its own rules, in (a) for threads too.
-Samples per second: completions sampled, scored and trained on or set aside, over the wall time after the first step.
-Memory: the most that the process held, with what copies of it that sample do not share, above what it held once the
-model was loaded; on a GPU of its memory. Share of the peak: what forward and backward have to multiply for the
-completions and for each prompt once, over the time of the update and what square matrices reach on the same device, in
-the same go. Not the same: Reinforge scores in its sandbox, in processes of its own, and writes every completion with
-its log-probabilities to disk; TRL calls the reward in its own process and writes nothing.
+of the threads and micro-batches below, found in a trial (`--quick`: with the one in the middle, and one short pair);
+Reinforge follows its own rules, in (a) for threads too. Samples per second: completions sampled, scored and trained on
+or set aside, over the wall time after the first step. Memory: the most that the process held, with what copies of it
+that sample do not share, above what it held once the model was loaded; on a GPU of its memory. Share of the peak: what
+forward and backward have to multiply for the completions and for each prompt once, over the time of the update and what
+square matrices reach on the same device, in the same go.
+
+Not the same: Reinforge scores in its sandbox, in processes of its own, and writes every completion with its
+log-probabilities to disk; TRL calls the reward in its own process and writes nothing. On a GPU both hold adapters in
+float32, which TRL multiplies in bf16 and Reinforge as they are.
 """
 
 import json
@@ -110,7 +113,7 @@ def measure(case: Case, *, quick: bool) -> dict[str, Any]:
     device = case.device
     with tempfile.TemporaryDirectory() as folder:
         job = settings(case, Path(folder), min(case.steps, 6) if quick else case.steps)
-        choice = case.choices[-1] if quick else fastest(job, device, case.choices)
+        choice = case.choices[len(case.choices) // 2] if quick else fastest(job, device, case.choices)
         pairs = alternate(
             1 if quick else case.rounds,
             lambda: reinforge(job, case.threads, device),
@@ -140,7 +143,7 @@ def matrix_share(case: Case, update_seconds: Sequence[float]) -> dict[str, float
     flops = case.prompts_per_step * update_flops(
         case.shape, case.prompt_tokens, case.completion_tokens, case.completions_per_prompt
     )
-    most = peak(case.device)
+    most = peak(case.device, case.threads)
     share = flops / median(update_seconds) / most
     return {"update_flops": flops, "peak_flops_per_s": most, "matrix_share": share}
 

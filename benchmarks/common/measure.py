@@ -34,6 +34,12 @@ def machine(*packages: str) -> dict[str, Any]:
     }
 
 
+def visible_devices(device: str) -> str:
+    """What CUDA_VISIBLE_DEVICES is for both sides on `device`: no GPU, or the first alone, because TRL would spread
+    batches over all that it sees."""
+    return "" if device == "cpu" else os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+
+
 def alternate(rounds: int, first: Callable[[], T], second: Callable[[], T]) -> list[tuple[T, T]]:
     """`rounds` pairs of runs, taking turns at going first, so that a machine that slows down slows both."""
     pairs = []

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from common.measure import ROOT
+from common.measure import ROOT, visible_devices
 from reinforge.offline import model_folder
 
 PEER = ROOT / "benchmarks" / "peers" / "trl_grpo.py"
@@ -31,8 +31,8 @@ class Run:
     """Of each step after the first: forward, backward and the optimizer."""
 
 
-class PeerFailed(SystemExit):
-    """A process ended with an error; what it said last."""
+class RunFailed(SystemExit):
+    """A process ended with an error, with what it said last, or ran under other conditions than it should."""
 
 
 def reinforge(job: dict[str, Any], threads: int | None, device: str = "cpu") -> Run:
@@ -47,6 +47,7 @@ def reinforge(job: dict[str, Any], threads: int | None, device: str = "cpu") -> 
     records = [json.loads(line) for line in lines]
     steps = [record for record in records if record["kind"] == "step_metrics"]
     loaded_at = next(r["ts"] for r in records if r["kind"] == "phase" and r["phase"] == "generating")
+    check_conditions([r["facts"] for r in records if r["kind"] == "started"][-1], device)
     values = [step["values"] for step in steps]
     if device == "cpu":
         memory = max(mib for _, mib in held) - [mib for at, mib in held if at <= loaded_at][-1]
@@ -56,6 +57,14 @@ def reinforge(job: dict[str, Any], threads: int | None, device: str = "cpu") -> 
     return _run(
         job, [step["ts"] for step in steps], memory, [each["reward/mean"] for each in values], updates
     )
+
+
+def check_conditions(facts: dict[str, Any], device: str) -> None:
+    """Raises RunFailed where our side ran elsewhere than asked, or computed layers twice, which the peer does not."""
+    if (facts["device"] == "cpu") != (device == "cpu"):
+        raise RunFailed(f"Reinforge ran on {facts['device']}, not on {device}")
+    if facts["gradient_checkpointing"]:
+        raise RunFailed("Reinforge needs gradient checkpointing here: too little memory for this comparison")
 
 
 def trl(job: dict[str, Any], device: str, choice: tuple[int, int], seconds: float | None = None) -> Run:
@@ -91,18 +100,18 @@ def trl_said(
 
 def fastest(job: dict[str, Any], device: str, choices: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The threads and micro-batches of `choices` that TRL runs fastest with, of those that it has memory and time for.
-    Raises PeerFailed when it fails in another way, or with all of them."""
+    Raises RunFailed when it fails in another way, or with all of them."""
     short, rates = job | {"limits": {"steps": 3, "checkpoint_every": 4}}, dict[tuple[int, int], float]()
     for choice in choices:
         try:
             rates[choice] = trl(short, device, choice, TRIAL_SECONDS).samples_per_s
         except subprocess.TimeoutExpired:
             continue
-        except PeerFailed as error:
+        except RunFailed as error:
             if "out of memory" not in str(error):
                 raise
     if not rates:
-        raise PeerFailed(
+        raise RunFailed(
             f"TRL has neither memory nor time for any of {list(choices)} (threads, micro-batches)"
         )
     return max(rates, key=lambda choice: rates[choice])
@@ -122,10 +131,10 @@ def _weights_mib(model: Path) -> float:
 
 
 def _start(arguments: Sequence[str], device: str, **variables: str) -> "subprocess.Popen[str]":
-    seen = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
+    visible = {"CUDA_VISIBLE_DEVICES": visible_devices(device)}
     return subprocess.Popen(
         [sys.executable, *arguments],
-        env=os.environ | {"HF_HUB_OFFLINE": "1"} | seen | variables,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"} | visible | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -141,7 +150,7 @@ def _finish(process: "subprocess.Popen[str]", seconds: float | None = None) -> N
         process.communicate()
         raise
     if process.returncode:
-        raise PeerFailed(f"{process.args} ended with {process.returncode}:\n{said[-4000:]}")
+        raise RunFailed(f"{process.args} ended with {process.returncode}:\n{said[-4000:]}")
 
 
 def _watched(

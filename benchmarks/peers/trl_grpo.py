@@ -1,4 +1,4 @@
-"""The peer of `step.py`: TRL's GRPOTrainer on the same model, rows, reward and settings, at its best on a CPU.
+"""The peer of `step.py`: TRL's GRPOTrainer on the same model, rows, reward and settings, sampling with transformers.
 
 Run by benchmarks in a process of its own; writes `{"began", "ends", "rewards", "lengths", "sample_seconds",
 "loaded_mib", "peak_mib", "evaluations"}`: one number per step, the memory held once loaded and at most, and one

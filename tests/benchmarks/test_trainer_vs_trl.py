@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from common import random_model, trainers
+import trainer_vs_trl
+from common import matrix, random_model, trainers
 from common.matrix import peak, update_flops
+from common.measure import visible_devices
 from common.random_model import QWEN2_HALF, QWEN2_ONE_AND_A_HALF, Shape
-from common.trainers import PeerFailed, Run, fastest
+from common.trainers import Run, RunFailed, check_conditions, fastest
 from torch.utils.flop_counter import FlopCounterMode
 from trainer_vs_trl import CASES, chosen, matrix_share, settings
 from transformers import AutoModelForCausalLM
@@ -82,19 +84,51 @@ def test_a_groups_prompt_counts_once() -> None:
     assert four == prompt + 4 * (one - prompt)
 
 
-def test_the_share_is_of_what_was_measured() -> None:
+def test_the_share_is_of_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert matrix_share(CASES["a"], [1.0]) == {}
-    found = matrix_share(CASES["b"], [10.0, 30.0, 20.0])
     case = CASES["b"]
     flops = 4 * update_flops(case.shape, 512, 128, 8)
-    assert found["update_flops"] == flops
-    assert found["matrix_share"] == flops / 20 / found["peak_flops_per_s"]
-    assert peak("cpu", rounds=1, products=1) > 1e8
+    # A device that would need 5 s for what took 20.
+    monkeypatch.setattr(trainer_vs_trl, "peak", lambda device, threads: flops / 5)
+    assert matrix_share(case, [10.0, 30.0, 20.0])["matrix_share"] == pytest.approx(0.25)
+
+
+def test_the_peak_is_what_products_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix, "SIDES", {"cpu": 512})
+    monkeypatch.setattr(matrix, "SECONDS", 0.05)
+    threads = torch.get_num_threads()
+    try:
+        found = peak("cpu", 1)
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(threads)
+    assert 1e9 < found < 1e12  # a core's, in any year of this project
+
+
+def test_a_run_under_other_conditions_is_none() -> None:
+    check_conditions({"device": "cpu", "gradient_checkpointing": False}, "cpu")
+    check_conditions({"device": "NVIDIA H200", "gradient_checkpointing": False}, "cuda")
+    with pytest.raises(RunFailed, match="ran on cpu, not on cuda"):
+        check_conditions({"device": "cpu", "gradient_checkpointing": False}, "cuda")
+    with pytest.raises(RunFailed, match="too little memory"):
+        check_conditions({"device": "NVIDIA T4", "gradient_checkpointing": True}, "cuda")
+
+
+@pytest.mark.parametrize(
+    ("device", "there", "seen"), [("cpu", "0,1", ""), ("cuda", "3,1", "3"), ("cuda", None, "0")]
+)
+def test_both_sides_see_one_gpu_at_most(
+    device: str, there: str | None, seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if there is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", there)
+    assert visible_devices(device) == seen
 
 
 def test_peers_without_memory_or_time_are_not_the_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
     said: dict[tuple[int, int], Run | BaseException] = {
-        (1, 1): PeerFailed("torch.OutOfMemoryError: CUDA out of memory."),
+        (1, 1): RunFailed("torch.OutOfMemoryError: CUDA out of memory."),
         (1, 2): subprocess.TimeoutExpired("trl", 1.0),
         (1, 4): Run([1.0], 3.0, 1.0, [0.0]),
         (1, 8): Run([1.0], 2.0, 1.0, [0.0]),
@@ -109,8 +143,8 @@ def test_peers_without_memory_or_time_are_not_the_fastest(monkeypatch: pytest.Mo
     monkeypatch.setattr(trainers, "trl", trl)
     job: dict[str, Any] = {}
     assert fastest(job, "cuda", list(said)) == (1, 4)
-    with pytest.raises(PeerFailed, match="neither memory nor time"):
+    with pytest.raises(RunFailed, match="neither memory nor time"):
         fastest(job, "cuda", [(1, 1), (1, 2)])
-    said[1, 1] = PeerFailed("KeyError: 'prompt'")
-    with pytest.raises(PeerFailed, match="KeyError"):
+    said[1, 1] = RunFailed("KeyError: 'prompt'")
+    with pytest.raises(RunFailed, match="KeyError"):
         fastest(job, "cuda", list(said))
