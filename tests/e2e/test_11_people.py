@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import httpx
@@ -249,7 +249,36 @@ ROOMS = [
 ]
 
 
+NOTHING = {"object": "list", "data": [], "has_more": False}
+
+
 class TestRooms:
+    @pytest.mark.parametrize(
+        ("address", "role", "action"),
+        [
+            ("jobs", "link", "New job"),
+            ("models", "button", "Add a model"),
+            ("evaluations", "link", "New evaluation"),
+            ("deployments", "button", "New deployment"),
+        ],
+    )
+    def test_an_action_is_offered_where_it_stays(
+        self, page: Page, address: str, role: Literal["link", "button"], action: str
+    ) -> None:
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        page.route(re.compile(rf"/api/v1/{address}(\?|$)"), hold)
+        page.goto(f"/{address}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        offered = page.get_by_role("main").get_by_role(role, name=action)
+        expect(offered).to_have_count(0)
+        for route in held:
+            route.fulfill(json=NOTHING)
+        expect(offered).to_have_count(1)
+
     @pytest.mark.parametrize(("address", "asked", "said"), [(a, q, said) for a, q, said, _ in ROOMS])
     def test_a_failure_is_told_and_tried_again(self, page: Page, address: str, asked: str, said: str) -> None:
         def fail(route: Route) -> None:
@@ -270,7 +299,6 @@ class TestRooms:
     def test_an_empty_one_says_what_would_be_here(
         self, page: Page, address: str, asked: str, said: str
     ) -> None:
-        nothing = {"object": "list", "data": [], "has_more": False}
-        page.route(asked, lambda route: route.fulfill(json=nothing))
+        page.route(asked, lambda route: route.fulfill(json=NOTHING))
         page.goto(address)
         expect(page.get_by_role("heading", name=said)).to_be_visible()

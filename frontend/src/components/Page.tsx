@@ -6,6 +6,7 @@ type Props = {
   /** Links and words above the title, in order. */
   crumbs?: readonly ReactNode[];
   meta?: ReactNode;
+  /** One that an empty screen offers in its middle waits until that is known: what moves loses its focus. */
   actions?: ReactNode;
   children: ReactNode;
 };

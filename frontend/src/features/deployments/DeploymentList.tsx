@@ -100,7 +100,7 @@ export function DeploymentList({ place, onPlace }: Props) {
     </GatedButton>
   );
   return (
-    <Page title="Deployments" actions={rows?.length !== 0 && add}>
+    <Page title="Deployments" actions={(rows ? rows.length > 0 : deployments.isError) && add}>
       {deployments.isError && !rows ? (
         <Failure
           title="Deployments could not be loaded"

@@ -84,7 +84,7 @@ export function EvaluationList() {
     <ButtonLink to="/evaluations/new">New evaluation</ButtonLink>
   );
   return (
-    <Page title="Evaluations" actions={rows?.length !== 0 && add}>
+    <Page title="Evaluations" actions={(rows ? rows.length > 0 : list.isError) && add}>
       {list.isError && !rows ? (
         <Failure
           title="Evaluations could not be loaded"

@@ -27,7 +27,7 @@ export function JobList({ filter, onFilter }: Props) {
   const untouched = rows?.length === 0 && !narrowed && !jobs.isPlaceholderData;
 
   return (
-    <Page title="Jobs" actions={!untouched && newJob}>
+    <Page title="Jobs" actions={(rows ? !untouched : jobs.isError) && newJob}>
       {!untouched && <JobFilters filter={filter} onFilter={onFilter} />}
       {jobs.isError && !rows ? (
         <Failure title="Jobs could not be loaded" error={jobs.error} retry={() => void jobs.refetch()} />

@@ -80,7 +80,7 @@ export function ModelList({ show, onShow }: Props) {
     </GatedButton>
   );
   return (
-    <Page title="Models" actions={rows?.length !== 0 && add}>
+    <Page title="Models" actions={(rows ? rows.length > 0 : models.isError) && add}>
       {models.isError && !rows ? (
         <Failure
           title="Models could not be loaded"
