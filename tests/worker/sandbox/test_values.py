@@ -166,7 +166,9 @@ def grade(sample, item):
         source, [RewardRow("p", text) for text in ("sleep", "work", "none")]
     ).rows
     assert sleep.wall_ms >= 50 > sleep.cpu_ms
-    assert work.wall_ms >= work.cpu_ms >= 50 > none.cpu_ms
+    assert work.cpu_ms >= 50 > none.cpu_ms
+    # Two clocks: the one of the wall is set right as it goes, by up to 500 parts in a million; that of the CPU is not.
+    assert work.wall_ms >= 0.999 * work.cpu_ms
 
 
 def test_an_exception_shows_the_frames_of_the_reward_only(client: SandboxClient) -> None:
