@@ -10,27 +10,33 @@ from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
 from worker.rollout.cache import RoomyLayer, roomy_cache
+from worker.rollout.products import Product, fastest_product
 from worker.rollout.shared import SharedPrompts, joined
 
 _LAYER = ("self_attn", "mlp", "input_layernorm", "post_attention_layernorm")
 _ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj", "head_dim", "scaling")
 _MLP = ("gate_proj", "up_proj", "down_proj", "act_fn")
 _TOLERANCE = 1e-4
+COPIED_BYTES = 2**31
+"""A larger model's weights are not copied for faster products."""
+MakeProduct = Callable[[Tensor, Tensor | None], Product]
+"""Of a weight (O, I) and a bias (O,)."""
 
 
 class LeanStep:
     """The decoding step of models built as Llama, Mistral, Qwen 2 and Qwen 3 are, in float32 or float64, with the
     weights that their layers have now. Raises NotDense."""
 
-    def __init__(self, model: PreTrainedModel) -> None:
+    def __init__(self, model: PreTrainedModel, make: MakeProduct = fastest_product) -> None:
         self._model = model
         self._decoder: Any = model.model
-        self._layers = [_Layer(layer) for layer in self._decoder.layers]
+        self._layers = [_Layer(layer, make) for layer in self._decoder.layers]
+        head: Any = model.lm_head
+        self._head = make(head.weight, head.bias) if type(head) is torch.nn.Linear else head
 
     def __call__(
         self,
@@ -54,14 +60,19 @@ class LeanStep:
             behind = None if prompts is None else partial(prompts.attend, number)
             x = layer.attend(x, turn, bias, cache.layers[number], behind)
             x = layer.transform(x)
-        logits: Tensor = self._model.lm_head(_norm(decoder.norm, x))
+        logits: Tensor = self._head(_norm(decoder.norm, x))
         return logits
 
 
 def lean_step(model: PreTrainedModel) -> LeanStep | None:
     """None where a layer is more than it knows."""
+    small = sum(weight.nbytes for weight in model.parameters()) <= COPIED_BYTES
+    return _lean_step(model, fastest_product if small else Product)
+
+
+def _lean_step(model: PreTrainedModel, make: MakeProduct) -> LeanStep | None:
     try:
-        return LeanStep(model)
+        return LeanStep(model, make)
     except NotDense:
         return None
 
@@ -73,13 +84,13 @@ class NotDense(Exception):
 class _Layer:
     """A decoder layer's weights as its modules have them now."""
 
-    def __init__(self, layer: Any) -> None:
+    def __init__(self, layer: Any, make: MakeProduct) -> None:
         attention, mlp = layer.self_attn, layer.mlp
         self._into, self._between = layer.input_layernorm, layer.post_attention_layernorm
-        self._project = _Joint((attention.q_proj, attention.k_proj, attention.v_proj))
-        self._out = _dense(attention.o_proj)
-        self._widen = _Joint((mlp.gate_proj, mlp.up_proj))
-        self._down, self._act = _dense(mlp.down_proj), mlp.act_fn
+        self._project = _Joint((attention.q_proj, attention.k_proj, attention.v_proj), make)
+        self._out = _product(attention.o_proj, make)
+        self._widen = _Joint((mlp.gate_proj, mlp.up_proj), make)
+        self._down, self._act = _product(mlp.down_proj, make), mlp.act_fn
         self._size, self._scaling = attention.head_dim, attention.scaling
         self._query_heads, self._key_heads, _ = (rows // self._size for rows in self._project.parts)
         self._eps = 0.0
@@ -118,23 +129,23 @@ class _Layer:
         found = torch.bmm(weights.softmax(-1), values.flatten(0, 1)).view(rows, -1, size)
         if behind is not None:
             found = joined(found, weights.logsumexp(-1).view(rows, -1), *behind(query))
-        return F.linear(found.view(rows, -1), self._out.weight, self._out.bias).add_(x)
+        return self._out(found.view(rows, -1)).add_(x)
 
     def transform(self, x: Tensor) -> Tensor:
         """x (R, H) → (R, H), through the layer's perceptron."""
         gate, up = torch.split(self._widen(_norm(self._between, x)), self._widen.parts, dim=-1)
-        return F.linear(self._act(gate).mul_(up), self._down.weight, self._down.bias).add_(x)
+        return self._down(self._act(gate).mul_(up)).add_(x)
 
 
 class _Joint:
     """Several linear layers of one input as one product, where all were made for sampling: these keep views of its
     weight, so that nothing is held twice. Others stay products of their own."""
 
-    def __init__(self, modules: Sequence[Any]) -> None:
+    def __init__(self, modules: Sequence[Any], make: MakeProduct) -> None:
         layers = [_dense(module) for module in modules]
         self.parts = [len(layer.weight) for layer in layers]
-        self._products = [(layer.weight, layer.bias) for layer in layers]
         if not all(hasattr(layer, "hold") for layer in layers):
+            self._products = [make(layer.weight, layer.bias) for layer in layers]
             return
         weight = torch.cat([layer.weight for layer in layers])
         biases = [
@@ -142,13 +153,18 @@ class _Joint:
             for layer in layers
         ]
         plain = all(layer.bias is None for layer in layers)
-        self._products = [(weight, None if plain else torch.cat(biases))]
+        self._products = [make(weight, None if plain else torch.cat(biases))]
         for layer, view in zip(layers, torch.split(weight, self.parts), strict=True):
             layer.hold(view)
 
     def __call__(self, x: Tensor) -> Tensor:
-        found = [F.linear(x, weight, bias) for weight, bias in self._products]
+        found = [product(x) for product in self._products]
         return found[0] if len(found) == 1 else torch.cat(found, dim=-1)
+
+
+def _product(module: Any, make: MakeProduct) -> Product:
+    layer = _dense(module)
+    return make(layer.weight, layer.bias)
 
 
 def _dense(module: Any) -> Any:
@@ -165,7 +181,7 @@ def has_lean_step(model: PreTrainedModel) -> bool:
     than its parts show."""
     if model.dtype not in (torch.float32, torch.float64) or not _is_built_so(model):
         return False
-    step, size = lean_step(model), model.config.get_text_config().vocab_size
+    step, size = _lean_step(model, Product), model.config.get_text_config().vocab_size
     if step is None:
         return False
     padding = torch.ones((2, 5), dtype=torch.int64, device=model.device)

@@ -169,6 +169,6 @@ def test_weights_of_a_batch_are_held_once(
         for layer, lean in zip(model.model.layers, step._layers, strict=True):
             modules = [getattr(layer.self_attn, f"{name}_proj") for name in "qkv"]
             own = {module.weight.untyped_storage().data_ptr() for module in modules}
-            joint = {weight.untyped_storage().data_ptr() for weight, _ in lean._project._products}
+            joint = {product.weight.untyped_storage().data_ptr() for product in lean._project._products}
             assert joint == own and len(own) == (1 if policy and targets == "all-linear" else 3)
         assert torch.equal(model(input_ids=ids, use_cache=False).logits, before)
