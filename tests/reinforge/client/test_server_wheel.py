@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 
 import reinforge
-from tests.reinforge.client.test_wheel import ROOT, run
-
-OWN = ("reinforge", "backend", "worker", "__editable__", "pip", "setuptools")
-"""What begins like this in the tests' own environment is not lent to the bare one."""
+from tests.reinforge.client.test_wheel import run
+from tests.support.closure import ROOT, closure, expose
 
 
 def metadata(wheel: Path) -> Message:
@@ -25,7 +23,7 @@ def metadata(wheel: Path) -> Message:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, server_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with both wheels and links to every library of this one; made without network."""
+    """A virtual environment with both wheels and links to what the platform's requires; made without network."""
     folder = tmp_path_factory.mktemp("platform") / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
@@ -33,9 +31,7 @@ def installed(wheel: Path, server_wheel: Path, tmp_path_factory: pytest.TempPath
     subprocess.run([*pip, str(wheel), str(server_wheel)], check=True, timeout=120)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     site = folder / "lib" / version / "site-packages"
-    for path in Path(pytest.__file__).resolve().parents[1].iterdir():
-        if not path.name.startswith(OWN) and path.suffix != ".pth" and not (site / path.name).exists():
-            (site / path.name).symlink_to(path)
+    expose(closure("reinforge-server").values(), site)
     return python
 
 

@@ -4,28 +4,13 @@ import os
 import subprocess
 import sys
 import zipfile
-from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
+
+from tests.support.closure import ROOT, closure, expose
 
 HEAVY = ("torch", "transformers", "fastapi", "starlette", "celery", "sqlalchemy", "psycopg", "boto3", "numpy")
-
-
-ROOT = Path(__file__).resolve().parents[3]
-
-
-def closure(name: str, found: dict[str, Distribution] | None = None) -> dict[str, Distribution]:
-    """A distribution and what it requires without extras, by name."""
-    found = {} if found is None else found
-    if name not in found:
-        found[name] = distribution(name)
-        for line in found[name].requires or []:
-            requirement = Requirement(line)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                closure(requirement.name.lower().replace("_", "-"), found)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +22,7 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
     subprocess.run(pip, check=True, timeout=120)
     site = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-    for name, each in closure("reinforge").items():
-        if name == "reinforge":
-            continue
-        tops = {file.parts[0] for file in each.files or [] if file.parts[0] not in ("..", "__pycache__")}
-        for top in tops:
-            if not (site / top).exists():
-                (site / top).symlink_to(str(each.locate_file(top)))
+    expose(closure("reinforge").values(), site)
     return python
 
 
