@@ -132,8 +132,8 @@ LONG := benchmarks/learning.py benchmarks/claims.py benchmarks/completions.py be
 bench: setup ## measurements beside named peers (JSON in benchmarks/results)
 	@for script in $(filter-out $(LONG),$(wildcard benchmarks/*.py)); do $(VENV) $$script || exit 1; done
 
-screens: setup frontend/dist/index.html ## pictures of every screen into docs/img
-	@$(VENV) scripts/screens.py
+screens: setup frontend/dist/index.html ## take the pictures that README and guide show, into docs/img: ONLY=job,start for some
+	@$(VENV) scripts/screens.py $(if $(ONLY),--only $(ONLY))
 
 clean: ## remove what the verbs made, except data
 	@rm -rf .venv .venv-vllm frontend/node_modules frontend/dist dist

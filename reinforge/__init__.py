@@ -4,4 +4,4 @@ Everything here runs without a web framework, a queue or torch; `backend` and `w
 and never on each other.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,7 +1,9 @@
-// Takes pictures of every screen of a running server that has a finished job:
-//   node e2e/screens.mjs --url http://127.0.0.1:8321 --key rf-… --out ../docs/img
-//     [--places '{"job": "ftjob-…", "replay": …}'] [--width 1440,1024,390] [--theme light,dark] [--only job,jobs] [--height 900] [--png]
-// Without --height a picture shows all of its screen. `make screens` runs it on a server of its own.
+// Takes pictures of the screens of a running server that has a finished job:
+//   node e2e/screens.mjs --url http://127.0.0.1:8321 --key rf-… --out screens
+//     [--places '{"job": "ftjob-…", "replay": …}'] [--only job,jobs] [--height 900] [--png]
+//     [--width 1440,1024,390] [--theme light,dark]   or   [--pictures job-1440-light,start-390-dark]
+// Without --height a picture shows all of its screen. `make screens` runs it on a server of its own, with the
+// pictures that the guide shows.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -16,12 +18,20 @@ const { values: options } = parseArgs({
     height: { type: "string" },
     theme: { type: "string", default: "light,dark" },
     only: { type: "string" },
+    pictures: { type: "string" },
     places: { type: "string", default: "{}" },
     png: { type: "boolean", default: false },
   },
 });
 const base = options.url.replace(/\/$/, "");
-const wanted = options.only?.split(",");
+const only = options.only?.split(",");
+const pictures = options.pictures?.split(",");
+
+/** Is this picture to be taken? */
+function selected(name, width, theme) {
+  if (only && !only.includes(name)) return false;
+  return pictures?.includes(`${name}-${width}-${theme}`) ?? true;
+}
 
 async function get(context, path) {
   const response = await context.request.get(`${base}/api/v1/${path}`);
@@ -99,7 +109,7 @@ function screens(places) {
     ["audit-log", "/settings?tab=audit", undefined, 1200],
     ["go-to", "/jobs", (page) => page.keyboard.press("Control+k")],
     ["keys", `/jobs/${job}`, (page) => page.keyboard.press("?")],
-  ].filter(([name, path]) => path && (!wanted || wanted.includes(name)));
+  ].filter(([, path]) => path);
 }
 
 async function chooseMixed(page) {
@@ -181,6 +191,7 @@ async function shoot(page, name, width, theme, most = 6000) {
   await session.detach();
   const path = join(options.out, `${name}-${width}-${theme}.${kind.format}`);
   writeFileSync(path, Buffer.from(data, "base64"));
+  taken.add(`${name}-${width}-${theme}`);
   console.log(path);
 }
 
@@ -198,11 +209,12 @@ async function take(browser, width, theme) {
   page.on("pageerror", (error) => console.error(`page error: ${error.message}`));
   await page.goto(`${base}/sign-in`);
   await settled(page);
-  if (!wanted || wanted.includes("sign-in")) await shoot(page, "sign-in", width, theme);
+  if (selected("sign-in", width, theme)) await shoot(page, "sign-in", width, theme);
   await page.fill("input", options.key);
   await page.click("button[type=submit]");
   await page.waitForURL(`${base}/`);
   for (const [name, path, act, most] of screens(await places(context))) {
+    if (!selected(name, width, theme)) continue;
     await page.setViewportSize(viewport);
     await page.goto(base + path);
     await settled(page);
@@ -212,11 +224,25 @@ async function take(browser, width, theme) {
   await context.close();
 }
 
+/** Pairs of width and theme that some picture needs. */
+function looks() {
+  if (!pictures) {
+    return options.width
+      .split(",")
+      .flatMap((width) => options.theme.split(",").map((theme) => [width, theme]));
+  }
+  const needed = pictures.filter((picture) => !only || only.includes(picture.replace(/-\d+-[a-z]+$/, "")));
+  const pairs = new Set(needed.map((picture) => picture.split("-").slice(-2).join(",")));
+  return [...pairs].map((pair) => pair.split(","));
+}
+
 mkdirSync(options.out, { recursive: true });
+const taken = new Set();
 const browser = await launch();
 try {
-  for (const width of options.width.split(",").map(Number))
-    for (const theme of options.theme.split(",")) await take(browser, width, theme);
+  for (const [width, theme] of looks()) await take(browser, Number(width), theme);
 } finally {
   await browser.close();
 }
+const missing = only ? [] : (pictures ?? []).filter((picture) => !taken.has(picture));
+if (missing.length > 0) throw new Error(`no such screens: ${missing.join(", ")}`);

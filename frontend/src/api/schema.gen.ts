@@ -23292,7 +23292,7 @@ export interface operations {
                      *       "role": "owner",
                      *       "scopes": null,
                      *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
-                     *       "version": "0.1.0"
+                     *       "version": "0.2.0"
                      *     }
                      */
                     "application/json": components["schemas"]["Me"];
@@ -23348,7 +23348,7 @@ export interface operations {
                      *       "role": "owner",
                      *       "scopes": null,
                      *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
-                     *       "version": "0.1.0"
+                     *       "version": "0.2.0"
                      *     }
                      */
                     "application/json": components["schemas"]["Me"];
@@ -23473,7 +23473,7 @@ export interface operations {
                      *       "role": "owner",
                      *       "scopes": null,
                      *       "user": "user_o40hjv6kufhuexxbtdzwb3g3",
-                     *       "version": "0.1.0"
+                     *       "version": "0.2.0"
                      *     }
                      */
                     "application/json": components["schemas"]["Me"];
@@ -23560,7 +23560,7 @@ export interface operations {
                      *       "role": "editor",
                      *       "scopes": null,
                      *       "user": "user_ofz3n0od3zgh0wpcg2n7sw23",
-                     *       "version": "0.1.0"
+                     *       "version": "0.2.0"
                      *     }
                      */
                     "application/json": components["schemas"]["Me"];
@@ -24611,7 +24611,7 @@ export interface operations {
                      *       "role": "editor",
                      *       "scopes": null,
                      *       "user": "user_ofz3n0od3zgh0wpcg2n7sw23",
-                     *       "version": "0.1.0"
+                     *       "version": "0.2.0"
                      *     }
                      */
                     "application/json": components["schemas"]["Me"];
@@ -31130,7 +31130,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": "ok",
-                     *       "version": "0.1.0"
+                     *       "version": "0.2.0"
                      *     }
                      */
                     "application/json": {
@@ -37956,7 +37956,7 @@ export interface operations {
                      *           }
                      *         }
                      *       },
-                     *       "version": "0.1.0"
+                     *       "version": "0.2.0"
                      *     }
                      */
                     "application/json": {

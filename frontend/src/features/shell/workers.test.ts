@@ -11,7 +11,7 @@ const worker = (more: Partial<Worker> = {}): Worker => ({
   online: true,
   jail: "L",
   device: "cpu",
-  version: "0.1.0",
+  version: "0.2.0",
   last_seen_at: "2026-11-20T12:00:00Z",
   ...more,
 });
