@@ -23,7 +23,7 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up vllm check audit test test-vllm chaos test-chaos soak fleet build e2e bench screens clean
+.PHONY: help setup demo up vllm check audit test rooms test-vllm chaos test-chaos soak fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,11 +90,16 @@ check: setup ## formatting, lint, types, import contracts, sizes, the page's typ
 audit: setup ## known vulnerabilities of pinned packages, where OSV and npm's registry can be reached
 	@$(VENV) scripts/audit.py
 
-test: setup frontend/dist/index.html ## all tests: units, rooms, attacks on the sandbox, the main job in a browser
-	@$(VENV) -m pytest -n 2 --dist worksteal -m "not e2e and not vllm and not chaos"
+test: setup frontend/dist/index.html ## all tests: rooms, then the main job in a browser
+	@$(MAKE) --no-print-directory rooms ROOM=
 	@$(MAKE) --no-print-directory e2e
 	@[ -e .venv-vllm/.complete ] || [ -n "$(REINFORGE_VLLM_PYTHON)" ] \
 		|| echo "left out: tests against a real vLLM, which is not installed here (make vllm, then make test-vllm)"
+
+# One directory of tests mirrors one of the product: make rooms ROOM=backend/jobs, make rooms ROOM="algorithm docs"
+ROOM ?=
+rooms: setup frontend/dist/index.html ## tests of every room: units, attacks on the sandbox, a real database; ROOM=backend/jobs for some
+	@$(VENV) -m pytest -n 2 --dist worksteal -m "not e2e and not vllm and not chaos" $(addprefix tests/,$(ROOM))
 
 test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or more to start each time
 	@$(VENV) -m pytest -n $(if $(wildcard /dev/nvidiactl),0,2) --dist loadfile -m vllm

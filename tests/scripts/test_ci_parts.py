@@ -1,0 +1,79 @@
+"""`.ci/run` in parts, and the workflow that calls them."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = ROOT / ".ci" / "run"
+GITHUB = ROOT / ".github"
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """A `make` that writes down what it was called with and fails for `check`, and an `id` that is nobody."""
+    record = tmp_path / "record"
+    (tmp_path / "make").write_text(f'#!/bin/sh\necho "$*" >> {record}\n[ "$1" != "$MAKE_FAILS" ]\n')
+    (tmp_path / "id").write_text("#!/bin/sh\necho 1000\n")
+    for name in ("make", "id"):
+        (tmp_path / name).chmod(0o755)
+    return record
+
+
+def run(record: Path, *parts: str, fails: str = "") -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PATH": f"{record.parent}:{os.environ['PATH']}", "MAKE_FAILS": fails}
+    return subprocess.run(
+        [str(RUN), *parts], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_without_arguments_everything_runs_in_order(recorded: Path) -> None:
+    done = run(recorded)
+    assert done.returncode == 0, done.stderr
+    expected = ["setup", "check", "test", "vllm", "test-vllm", "test-chaos", "audit"]
+    assert recorded.read_text().split() == expected
+    assert "=== time by part" in done.stdout
+
+
+def test_the_named_parts_run_and_no_others(recorded: Path) -> None:
+    done = run(recorded, "setup", "rooms")
+    assert (done.returncode, recorded.read_text().split()) == (0, ["setup", "rooms"])
+
+
+def test_the_first_failure_ends_it(recorded: Path) -> None:
+    done = run(recorded, "setup", "check", "audit", fails="check")
+    assert done.returncode != 0
+    assert recorded.read_text().split() == ["setup", "check"]
+
+
+def test_an_unknown_part_is_refused_before_anything_runs(recorded: Path) -> None:
+    done = run(recorded, "setup", "chek")
+    assert done.returncode == 2
+    assert "There is no part chek" in done.stderr
+    assert not recorded.exists()
+
+
+def test_the_workflow_runs_every_part_once(recorded: Path) -> None:
+    workflow = yaml.safe_load((GITHUB / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    job = workflow["jobs"]["part"]
+    assert workflow["permissions"] == {"contents": "read"}
+    assert job["steps"][-1]["run"] == ".ci/run ${{ matrix.parts }}"
+    entries = [entry["parts"].split() for entry in job["strategy"]["matrix"]["include"]]
+    for parts in entries:
+        assert run(recorded, *parts).returncode == 0
+    ran = [name for parts in entries for name in parts if name not in {"packages", "setup"}]
+    # `test` is `rooms` and `e2e`.
+    assert sorted(ran) == sorted(["check", "rooms", "e2e", "vllm", "test-vllm", "test-chaos", "audit"])
+
+
+def test_forms_can_be_read() -> None:
+    for form in sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml")):
+        content = yaml.safe_load(form.read_text(encoding="utf-8"))
+        if form.name != "config.yml":
+            fields = [part for part in content["body"] if part["type"] != "markdown"]
+            assert content["name"] and content["description"]
+            assert len({field["id"] for field in fields}) == len(fields) > 0
+            assert all(field["attributes"]["label"] for field in fields)
