@@ -109,7 +109,7 @@ def receiver() -> Iterator[str]:
 def prepare(client: Reinforge, api: httpx.Client, hooks: str) -> dict[str, str]:
     """Ids that the addresses of the screens are made of, once everything that they show is there.
 
-    hooks: address of the receiver.
+    Jobs train one after the other; what the calls worker does runs beside them. hooks: address of the receiver.
     """
     webhook = client.webhooks.create(f"{hooks}/hooks", description="training log")
     client.webhooks.create(f"{hooks}/away", events=["fine_tuning.job.failed"], description="pager")
@@ -118,22 +118,26 @@ def prepare(client: Reinforge, api: httpx.Client, hooks: str) -> dict[str, str]:
     reward = client.rewards.push(ARITHMETIC / "reward.py", name="correct sum")
     spec = scored_job(data.id, reward.id)
     scored = client.jobs.create(spec)
-    for job in (demo, scored):
-        finished(client, job.id)
+    base = evaluation(client, data.id, reward.id, model="starter-arith", name="main")
     client.judges.add("strict", base_url="https://judge.example/v1", model="judge-large", input_price=0.4)
     client.rewards.push(source=PARTIAL, name="correct sum")
     client.rewards.add_golden_cases(reward.id, CASES)
     grader = client.rewards.push(source=json.dumps(GRADER, indent=2), name="exact or close")
-    replay = client.evaluations.replay(scored.id, reward="correct", stored=reward.id, revision=2)
-    client.evaluations.wait(replay.id, timeout=WAIT)
+    people(client, api)
+    finished(client, demo.id, scored.id)
+    fork = client.jobs.fork(scored.id, step=10, name="Additions, half the rate", set=FORKED)
     # As the form has it that starts from the job.
     again = client.jobs.get(scored.id).spec | {"name": f"{spec['name']} (again)"}
     preflight = client.preflights.create(again)
-    client.preflights.wait(preflight.id, timeout=WAIT)
+    adapter = client.jobs.get(scored.id).adapter
+    adapted = evaluation(client, data.id, reward.id, adapter=adapter)
+    replay = client.evaluations.replay(scored.id, reward="correct", stored=reward.id, revision=2)
     label(api, scored.id)
-    fork = client.jobs.fork(scored.id, step=10, name="Additions, half the rate", set=FORKED)
+    deployed = deployment(client, api, scored.id)
+    for one in (base, adapted, replay.id):
+        client.evaluations.wait(one, timeout=WAIT)
+    client.preflights.wait(preflight.id, timeout=WAIT)
     finished(client, fork.id)
-    people(client, api)
     return {
         "job": demo.id,
         "scored": scored.id,
@@ -142,16 +146,18 @@ def prepare(client: Reinforge, api: httpx.Client, hooks: str) -> dict[str, str]:
         "replay": replay.id,
         "preflight": preflight.id,
         "webhook": webhook.id,
-        **evaluations(client, scored.id, data.id, reward.id),
-        "deployment": deployment(client, api, scored.id),
+        "base": base,
+        "evaluation": adapted,
+        "deployment": deployed,
         "paused": paused(client, spec),
     }
 
 
-def finished(client: Reinforge, job: str) -> None:
-    status = client.jobs.wait(job, timeout=WAIT).status
-    if status != "succeeded":
-        raise SystemExit(f"{job} is {status}: no pictures")
+def finished(client: Reinforge, *jobs: str) -> None:
+    for job in jobs:
+        status = client.jobs.wait(job, timeout=WAIT).status
+        if status != "succeeded":
+            raise SystemExit(f"{job} is {status}: no pictures")
 
 
 def paused(client: Reinforge, spec: dict[str, Any]) -> str:
@@ -175,26 +181,10 @@ def until(done: Callable[[], bool]) -> None:
         time.sleep(0.5)
 
 
-def evaluations(client: Reinforge, job: str, data: str, reward: str) -> dict[str, str]:
-    """The base model and the job's adapter, on the same rows."""
-    asked: dict[str, Any] = {
-        "dataset": data,
-        "reward": reward,
-        "revision": 1,
-        "rows": 60,
-        "samples_per_row": 4,
-        "max_tokens": 56,
-    }
-    policies: dict[str, dict[str, Any]] = {
-        "base": {"model": "starter-arith"},
-        "evaluation": {"adapter": client.jobs.get(job).adapter},
-    }
-    made = {}
-    for place, policy in policies.items():
-        name = "main" if place == "base" else None
-        made[place] = client.evaluations.create(**policy, **asked, name=name).id
-        client.evaluations.wait(made[place], timeout=WAIT)
-    return made
+def evaluation(client: Reinforge, data: str, reward: str, **policy: Any) -> str:
+    """Start an evaluation of a base model or an adapter; all of them are on the same rows."""
+    rows: dict[str, Any] = {"rows": 60, "samples_per_row": 4, "max_tokens": 56}
+    return client.evaluations.create(dataset=data, reward=reward, revision=1, **rows, **policy).id
 
 
 def deployment(client: Reinforge, api: httpx.Client, job: str) -> str:
