@@ -11,12 +11,14 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from backend.auth import Reader
+from backend.broker import BrokerWatch
 from backend.calls import ONLINE_SECONDS
 from backend.database import Database, get_database
 from backend.migrate import is_migrated
 from backend.models import Worker, now
 from backend.objects import Objects, get_objects
 from reinforge import __version__
+from reinforge.broker import BrokerState, wake_up_problem
 from reinforge.errors import ReinforgeError
 from reinforge.metrics import METRICS
 from reinforge.presets import PRESETS
@@ -63,7 +65,13 @@ async def _storage(objects: Objects) -> dict[str, Any]:
     return {"ready": True}
 
 
-async def _workers(database: Database) -> dict[str, dict[str, Any]]:
+async def _broker(watch: BrokerWatch) -> tuple[BrokerState, dict[str, Any]]:
+    state = await watch.look()
+    part: dict[str, Any] = {"ready": state.error is None, "kind": state.kind}
+    return state, part if state.problem is None else {**part, "message": state.problem}
+
+
+async def _workers(database: Database, broker: BrokerState) -> dict[str, dict[str, Any]]:
     """What workers say of themselves; informative only, since the backend serves without them."""
     try:
         async with database.transaction() as session:
@@ -73,8 +81,20 @@ async def _workers(database: Database) -> dict[str, dict[str, Any]]:
         online = []
     jails = sorted({worker.jail for worker in online if worker.jail})
     kinds = [worker.kind for worker in online]
+    late = sum(
+        wake_up_problem(BrokerState.model_validate(worker.broker), broker) is not None
+        for worker in online
+        if worker.broker
+    )
+    training: dict[str, Any] = {"ready": "trainer" in kinds, "online": kinds.count("trainer")}
+    if late:
+        training["without_wake_ups"] = late
+        training["message"] = (
+            f"Wake-ups do not reach {late} of {training['online']}: jobs may start some seconds later there. "
+            "GET /api/v1/workers says why."
+        )
     return {
-        "worker": {"ready": "trainer" in kinds, "online": kinds.count("trainer")},
+        "worker": training,
         "calls": {"ready": "calls" in kinds, "online": kinds.count("calls")},
         "sandbox": {"ready": bool(jails), "jails": jails},
     }
@@ -82,12 +102,14 @@ async def _workers(database: Database) -> dict[str, dict[str, Any]]:
 
 @router.get("/readyz", responses=_NOT_READY, tags=["health"], operation_id="getReadiness")
 async def readyz(request: Request, response: Response) -> dict[str, Any]:
-    """Whether requests can be served: the database is migrated and the object store takes files."""
-    database, storage = await asyncio.gather(_database(get_database(request)), _storage(get_objects(request)))
-    workers = await _workers(get_database(request)) if database["ready"] else {}
-    ready = database["ready"] and storage["ready"]
+    """Whether requests can be served: the database is migrated, the object store takes files, the broker answers."""
+    database, storage, (state, broker) = await asyncio.gather(
+        _database(get_database(request)), _storage(get_objects(request)), _broker(request.app.state.broker)
+    )
+    workers = await _workers(get_database(request), state) if database["ready"] else {}
+    ready = database["ready"] and storage["ready"] and broker["ready"]
     response.status_code = 200 if ready else 503
-    return {"ready": ready, "parts": {"database": database, "storage": storage, **workers}}
+    return {"ready": ready, "parts": {"database": database, "storage": storage, "broker": broker, **workers}}
 
 
 @router.get("/api/v1/meta", tags=["meta"], operation_id="getMeta")

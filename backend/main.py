@@ -15,6 +15,7 @@ from backend.audit.endpoints import router as audit
 from backend.audit.trail import AuditTrail
 from backend.base_models import service as base_models_service
 from backend.base_models.endpoints import router as base_models
+from backend.broker import BrokerWatch
 from backend.calls import Calls
 from backend.compression import CompressJson
 from backend.database import Database
@@ -114,6 +115,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.loader = Loader(database, app.state.calls)
     app.state.sealer = Sealer(settings)
     app.state.wake_ups = WakeUps(settings)
+    app.state.broker = BrokerWatch(settings)
     try:
         await _await_migrated(database)
         await _seed(database, settings)
@@ -123,6 +125,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         tasks = [
             asyncio.create_task(base_models_service.seed_builtin(database, app.state.calls)),
             asyncio.create_task(evaluator.adopt()),
+            asyncio.create_task(app.state.broker.run()),
         ]
         if (first_demo := await _first_demo(app)) is not None:
             tasks.append(first_demo)

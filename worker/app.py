@@ -43,6 +43,8 @@ def make_app(settings: WorkerSettings) -> Celery:
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
         broker_connection_retry_on_startup=True,
+        # For ever: jobs that the worker has found without a wake-up go on meanwhile.
+        broker_connection_max_retries=None,
     )
     return app
 

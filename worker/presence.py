@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from reinforge import __version__
+from reinforge.broker import BrokerState
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import CallKind, Register
 from worker.door import Door
@@ -29,9 +30,10 @@ class Presence(threading.Thread):
         hostname: str,
         jail: Callable[[], tuple[str | None, list[str]]],
         answers: list[CallKind] | None = None,
+        broker: Callable[[], BrokerState] | None = None,
     ) -> None:
         super().__init__(name="presence", daemon=True)
-        self._door, self._jail, self._answers = door, jail, answers
+        self._door, self._jail, self._answers, self._broker = door, jail, answers, broker
         self._id, self._kind, self._hostname = worker_id, kind, hostname
         self._device = device()
         self._process = secrets.token_hex(8)
@@ -69,6 +71,7 @@ class Presence(threading.Thread):
                 jail_reasons=reasons,
                 device=self._device,
                 answers=self._answers,
+                broker=self._broker() if self._broker is not None else None,
                 process=self._process,
             )
         )

@@ -4,11 +4,12 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from celery import shared_task, signals
 
+from reinforge.broker import IDLE_POLL_SECONDS, look
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import Claimed
 from worker.blob_cache import BlobCache
@@ -26,18 +27,27 @@ log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 30.0
 """For a backend that is away; then the next wake-up counts, which may take 20 s more."""
+POLL_SECONDS = IDLE_POLL_SECONDS
+CLOSE_SECONDS = 15.0
+"""For a job that was found by asking to be left."""
 trainer_command: Sequence[str] = TRAINER
 """What is started for a job."""
 
 
 @dataclass
 class TrainerWorker:
-    """What a Celery process holds from start to end: its slot, its door, its announcements."""
+    """What a Celery process holds from start to end: its slot, its door, its announcements.
+
+    Jobs are found by wake-ups and, in a thread of their own, by asking every few seconds: so a worker that no wake-up
+    reaches runs jobs too. One job runs at a time.
+    """
 
     supervisor: Supervisor
     slot: Slot
     door: Door
     presence: Presence
+    _working: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _poller: threading.Thread | None = field(default=None, init=False)
 
     @classmethod
     def start(cls, settings: WorkerSettings) -> "TrainerWorker":
@@ -57,26 +67,60 @@ class TrainerWorker:
             stall_bounds=StallBounds.parse(settings.stall_seconds),
         )
         presence = Presence(
-            door, slot.worker_id, "trainer", settings.hostname, lambda: jail_status(settings.sandbox)
+            door,
+            slot.worker_id,
+            "trainer",
+            settings.hostname,
+            lambda: jail_status(settings.sandbox),
+            broker=lambda: look(settings.redis_url, settings.folder("broker")),
         )
         presence.start()
-        return cls(supervisor, slot, door, presence)
+        worker = cls(supervisor, slot, door, presence)
+        worker.start_polling()
+        return worker
 
     def wake(self, job: str) -> None:
         """Run queued jobs to their end, one after the other, for as long as there are any.
 
         The job that the wake-up names is not claimed by its name: others may have waited for longer (`backend.jobs`).
         """
-        while not self.supervisor.stop.is_set():
+        with self._working:
+            while not self.supervisor.stop.is_set():
+                try:
+                    claimed = self._claim()
+                except ReinforgeError as error:
+                    # The backend sends wake-ups again for as long as jobs are queued and we have nothing to do.
+                    log.warning("woken for %s, nothing claimed: %s", job, error.message)
+                    return
+                if claimed is None:
+                    log.info("woken for %s: nothing is queued", job)
+                    return
+                self.supervisor.run(claimed)
+
+    def start_polling(self) -> None:
+        """Ask for jobs again and again while none runs. The thread lives as long as the process: the kernel ends a
+        trainer with the thread that started it."""
+        self._poller = threading.Thread(target=self._poll, name="poller", daemon=True)
+        self._poller.start()
+
+    def _poll(self) -> None:
+        while not self.supervisor.stop.wait(POLL_SECONDS):
+            if not self._working.acquire(blocking=False):
+                continue
             try:
-                claimed = self._claim()
+                self._run_queued()
             except ReinforgeError as error:
-                # The backend sends wake-ups again for as long as jobs are queued and we have nothing to do.
-                log.warning("woken for %s, nothing claimed: %s", job, error.message)
-                return
-            if claimed is None:
-                log.info("woken for %s: nothing is queued", job)
-                return
+                log.debug("asked for a job in vain: %s", error.message)
+            except Exception:
+                log.exception("looking for jobs failed")  # and is tried again: the worker counts as online
+            finally:
+                self._working.release()
+
+    def _run_queued(self) -> None:
+        """Raises ReinforgeError."""
+        claim = self.supervisor.door.claim
+        while not self.supervisor.stop.is_set() and (claimed := claim(self.slot.worker_id, None)) is not None:
+            log.info("%s found without a wake-up", claimed.job)
             self.supervisor.run(claimed)
 
     def _claim(self) -> Claimed | None:
@@ -98,6 +142,9 @@ class TrainerWorker:
         self.supervisor.stop.set()
 
     def close(self) -> None:
+        self.shut_down()
+        if self._poller is not None:
+            self._poller.join(CLOSE_SECONDS)
         self.presence.stop()
         self.door.close()
         self.slot.release()

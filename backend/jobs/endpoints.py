@@ -6,6 +6,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from backend.auth import Reader, SettingsDep, Writer
 from backend.base_models import service as base_models
+from backend.broker import BrokerDep
 from backend.calls import CallsDep
 from backend.cursors import cut, encode_cursor
 from backend.database import DatabaseDep, Session
@@ -41,6 +42,7 @@ async def create_job(
     settings: SettingsDep,
     who: Writer,
     once: Once,
+    broker: BrokerDep,
 ) -> Response:
     """Validate a job, with a worker's help, and queue it. Nothing is stored when it is refused.
 
@@ -60,13 +62,14 @@ async def create_job(
             return stored
         await plans.look_up(session, who.project_id, spec)  # again, since it may have been deleted meanwhile
         job = await service.create(session, who.project_id, plan, given, who.name, request.app.state.wake_ups)
-        return await once.finish(session, 201, await turns.detail(session, job))
+        return await once.finish(session, 201, await turns.detail(session, job, broker))
 
 
 @router.get("/jobs", operation_id="listJobs")
 async def list_jobs(
     session: Session,
     who: Reader,
+    broker: BrokerDep,
     limit: Limit = 20,
     after: str | None = None,
     status: Annotated[list[JobStatus] | None, Query()] = None,
@@ -90,12 +93,12 @@ async def list_jobs(
     )
     jobs, has_more = cut(found, limit)
     cursor = encode_cursor(jobs[-1].created_at, jobs[-1].id) if has_more else None
-    return Page(data=await turns.job_views(session, jobs), has_more=has_more, next_cursor=cursor)
+    return Page(data=await turns.job_views(session, jobs, broker), has_more=has_more, next_cursor=cursor)
 
 
 @router.get("/jobs/{id}", operation_id="getJob")
-async def get_job(id: str, session: Session, who: Reader) -> JobDetail:
-    return await turns.detail(session, await repository.find(session, who.project_id, id))
+async def get_job(id: str, session: Session, who: Reader, broker: BrokerDep) -> JobDetail:
+    return await turns.detail(session, await repository.find(session, who.project_id, id), broker)
 
 
 @router.post("/jobs/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelJob")
@@ -112,11 +115,12 @@ async def pause_job(id: str, session: Session, who: Writer) -> JobDetail:
 
 
 @router.post("/jobs/{id}/resume", dependencies=[OnceWhole], operation_id="resumeJob")
-async def resume_job(id: str, request: Request, session: Session, who: Writer) -> JobDetail:
+async def resume_job(
+    id: str, request: Request, session: Session, who: Writer, broker: BrokerDep
+) -> JobDetail:
     """Queue a paused job: its next attempt continues from where it paused."""
-    return await turns.detail(
-        session, await service.resume(session, who.project_id, id, request.app.state.wake_ups)
-    )
+    job = await service.resume(session, who.project_id, id, request.app.state.wake_ups)
+    return await turns.detail(session, job, broker)
 
 
 router.include_router(changes)

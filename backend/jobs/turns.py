@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.calls import ONLINE_SECONDS
 from backend.jobs.view import job_detail, job_view
 from backend.models import Attempt, Job, Project, Worker, now
+from reinforge.broker import IDLE_POLL_SECONDS, BrokerState
 from reinforge.schemas.jobs import Job as JobView
 from reinforge.schemas.jobs import JobDetail, QueuePlace
 from reinforge.states import LEASED, JobStatus
@@ -65,7 +66,9 @@ async def served(session: AsyncSession, job: Job) -> None:
     project.served_at = now()
 
 
-async def places(session: AsyncSession, jobs: Sequence[Job]) -> dict[str, QueuePlace]:
+async def places(
+    session: AsyncSession, jobs: Sequence[Job], broker: BrokerState | None = None
+) -> dict[str, QueuePlace]:
     """Where those of the jobs that are queued stand, and what they wait for."""
     queued = [job.id for job in jobs if job.status == JobStatus.QUEUED]
     if not queued:
@@ -74,11 +77,18 @@ async def places(session: AsyncSession, jobs: Sequence[Job]) -> dict[str, QueueP
     total = select(func.count()).select_from(line).scalar_subquery()
     rows = await session.execute(select(line.c.id, line.c.place, total).where(line.c.id.in_(queued)))
     online, idle = await workers(session)
+    notice = _notice(broker)
     found = {}
     for id, place, waiting in rows:
         reason = "no_worker" if not online else "about_to_start" if place <= idle else "workers_busy"
-        found[id] = QueuePlace(position=place, of=waiting, reason=reason, workers=online)
+        found[id] = QueuePlace(position=place, of=waiting, reason=reason, workers=online, notice=notice)
     return found
+
+
+def _notice(broker: BrokerState | None) -> str | None:
+    if broker is None or broker.problem is None:
+        return None
+    return f"{broker.problem.rstrip('.')}. Free workers look for jobs every {IDLE_POLL_SECONDS:.0f} s until it does."
 
 
 async def workers(session: AsyncSession) -> tuple[int, int]:
@@ -94,13 +104,15 @@ async def workers(session: AsyncSession) -> tuple[int, int]:
     return int(online), int(idle)
 
 
-async def detail(session: AsyncSession, job: Job) -> JobDetail:
+async def detail(session: AsyncSession, job: Job, broker: BrokerState | None = None) -> JobDetail:
     """The whole job, with its place."""
-    found = await places(session, [job])
+    found = await places(session, [job], broker)
     return job_detail(job).model_copy(update={"queue": found.get(job.id)})
 
 
-async def job_views(session: AsyncSession, jobs: Sequence[Job]) -> list[JobView]:
+async def job_views(
+    session: AsyncSession, jobs: Sequence[Job], broker: BrokerState | None = None
+) -> list[JobView]:
     """As the list shows them."""
-    found = await places(session, jobs)
+    found = await places(session, jobs, broker)
     return [job_view(job).model_copy(update={"queue": found.get(job.id)}) for job in jobs]

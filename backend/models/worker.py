@@ -22,6 +22,8 @@ class Worker(Base):
     device: Mapped[str | None]
     answers: Mapped[list[str] | None]
     """Kinds of calls; None for a worker that has not said it, which may be asked anything."""
+    broker: Mapped[dict[str, Any] | None]
+    """`reinforge.broker.BrokerState` of its broker; None for calls workers, which need none."""
     process: Mapped[str | None]
     """Which process goes by the id now: ids survive restarts, what a process had in hand does not."""
     registered_at: Mapped[datetime] = mapped_column(default=now)

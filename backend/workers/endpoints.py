@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from backend.auth import Reader, SettingsDep, bearer, worker_door
+from backend.broker import BrokerDep
 from backend.calls import CallsDep
 from backend.database import Session
 from backend.objects import ObjectsDep, find_stored
@@ -52,8 +53,8 @@ JobToken = Annotated[str | None, Depends(job_token)]
 
 
 @router.get("/api/v1/workers", tags=["workers"], operation_id="listWorkers")
-async def list_workers(session: Session, who: Reader) -> Page[WorkerInfo]:
-    return Page(data=await service.list_workers(session, who.project_id))
+async def list_workers(session: Session, who: Reader, broker: BrokerDep) -> Page[WorkerInfo]:
+    return Page(data=await service.list_workers(session, who.project_id, broker))
 
 
 @door.post("/workers", status_code=204, operation_id="registerWorker")

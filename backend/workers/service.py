@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.calls import ONLINE_SECONDS
 from backend.events import notify
 from backend.models import Attempt, Call, Job, Worker, now
+from reinforge.broker import BrokerState, wake_up_problem
 from reinforge.schemas.resources import WorkerInfo
 from reinforge.schemas.worker_door import Register
 from reinforge.states import LEASED
@@ -35,7 +36,9 @@ async def register(session: AsyncSession, body: Register) -> None:
     )
 
 
-async def list_workers(session: AsyncSession, project_id: str) -> list[WorkerInfo]:
+async def list_workers(
+    session: AsyncSession, project_id: str, broker: BrokerState | None
+) -> list[WorkerInfo]:
     """Workers seen in the last week, newest first. They serve all projects; another one's job only makes them busy."""
     seen = select(Worker).where(Worker.last_seen_at > now() - _LISTED).order_by(Worker.last_seen_at.desc())
     workers: Sequence[Worker] = (await session.scalars(seen)).all()
@@ -60,6 +63,13 @@ async def list_workers(session: AsyncSession, project_id: str) -> list[WorkerInf
             last_seen_at=worker.last_seen_at,
             job=jobs.get(worker.id),
             busy=worker.id in jobs,
+            notice=_notice(worker, broker),
         )
         for worker in workers
     ]
+
+
+def _notice(worker: Worker, broker: BrokerState | None) -> str | None:
+    if worker.broker is None:
+        return None
+    return wake_up_problem(BrokerState.model_validate(worker.broker), broker)

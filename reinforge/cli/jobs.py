@@ -220,6 +220,8 @@ def report(job: JobDetail) -> None:
     if job.queue:
         why = job.queue.reason.replace("_", " ")
         out.print(f"  queue      number {job.queue.position} of {job.queue.of}, {why}")
+        if job.queue.notice:
+            out.print(f"  notice     {job.queue.notice}", markup=False)
     out.print(f"  step       {job.progress.step} of {job.progress.steps}, attempt {job.attempt}")
     out.print(f"  held-out   {number(job.held_out_reward_before)} → {number(job.held_out_reward)}")
     out.print(f"  model      {job.model}")

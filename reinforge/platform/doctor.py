@@ -25,6 +25,7 @@ from typing import Literal
 
 from reinforge.errors import ReinforgeError
 from reinforge.platform import cluster
+from reinforge.platform.doctor_workers import running_platform
 from reinforge.platform.places import default_home, shared_prefix
 from reinforge.platform.up import free_port
 
@@ -76,6 +77,7 @@ def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int =
         check_plugins,
         check_page,
         lambda: check_port(host, port),
+        lambda: Check("workers", *running_platform(host, port)),
     ]
     with ThreadPoolExecutor(max_workers=4) as pool:  # most of the time is spent waiting for processes
         return [future.result() for future in [pool.submit(check) for check in checks]]

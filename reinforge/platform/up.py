@@ -181,19 +181,22 @@ class Platform:
             return None
 
     def _await_ready(self) -> None:
-        """Wait for /readyz, then a while for the workers to report in: without them no job runs."""
+        """Wait until requests can be served, then a while for the workers and the broker: without workers no job runs,
+        without the broker jobs start some seconds later."""
         begin = time.monotonic()
         while True:
             response = self._get("/readyz")
-            ready = response is not None and response.status_code == 200
             parts = response.json().get("parts", {}) if response is not None else {}
-            away = [name for name in ("worker", "calls") if not parts.get(name, {}).get("ready")]
+            ready = all(parts.get(name, {}).get("ready") for name in ("database", "storage"))
+            away = [name for name in ("broker", "worker", "calls") if not parts.get(name, {}).get("ready")]
             waited = time.monotonic() - begin
             if ready and not away:
                 return
             if ready and waited > _WORKERS_WITHIN:
-                logs = self.home / "logs"
-                self._say(f"Serving, but not heard of yet: {', '.join(away)}. Their logs are in {logs}.")
+                named = [parts.get(name, {}).get("message", f"{name}: no heartbeat yet") for name in away]
+                self._say(
+                    f"Serving, but not ready: {'; '.join(named)}. The logs are in {self.home / 'logs'}."
+                )
                 return
             if waited > _READY_WITHIN:
                 reasons = [part["message"] for part in parts.values() if part.get("message")]

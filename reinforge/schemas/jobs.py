@@ -45,6 +45,8 @@ class QueuePlace(Response):
     """What it waits for: that a worker is started, that one has finished, or nothing any more."""
     workers: int
     """So many are there to train."""
+    notice: str | None = None
+    """What delays it beside that: the broker does not answer."""
 
 
 class Job(Response):

@@ -217,3 +217,5 @@ class WorkerInfo(Response):
     """Of the asker's project."""
     busy: bool = False
     """Runs a job, of whichever project."""
+    notice: str | None = None
+    """Why jobs start late on it, and what to do: its broker does not answer, or is not the backend's."""

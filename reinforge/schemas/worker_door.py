@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from reinforge.broker import BrokerState
 from reinforge.records import Blob, Command, ForkStart, Record, RecordModel, ScheduledChange
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.common import Request, Response
@@ -38,6 +39,8 @@ class Register(Request):
     device: str | None = None
     answers: list[CallKind] | None = None
     """Kinds of calls that it takes: one without torch does not sample. None: any."""
+    broker: BrokerState | None = None
+    """Of workers that train."""
     process: str | None = None
     """Made up anew by every process: the backend then knows that a call taken by an earlier one is lost."""
 

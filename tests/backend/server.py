@@ -221,9 +221,15 @@ class Backend:
 
     # ── what workers do ────────────────────────────────────────────────────────────────────────────────────
 
-    def register(self, id: str = "wrk_test", kind: str = "trainer", answers: list[str] | None = None) -> str:
+    def register(
+        self,
+        id: str = "wrk_test",
+        kind: str = "trainer",
+        answers: list[str] | None = None,
+        broker: dict[str, Any] | None = None,
+    ) -> str:
         body: dict[str, Any] = {"id": id, "kind": kind, "hostname": "here", "version": "0", "jail": "L"}
-        body |= {"device": "cpu", "answers": answers}
+        body |= {"device": "cpu", "answers": answers, "broker": broker}
         assert self.door.post("/workers", json=body).status_code == 204
         return id
 

@@ -1,12 +1,13 @@
 """The page is served beside the API, which it never hides."""
 
 import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from backend.page import STATIC
+from backend.page import _ROUTES, STATIC
 from tests.backend.server import Backend
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +24,7 @@ def page(backend: Backend) -> Iterator[Path]:
     (folder / "index.html").unlink()
 
 
-@pytest.mark.parametrize("path", ["/", "/jobs/ftjob-x", "/sign-in?token=abc", "/new"])
+@pytest.mark.parametrize("path", ["/", "/jobs/ftjob-x", "/jobs/new", "/sign-in?token=abc", "/settings"])
 def test_every_address_of_the_page_is_the_page(backend: Backend, page: Path, path: str) -> None:
     response = backend.bare.get(path)
     assert (response.status_code, response.text) == (200, "<!doctype html>the page")
@@ -52,10 +53,75 @@ def test_packed_copies_go_to_those_who_accept_them(backend: Backend, page: Path)
     assert {packed.headers["vary"], plain.headers["vary"]} == {"accept-encoding"}
 
 
-@pytest.mark.parametrize("path", ["/assets/gone.js", "/api/v1/nothing", "/worker/v1/nothing", "/v1/nothing"])
-def test_what_is_not_there_is_not_the_page(backend: Backend, page: Path, path: str) -> None:
-    response = backend.bare.get(path)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api",
+        "/api/",
+        "/api/v1",
+        "/api/v1/nothing",
+        "/API/v1/nothing",
+        "/api/v2/jobs",
+        "//api/v1/nothing",
+        "/v1",
+        "/v1/",
+        "/v1/nothing",
+        "/v1/engines/x",
+        "/worker/v1/nothing",
+        "/metrics",
+        "/metrics/",
+        "/health",
+        "/livez",
+    ],
+)
+def test_programs_never_get_the_page(backend: Backend, page: Path, path: str, method: str) -> None:
+    """Not even one that says it takes HTML: a probe on the page's HTML cannot fail."""
+    response = backend.bare.request(method, backend.url + path, headers={"accept": "text/html,*/*"})
+    assert response.status_code == 404
+    assert response.headers["content-type"] == "application/json"
+    if method != "HEAD":
+        error = response.json()["error"]
+        assert (error["code"], error["type"], error["param"]) == (
+            "unknown_path",
+            "invalid_request_error",
+            None,
+        )
+        assert error["message"] == f"There is nothing at {path}."
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("/metrics", "There is no Prometheus endpoint yet."),
+        ("/health", "Ask /healthz"),
+        ("/livez", "Ask /healthz"),
+    ],
+)
+def test_probes_and_scrapers_are_told_what_to_ask(backend: Backend, path: str, hint: str) -> None:
+    assert backend.bare.get(path).json()["error"]["hint"].startswith(hint)
+
+
+@pytest.mark.parametrize("path", ["/favicon.png", "/robots.txt", "/foo.js", "/assets/gone.js", "/jobs/x.js"])
+def test_files_that_are_not_there_are_missing_for_browsers_too(
+    backend: Backend, page: Path, path: str
+) -> None:
+    response = backend.bare.get(path, headers={"accept": "text/html,*/*"})
     assert (response.status_code, response.json()["error"]["code"]) == (404, "unknown_path")
+
+
+def test_an_unknown_address_is_the_page_with_status_404_for_browsers_alone(
+    backend: Backend, page: Path
+) -> None:
+    shown = backend.bare.get("/jbos", headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert (shown.status_code, shown.text) == (404, "<!doctype html>the page")
+    refused = backend.bare.get("/jbos")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (404, "unknown_path")
+
+
+def test_the_backend_knows_every_address_that_the_page_routes() -> None:
+    routes = "".join(file.read_text() for file in (ROOT / "frontend/src/routes").glob("*.ts*"))
+    assert {path.split("/")[1] for path in re.findall(r'path: "(/[^"]*)"', routes)} == _ROUTES
 
 
 @pytest.mark.parametrize("path", ["/../sign-in-url", "/%2e%2e/server.txt", "/assets/..%2f..%2fserver.txt"])

@@ -25,9 +25,10 @@ STOPPED_SECONDS = 6.0
 STEPS = 4
 STUB = (sys.executable, "-S", str(Path(__file__).with_name("stub_trainer.py")))
 _WORKER = f"""
-import sys
+import os, sys
 from worker import tasks
 from worker.__main__ import main
+tasks.POLL_SECONDS = float(os.environ.get("TEST_POLL_SECONDS", tasks.POLL_SECONDS))
 tasks.trainer_command = {STUB!r}
 sys.exit(main([]))
 """
@@ -75,9 +76,10 @@ class Fleet:
             process.wait()
         self.backend.__exit__()
 
-    def start_workers(self, count: int) -> None:
+    def start_workers(self, count: int, home: Path | None = None) -> None:
+        """home: of workers that share nothing with the platform but its address and the token."""
         for _ in range(count):
-            self.workers.append(self._start("worker", "-c", _WORKER))
+            self.workers.append(self._start("worker", "-c", _WORKER, home=home))
 
     def replace(self, number: int) -> None:
         """Another process in the place of one that was killed."""
@@ -105,9 +107,9 @@ class Fleet:
             changes["adapter"] = {"rank": 2}
         return self.backend.create_job(**changes)
 
-    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, *arguments: str, home: Path | None = None) -> subprocess.Popen[bytes]:
         environment = os.environ | {
-            "REINFORGE_HOME": str(self.home),
+            "REINFORGE_HOME": str(home or self.home),
             "REINFORGE_URL": self.backend.url,
             "REINFORGE_WORKER_TOKEN": WORKER_TOKEN,
             "REINFORGE_LEASE_SECONDS": str(LEASE_SECONDS),

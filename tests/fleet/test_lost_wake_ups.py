@@ -1,4 +1,5 @@
-"""A broker that forgets everything costs a queued job 30 s at most: wake-ups are sent again."""
+"""Wake-ups that do not arrive: sent again, so that a broker that forgets everything costs a queued job 30 s at most. A
+worker that reads from another broker finds jobs by asking."""
 
 import shutil
 import subprocess
@@ -23,12 +24,12 @@ def fleet_and_flush(
     if request.param == "redis":
         with (
             redis_server(tmp_path) as (url, port),
-            Fleet(database_url, tmp_path, url) as fleet,
+            Fleet(database_url, tmp_path, url, TEST_POLL_SECONDS="3600") as fleet,
             fleet.backend.lane(),
         ):
             yield fleet, lambda: _flush_all(port)
     else:
-        with Fleet(database_url, tmp_path) as fleet, fleet.backend.lane():
+        with Fleet(database_url, tmp_path, TEST_POLL_SECONDS="3600") as fleet, fleet.backend.lane():
             yield fleet, lambda: _empty(fleet.home / "broker" / "queue")
 
 
@@ -62,3 +63,28 @@ def test_an_emptied_broker_delays_a_job_by_half_a_minute_at_most(
     )
     assert time.monotonic() - lost_at < AT_MOST_SECONDS
     wait_for_all(fleet.backend, [job], within=30)
+
+
+def test_a_second_worker_with_a_home_of_its_own_runs_a_job_while_the_first_is_busy(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Its folder broker is not the backend's, so no wake-up reaches it."""
+    with Fleet(database_url, tmp_path) as fleet, fleet.backend.lane():
+        backend = fleet.backend
+        fleet.start_workers(1)
+        fleet.start_workers(1, home=tmp_path / "other")
+        long = [fleet.create("a", number, pace=30) for number in (1, 2)]
+        short = fleet.create("a", 3, pace=0.05)
+        query = "SELECT worker_id FROM attempt WHERE job_id = ANY(%s)"
+        eventually(lambda: len(backend.sql(query, long)) == 2, within=40, what="a job for each worker")
+        assert len(set(backend.sql(query, long))) == 2, "both on one worker"
+        assert backend.job(short)["queue"]["reason"] == "workers_busy"
+        workers = [each for each in backend.api.get("/workers").json()["data"] if each["kind"] == "trainer"]
+        assert [each["busy"] for each in workers] == [True, True]
+        notices = [each["notice"] for each in workers if each["notice"]]
+        assert len(notices) == 1
+        assert f"it reads them from the folder {tmp_path / 'other' / 'broker'}" in notices[0]
+        for job in long:
+            backend.api.post(f"/jobs/{job}/cancel")
+        wait_for_all(backend, [*long, short], within=40)
+        assert backend.job(short)["status"] == "succeeded"

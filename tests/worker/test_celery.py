@@ -1,5 +1,6 @@
 """The Celery process: a wake-up in the folder broker runs a job; going down leaves nothing behind."""
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -19,9 +20,10 @@ from worker.folder_broker import Channel
 from worker.settings import WorkerSettings
 
 _PROGRAM = f"""
-import sys
+import os, sys
 from worker import tasks
 from worker.__main__ import main
+tasks.POLL_SECONDS = float(os.environ.get("TEST_POLL_SECONDS", "3600"))
 tasks.trainer_command = {TOY!r}
 sys.exit(main([]))
 """
@@ -35,13 +37,15 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(params=["folder", "redis"])
 def settings(tmp_path: Path, server: DoorServer, request: pytest.FixtureRequest) -> WorkerSettings:
-    redis_url = request.getfixturevalue("redis_url") if request.param == "redis" else None
+    redis_url = {"folder": None, "dead": "redis://127.0.0.1:1/0"}.get(request.param)
+    if request.param == "redis":
+        redis_url = request.getfixturevalue("redis_url")
     home = tmp_path / "home"
     return WorkerSettings(home=home, backend_url=server.url, worker_token=TOKEN, redis_url=redis_url)
 
 
-@pytest.fixture
-def worker(settings: WorkerSettings, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+@contextlib.contextmanager
+def running_worker(settings: WorkerSettings, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     environment = os.environ | {
         "REINFORGE_HOME": str(settings.home),
         "REINFORGE_URL": settings.backend_url,
@@ -51,9 +55,17 @@ def worker(settings: WorkerSettings, tmp_path: Path) -> Iterator[subprocess.Pope
     }
     with (tmp_path / "worker.log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "-c", _PROGRAM], env=environment, stdout=log, stderr=log)
-    yield process
-    process.kill()
-    process.wait()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def worker(settings: WorkerSettings, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with running_worker(settings, tmp_path) as process:
+        yield process
 
 
 def queue_job(server: DoorServer, model: Path, job: str, script: str) -> None:
@@ -129,3 +141,20 @@ def test_a_message_still_being_written_is_left_for_the_next_look(settings: Worke
         assert channel._get("jobs")["headers"]["argsrepr"] == "['ftjob-1']"
     assert sorted(path.name for path in queue.iterdir()) == ["0_first.jobs.msg", "0_other.else.msg"]
     assert options["polling_interval"] == 0.1
+
+
+@pytest.mark.parametrize("settings", ["dead"], indirect=True)
+def test_a_worker_whose_broker_is_dead_runs_jobs_and_leaves_nothing_behind(
+    server: DoorServer, settings: WorkerSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_POLL_SECONDS", "0.2")
+    with running_worker(settings, tmp_path) as worker:
+        queue_job(server, tmp_path / "model", "ftjob-1", "metrics:2 end")
+        wait_for(lambda: server.state.acknowledged == 3, 30)
+        assert "Connection refused" in server.state.workers[0]["broker"]["error"]
+        queue_job(server, tmp_path / "model", "ftjob-2", "ignore metrics:1 sleep")
+        wait_for(lambda: (settings.home / "runs" / "ftjob-2" / "1" / "pid").exists(), 30)
+        trainer = int((settings.home / "runs" / "ftjob-2" / "1" / "pid").read_text())
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(30) == 0
+        assert not is_running(trainer)

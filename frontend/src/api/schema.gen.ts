@@ -2900,7 +2900,7 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description Whether requests can be served: the database is migrated and the object store takes files.
+         * @description Whether requests can be served: the database is migrated, the object store takes files, the broker answers.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -3435,6 +3435,23 @@ export interface components {
             sha256: string;
             /** Bytes */
             bytes: number;
+        };
+        /**
+         * BrokerState
+         * @description What one process knows of its broker.
+         */
+        BrokerState: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "redis" | "folder";
+            /** Address */
+            address: string;
+            /** Id */
+            id?: string | null;
+            /** Error */
+            error?: string | null;
         };
         /** BrowserSession */
         BrowserSession: {
@@ -9783,6 +9800,8 @@ export interface components {
             reason: "no_worker" | "workers_busy" | "about_to_start";
             /** Workers */
             workers: number;
+            /** Notice */
+            notice?: string | null;
         };
         /**
          * Range
@@ -10102,6 +10121,7 @@ export interface components {
             device?: string | null;
             /** Answers */
             answers?: ("validate" | "score" | "render" | "inspect_model" | "sample")[] | null;
+            broker?: components["schemas"]["BrokerState"] | null;
             /** Process */
             process?: string | null;
         };
@@ -12795,6 +12815,8 @@ export interface components {
              * @default false
              */
             busy?: boolean;
+            /** Notice */
+            notice?: string | null;
         };
         /**
          * Evaluation

@@ -12,14 +12,21 @@ from reinforge.platform.doctor import Check, run_checks
 STUBS = Path(__file__).with_name("stubs")
 NAMES = [
     "python", "home", "disk", "memory", "database", "storage", "broker", "landlock", "sandbox", "torch", "vllm",
-    "plugins", "page", "port",
+    "plugins", "page", "port", "workers",
 ]  # fmt: skip
 CLOSED = "127.0.0.1:9"  # the discard port; nobody listens there
 
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DATABASE_URL", "REDIS_URL", "STORAGE_URL", "SANDBOX_URL", "SANDBOX_SOCKET"):
+    for name in (
+        "DATABASE_URL",
+        "REDIS_URL",
+        "STORAGE_URL",
+        "SANDBOX_URL",
+        "SANDBOX_SOCKET",
+        "REINFORGE_URL",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 

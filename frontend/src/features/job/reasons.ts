@@ -74,7 +74,8 @@ export function queueStory(
   place: NonNullable<Job["queue"]> | null | undefined,
 ): Story | null {
   if (!place) return null;
-  const again = job.attempt > 1 ? " It goes on from its last state." : "";
+  const again =
+    (job.attempt > 1 ? " It goes on from its last state." : "") + (place.notice ? ` ${place.notice}` : "");
   if (place.reason === "no_worker") {
     return {
       title: "No worker is online",

@@ -1,0 +1,121 @@
+"""The broker of wake-ups, seen from one process: whether it answers, and which one it is.
+
+The backend sends wake-ups through Redis or through a folder, a worker reads them from the one that it was configured
+with. Both look at their own with `look` and compare the identifiers: a worker with another home or another Redis gets
+no wake-up, and only the comparison shows it.
+"""
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel
+
+IDLE_POLL_SECONDS = 5.0
+"""A worker without a job asks for one this often, so a lost wake-up delays a job and does not strand it."""
+ANSWER_SECONDS = 3.0
+_ID_FILE = "broker-id"
+_ID_KEY = "reinforge:broker-id"
+
+
+class BrokerState(BaseModel):
+    """What one process knows of its broker."""
+
+    kind: Literal["redis", "folder"]
+    address: str
+    """`redis://host:port/0` without credentials, or the folder."""
+    id: str | None = None
+    """The same for all who use the same broker; None: unknown."""
+    error: str | None = None
+    """Why it cannot be used; None: it answers."""
+
+    @property
+    def title(self) -> str:
+        return "Redis" if self.kind == "redis" else f"the folder {self.address}"
+
+    @property
+    def problem(self) -> str | None:
+        if self.error is None:
+            return None
+        verb = "does not answer" if self.kind == "redis" else "cannot be used"
+        return f"The queue ({self.title}) {verb}: {self.error}"
+
+
+def look(redis_url: str | None, folder: Path) -> BrokerState:
+    """Ask the broker. Blocks for a few seconds at most, but for name servers and network file systems that hang."""
+    if redis_url:
+        return _look_at_redis(redis_url)
+    state = BrokerState(kind="folder", address=str(folder))
+    try:
+        state.id = _folder_id(folder)
+    except OSError as error:
+        state.error = error.strerror or str(error)
+    return state
+
+
+def unanswered(redis_url: str | None, folder: Path, seconds: float) -> BrokerState:
+    """The state of a broker that kept us waiting."""
+    kind: Literal["redis", "folder"] = "redis" if redis_url else "folder"
+    address = _without_credentials(redis_url) if redis_url else str(folder)
+    return BrokerState(kind=kind, address=address, error=f"no answer within {seconds:.0f} s")
+
+
+def wake_up_problem(workers: BrokerState, backends: BrokerState | None) -> str | None:
+    """Why wake-ups do not reach a worker with this broker; None when they do, or when that is unknown."""
+    late = f"It finds jobs by asking every {IDLE_POLL_SECONDS:.0f} s."
+    if workers.error is not None:
+        return f"{_sentence(workers.problem)} {late}"
+    if backends is None or backends.id is None or workers.id is None or backends.id == workers.id:
+        return None
+    remedy = (
+        "Give it the backend's REDIS_URL."
+        if backends.kind == "redis"
+        else "Give it the backend's REINFORGE_HOME, or set the same REDIS_URL for both."
+    )
+    return (
+        f"Wake-ups do not reach it: it reads them from {workers.title}, the backend sends them through "
+        f"{backends.title}. {late} {remedy}"
+    )
+
+
+def _sentence(text: str | None) -> str:
+    return f"{(text or '').rstrip('.')}."
+
+
+def _look_at_redis(url: str) -> BrokerState:
+    import redis  # only backend and workers have it
+
+    state = BrokerState(kind="redis", address=_without_credentials(url))
+    try:
+        client = redis.Redis.from_url(
+            url, socket_timeout=ANSWER_SECONDS, socket_connect_timeout=ANSWER_SECONDS, decode_responses=True
+        )
+        with contextlib.closing(client):
+            client.set(_ID_KEY, secrets.token_hex(8), nx=True)
+            state.id = client.get(_ID_KEY)
+    except (redis.RedisError, OSError, ValueError) as error:
+        state.error = str(error) or type(error).__name__
+    return state
+
+
+def _folder_id(folder: Path) -> str:
+    """Read or make the folder's identifier, and make sure that messages can be written. Raises OSError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / _ID_FILE
+    fresh = folder / f".{_ID_FILE}.{os.getpid()}.{secrets.token_hex(4)}"
+    fresh.write_text(secrets.token_hex(8) + "\n")
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        pass
+    finally:
+        fresh.unlink()
+    return path.read_text().strip()
+
+
+def _without_credentials(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
