@@ -95,7 +95,7 @@ def _look_at_redis(url: str) -> BrokerState:
         )
         with contextlib.closing(client):
             client.set(_ID_KEY, secrets.token_hex(8), nx=True)
-            state.id = client.get(_ID_KEY)
+            state.id = str(client.get(_ID_KEY))
     except (redis.RedisError, OSError, ValueError) as error:
         state.error = str(error) or type(error).__name__
     return state
