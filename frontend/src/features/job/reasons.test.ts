@@ -27,6 +27,12 @@ describe("queueStory", () => {
     expect(queueStory(JOB, place(1, "about_to_start"))?.title).toBe("Next in line");
   });
 
+  it("says what delays it beside that", () => {
+    const notice = "The queue (Redis) does not answer.";
+    expect(queueStory(JOB, { ...place(1, "about_to_start"), notice })?.text).toContain(notice);
+    expect(queueStory(JOB, place(1, "about_to_start"))?.text).not.toContain("null");
+  });
+
   it("says that a job that lost its worker goes on, and nothing before its place is known", () => {
     expect(queueStory({ attempt: 2 }, place(1, "workers_busy"))?.text).toContain("goes on");
     expect(queueStory(JOB, undefined)).toBeNull();
