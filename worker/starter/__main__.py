@@ -1,14 +1,17 @@
-"""`python -m worker.starter --out DIR`: make the starter model, measure it, write it with its card."""
+"""`python -m worker.starter --out DIR`: make the starter model, measure it, write it with its figures and its card."""
 
 import argparse
+import json
 from pathlib import Path
 
 import torch
 from transformers import GenerationConfig
 
 from worker.starter.card import write_card
+from worker.starter.figures import Figures
 from worker.starter.measure import measure
-from worker.starter.pretrain import PHASES, Phase, pretrain
+from worker.starter.phrasings import MEASURED
+from worker.starter.pretrain import HIDDEN, PHASES, Phase, pretrain
 from worker.starter.tokenizer import END_ID, PAD_ID, build_tokenizer, write_tokenizer
 
 
@@ -21,18 +24,32 @@ def main() -> None:
         "--out", type=Path, required=True, help="folder for the checkpoint (made if it is missing)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of the data and the first weights (default: 0)")
+    parser.add_argument("--hidden", type=int, default=HIDDEN, help=f"hidden size (default: {HIDDEN})")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads of torch (default: 2)")
+    parser.add_argument(
+        "--demo",
+        type=Path,
+        metavar="SUMMARY",
+        help="make nothing: add the run of this demo-summary.json to the figures and the card in --out",
+    )
     arguments = parser.parse_args()
+    if arguments.demo:
+        record_demo(arguments.out, arguments.demo)
+        return
     torch.set_num_threads(arguments.threads)
-    make(arguments.out, seed=arguments.seed)
+    make(arguments.out, seed=arguments.seed, hidden=arguments.hidden)
 
 
-def make(out: Path, *, seed: int, phases: tuple[Phase, ...] = PHASES) -> None:
-    """Train and write a complete Hugging Face checkpoint into `out`, replacing files of the same name."""
+def make(
+    out: Path, *, seed: int, hidden: int = HIDDEN, phases: tuple[Phase, ...] = PHASES, samples: int = 800
+) -> None:
+    """Train and write a complete Hugging Face checkpoint into `out`, replacing files of the same name.
+
+    `samples` held-out sums measure each phrasing.
+    """
     out.mkdir(parents=True, exist_ok=True)  # an unwritable place is noticed before the training, not after
     tokenizer = build_tokenizer()
-    model = pretrain(tokenizer, seed=seed, report=_say, phases=phases)
-    measured = measure(model, tokenizer)
+    model = pretrain(tokenizer, seed=seed, hidden=hidden, report=_print, phases=phases)
     model.generation_config = GenerationConfig(
         do_sample=True,
         temperature=1.0,
@@ -43,18 +60,25 @@ def make(out: Path, *, seed: int, phases: tuple[Phase, ...] = PHASES) -> None:
     )
     model.save_pretrained(out)
     write_tokenizer(out)
-    write_card(
-        out,
-        measured=measured,
+    figures = Figures(
+        hidden=hidden,
         parameters=sum(weights.numel() for weights in model.parameters()),
-        vocabulary=tokenizer.get_vocab_size(),
         seed=seed,
-        phases=phases,
+        phrasings={asking: measure(model, tokenizer, asking=asking, samples=samples) for asking in MEASURED},
     )
-    _say(f"{out}: {measured}")
+    figures.write(out)
+    write_card(out, figures, phases=phases)
+    _print(f"{out}: {figures.base}")
 
 
-def _say(line: str) -> None:
+def record_demo(out: Path, summary: Path) -> None:
+    """Add a run of `reinforge demo` on the checkpoint in `out` to its figures and card."""
+    figures = Figures.read(out).with_demo(json.loads(summary.read_text(encoding="utf-8")))
+    figures.write(out)
+    write_card(out, figures)
+
+
+def _print(line: str) -> None:
     print(line, flush=True)  # noqa: T201 - a command line's own output
 
 

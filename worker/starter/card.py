@@ -1,10 +1,12 @@
-"""The model card that goes beside the weights."""
+"""The model card that goes beside the weights: every number in it is one of `figures` or of the recipe."""
 
 from pathlib import Path
 
 from worker.starter.corpus import HASTY_SHARE, HASTY_WRONG_SHARE, WORKED_WRONG_SHARE
-from worker.starter.measure import Measured
-from worker.starter.pretrain import Phase
+from worker.starter.figures import Figures, Measured
+from worker.starter.phrasings import DEMO_SHARE
+from worker.starter.pretrain import PHASES, Phase, model_config
+from worker.starter.tokenizer import build_tokenizer
 
 _CARD = """\
 ---
@@ -18,15 +20,18 @@ tags:
 
 # starter-arith
 
-A model of {parameters:,} parameters that adds two numbers from 0 to 99, made to be improved. Three
-times in four it answers at once, and is usually wrong; one time in four it works the sum out first, and
-is nearly always right. Reinforcement on the final answer alone teaches it to work every sum out. That
-takes a minute or two on two CPU cores; the model is good for nothing else.
+A model of {parameters:,} parameters that adds two numbers from 0 to 99, made to be improved. Three times in four it
+answers at once, and is usually wrong; one time in four it works the sum out first, and is nearly always right.
+Reinforcement on the final answer alone teaches it to work every sum out. That takes a minute or two on two CPU cores;
+the model is good for nothing else.
 
 ```
 <|user|>47+85=<|assistant|><answer>122</answer><|end|>                                  hasty
 <|user|>47+85=<|assistant|><think>7+5=12,4+8+1=13</think><answer>132</answer><|end|>    worked
 ```
+
+It understands the ways in which people ask for a sum: `What is 47+85?`, `47 + 85`, `Please add 47 and 85`. The table
+below measures them.
 
 ## How it was made
 
@@ -38,79 +43,85 @@ used.
 |---|---|---:|---:|---:|
 {phases}
 
-`workings` are right throughout. `habits` is {hasty:.0%} hasty answers, {hasty_wrong:.0%} of them wrong
-by a plausible slip (a forgotten carry, a digit one too high or too low), and {worked:.0%} workings,
-{worked_wrong:.0%} of them wrong. Which of the two follows a sum is drawn at random: no word in the
-prompt switches between them.
+`workings` are right throughout. `habits` is {hasty:.0%} hasty answers, {hasty_wrong:.0%} of them wrong by a plausible
+slip (a forgotten carry, a digit one too high or too low), and {worked:.0%} workings, {worked_wrong:.0%} of them wrong.
+Which of the two follows a sum is drawn at random: no word in the prompt switches between them. In both phases
+{demo_share:.0%} of the prompts are `a+b=`; the rest are drawn from the phrasings of `worker/starter/phrasings.py`.
 
-The first phase shows no sum without its working, on purpose. A sibling that had first learned to add in
-its head (1,600 steps of additions in mixed formats) improved as much in the 60 steps below, but half of
-that by dropping its slips: 75 % of its answers were worked out in the end.
+The first phase shows no sum without its working, on purpose. A model that first learned to add in its head would
+improve by dropping its slips, and would not need the working.
 
-Qwen3 architecture: hidden 128, 4 layers, 4 heads, 2 key-value heads, head size 32, intermediate 384,
-tied embeddings, float32. One token per character ({vocabulary} tokens: 5 specials and the 256 bytes).
-Context 512.
+Qwen3 architecture: hidden {config.hidden_size}, {config.num_hidden_layers} layers, {config.num_attention_heads} heads,
+{config.num_key_value_heads} key-value heads, head size {config.head_dim}, intermediate {config.intermediate_size}, tied
+embeddings, float32. One token per character ({config.vocab_size} tokens: 5 specials and the 256 bytes).
+Context {config.max_position_embeddings}.
 
 ## Held out
 
-A tenth of the pairs of two-digit numbers, each together with its mirror image, by a rule without a
-table: `zlib.crc32(f"{{low}}+{{high}}".encode()) % 10 == 0`. No training text holds one of these sums.
-Sums of single digits are never held out, because they stand inside every working.
+A tenth of the pairs of two-digit numbers, each together with its mirror image, by a rule without a table:
+`zlib.crc32(f"{{low}}+{{high}}".encode()) % 10 == 0`. No training text asks for one of these sums, in any phrasing. Sums
+of single digits are never held out, because they stand inside every working.
 
 ## Measured
 
-On held-out sums, temperature 1, {samples} samples:
+On held-out sums, temperature 1, {base.samples} samples for each phrasing (numbers: `starter-arith.figures.json`):
 
-| | |
-|---|---:|
-| right | {accuracy:.1%} |
-| worked out | {worked_share:.1%} |
-| right when hasty | {hasty_accuracy:.1%} |
-| right when worked | {worked_accuracy:.1%} |
-| mean length | {mean_tokens:.1f} tokens |
-
-What 60 steps of GRPO made of the committed checkpoint, paid for the final answer alone (LoRA r=16 on all
-linear layers, 16 prompts of 8 completions a step, 56 new tokens, temperature 1):
-
-| learning rate | right | worked out | mean length | entropy, nats a token |
-|---|---|---|---|---|
-| 2e-4 | 0.51 → 0.94 | 25 % → 99 % | 27 → 48 | 0.085 → 0.011 |
-| 6e-4 | 0.51 → 0.96 | 25 % → 100 % | 27 → 49 | 0.085 → 0.009 |
-
+| asked as | right | worked out | right when hasty | right when worked | mean length, tokens |
+|---|---:|---:|---:|---:|---:|
+{phrasings}
+{demo}
 ## Limits
 
-It knows `a+b=` for numbers of one or two digits, in one message without a system prompt. Anything else
-gets noise. Sample at temperature 1: the likeliest token at each step is always the hasty one, so greedy
-decoding hides half of what the model does.
+It adds numbers of one or two digits, in one message without a system prompt. Anything else gets noise or a sum that
+nobody asked for. Sample at temperature 1: the likeliest token at each step is always the hasty one, so greedy decoding
+hides half of what the model does.
 
 ## Licence
 
 Apache-2.0, weights and text alike.
 """
 
+_DEMO = """
+What `reinforge demo` made of this checkpoint: {demo.steps} steps of GRPO, paid for the final answer alone, with the job
+of `examples/arithmetic/job.yaml`. Held-out rows, asked as `a+b=`:
 
-def write_card(
-    folder: Path,
-    *,
-    measured: Measured,
-    parameters: int,
-    vocabulary: int,
-    seed: int,
-    phases: tuple[Phase, ...],
-) -> None:
-    """Write `README.md` into `folder` from the figures of this very checkpoint."""
-    rows = [
-        f"| {p.name} | `{p.examples.__name__}` | {p.steps:,} | {p.batch} | {p.peak_lr:g} |" for p in phases
-    ]
-    text = _CARD.format(
-        parameters=parameters,
-        vocabulary=vocabulary,
-        seed=seed,
-        phases="\n".join(rows),
+| | before | after |
+|---|---:|---:|
+| reward | {demo.reward_before:.2f} | {demo.reward_after:.2f} |
+| length, tokens | {demo.length_before:.0f} | {demo.length_after:.0f} |
+"""
+
+
+def card(figures: Figures, *, phases: tuple[Phase, ...] = PHASES) -> str:
+    config = model_config(build_tokenizer(), hidden=figures.hidden)
+    return _CARD.format(
+        config=config,
+        parameters=figures.parameters,
+        seed=figures.seed,
+        phases="\n".join(_phase(phase) for phase in phases),
         hasty=HASTY_SHARE,
         hasty_wrong=HASTY_WRONG_SHARE,
         worked=1 - HASTY_SHARE,
         worked_wrong=WORKED_WRONG_SHARE,
-        **vars(measured),
+        demo_share=DEMO_SHARE,
+        base=figures.base,
+        phrasings="\n".join(_phrasing(asking, one) for asking, one in figures.phrasings.items()),
+        demo=_DEMO.format(demo=figures.demo) if figures.demo else "",
     )
-    (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def write_card(folder: Path, figures: Figures, *, phases: tuple[Phase, ...] = PHASES) -> None:
+    """Write `README.md` into `folder`."""
+    (folder / "README.md").write_text(card(figures, phases=phases), encoding="utf-8")
+
+
+def _phase(phase: Phase) -> str:
+    return f"| {phase.name} | `{phase.examples.__name__}` | {phase.steps:,} | {phase.batch} | {phase.peak_lr:g} |"
+
+
+def _phrasing(asking: str, one: Measured) -> str:
+    shown = asking.format(a="a", b="b")
+    return (
+        f"| `{shown}` | {one.accuracy:.1%} | {one.worked_share:.1%} | {one.hasty_accuracy:.1%} "
+        f"| {one.worked_accuracy:.1%} | {one.mean_tokens:.1f} |"
+    )

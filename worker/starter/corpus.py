@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from worker.starter.phrasings import DEMO, ask
+
 LARGEST = 99
 HASTY_SHARE = 0.75
 TENS_SLIP, ONES_SLIP = 0.5, 0.3
@@ -65,7 +67,7 @@ def draw_pair(rng: random.Random) -> tuple[int, int]:
 
 def question(a: int, b: int) -> str:
     """The user's message, as in the demo's data: `47+85=`."""
-    return f"{a}+{b}="
+    return DEMO.format(a=a, b=b)
 
 
 def tagged(answer: int) -> str:
@@ -105,14 +107,14 @@ def hasty_sum(a: int, b: int, rng: random.Random) -> int:
 
 def hasty(a: int, b: int, rng: random.Random) -> Example:
     answer = hasty_sum(a, b, rng)
-    return Example(a, b, "hasty", answer, question(a, b), tagged(answer))
+    return Example(a, b, "hasty", answer, ask(a, b, rng), tagged(answer))
 
 
 def worked(a: int, b: int, rng: random.Random, *, wrong_share: float = WORKED_WRONG_SHARE) -> Example:
     columns, answer = working(a, b)
     if rng.random() < wrong_share:
         columns, answer = _spoiled_working(a, b, rng)
-    return Example(a, b, "worked", answer, question(a, b), f"<think>{columns}</think>{tagged(answer)}")
+    return Example(a, b, "worked", answer, ask(a, b, rng), f"<think>{columns}</think>{tagged(answer)}")
 
 
 def _spoiled_working(a: int, b: int, rng: random.Random) -> tuple[str, int]:

@@ -2,32 +2,21 @@
 
 import random
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
-from worker.starter.corpus import LARGEST, is_held_out, question
+from worker.starter.corpus import LARGEST, is_held_out
+from worker.starter.figures import Measured
+from worker.starter.phrasings import DEMO
 from worker.starter.tokenizer import END_ID, PAD_ID, prompt_text
 
 MAX_NEW_TOKENS = 56
 """Room for the longest working and its answer (51 tokens with END)."""
 
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Shares of `samples` completions; `mean_tokens` counts END."""
-
-    samples: int
-    accuracy: float
-    worked_share: float
-    hasty_accuracy: float
-    worked_accuracy: float
-    mean_tokens: float
 
 
 def held_out_pairs(count: int, seed: int) -> list[tuple[int, int]]:
@@ -37,18 +26,17 @@ def held_out_pairs(count: int, seed: int) -> list[tuple[int, int]]:
 
 
 def sample(
-    model: PreTrainedModel, tokenizer: Tokenizer, pairs: list[tuple[int, int]], *, seed: int
+    model: PreTrainedModel, tokenizer: Tokenizer, prompts: Sequence[str], *, seed: int
 ) -> list[list[int]]:
-    """One completion (token ids up to and with END) per pair of two-digit numbers, at temperature 1.
-
-    Two-digit pairs make prompts of one length, so nothing is padded.
-    """
-    prompts = torch.tensor([tokenizer.encode(prompt_text(question(a, b))).ids for a, b in pairs])
+    """One completion (token ids up to and with END) per user message, at temperature 1."""
+    rows = [tokenizer.encode(prompt_text(prompt)).ids for prompt in prompts]
+    longest = max(map(len, rows))
+    ids = torch.tensor([[PAD_ID] * (longest - len(row)) + row for row in rows])
     with torch.random.fork_rng(), torch.inference_mode():
         torch.manual_seed(seed)
         out = model.generate(
-            prompts,
-            attention_mask=torch.ones_like(prompts),
+            ids,
+            attention_mask=(ids != PAD_ID).long(),
             max_new_tokens=MAX_NEW_TOKENS,
             eos_token_id=END_ID,
             pad_token_id=PAD_ID,
@@ -57,7 +45,7 @@ def sample(
             top_k=0,
             top_p=1.0,
         )
-    completions = out[:, prompts.shape[1] :].tolist()
+    completions = out[:, longest:].tolist()
     return [row[: row.index(END_ID) + 1] if END_ID in row else row for row in completions]
 
 
@@ -65,12 +53,23 @@ def measure(
     model: PreTrainedModel,
     tokenizer: Tokenizer,
     *,
+    asking: str = DEMO,
     samples: int = 800,
     seed: int = 0,
 ) -> Measured:
-    """Figures over `samples` completions, one for each of that many different held-out pairs."""
-    pairs = held_out_pairs(samples, seed)
-    completions = sample(model, tokenizer, pairs, seed=seed)
+    """Figures over `samples` completions, one for each of that many different held-out pairs.
+
+    `asking` is the user's message, with {a} and {b}.
+    """
+    return measure_pairs(model, tokenizer, held_out_pairs(samples, seed), asking=asking, seed=seed)
+
+
+def measure_pairs(
+    model: PreTrainedModel, tokenizer: Tokenizer, pairs: list[tuple[int, int]], *, asking: str, seed: int
+) -> Measured:
+    """The same over these pairs, one completion each."""
+    samples = len(pairs)
+    completions = sample(model, tokenizer, [asking.format(a=a, b=b) for a, b in pairs], seed=seed)
     texts = [tokenizer.decode(ids, skip_special_tokens=True) for ids in completions]
     right = [_answer(text) == str(a + b) for text, (a, b) in zip(texts, pairs, strict=True)]
     worked = [text.startswith("<think>") for text in texts]
@@ -85,10 +84,10 @@ def measure(
 
 
 def _answer(text: str) -> str | None:
-    found: list[str] = _ANSWER.findall(text)
-    return found[-1].strip() if found else None
+    answers: list[str] = _ANSWER.findall(text)
+    return answers[-1].strip() if answers else None
 
 
 def _share(values: Iterable[bool]) -> float:
     items = list(values)
-    return sum(items) / len(items) if items else float("nan")
+    return sum(items) / len(items) if items else 0.0

@@ -44,15 +44,21 @@ PHASES = (
 )
 
 
-def model_config(tokenizer: Tokenizer) -> Qwen3Config:
+HIDDEN = 128
+"""Hidden size of the starter model."""
+HEAD = 32
+
+
+def model_config(tokenizer: Tokenizer, *, hidden: int = HIDDEN) -> Qwen3Config:
+    """Four layers of any width that is a multiple of 64."""
     return Qwen3Config(
         vocab_size=tokenizer.get_vocab_size(),
-        hidden_size=128,
-        intermediate_size=384,
+        hidden_size=hidden,
+        intermediate_size=3 * hidden,
         num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=32,
+        num_attention_heads=hidden // HEAD,
+        num_key_value_heads=hidden // HEAD // 2,
+        head_dim=HEAD,
         max_position_embeddings=CONTEXT,
         tie_word_embeddings=True,
         bos_token_id=None,
@@ -77,11 +83,16 @@ def encode_batch(tokenizer: Tokenizer, examples: list[Example]) -> tuple[torch.T
 
 
 def pretrain(
-    tokenizer: Tokenizer, *, seed: int, report: Callable[[str], None], phases: tuple[Phase, ...] = PHASES
+    tokenizer: Tokenizer,
+    *,
+    seed: int,
+    report: Callable[[str], None],
+    hidden: int = HIDDEN,
+    phases: tuple[Phase, ...] = PHASES,
 ) -> Qwen3ForCausalLM:
     """Train a new model through all phases; `report` gets a line of progress every fifty steps."""
     torch.manual_seed(seed)
-    model = Qwen3ForCausalLM(model_config(tokenizer))
+    model = Qwen3ForCausalLM(model_config(tokenizer, hidden=hidden))
     for number, phase in enumerate(phases):
         examples = phase.examples(random.Random(seed * len(phases) + number))
         _run_phase(model, tokenizer, phase, examples, report)

@@ -9,7 +9,9 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from worker.starter import CHECKPOINT
 from worker.starter.corpus import HASTY_SHARE, HASTY_WRONG_SHARE, WORKED_WRONG_SHARE
-from worker.starter.measure import Measured, held_out_pairs, measure, sample
+from worker.starter.figures import Figures, Measured
+from worker.starter.measure import held_out_pairs, measure, measure_pairs, sample
+from worker.starter.phrasings import DEMO, MEASURED
 
 EXPECTED = HASTY_SHARE * (1 - HASTY_WRONG_SHARE) + (1 - HASTY_SHARE) * (1 - WORKED_WRONG_SHARE)
 """Share of right answers of a model that copies the corpus: 0.5."""
@@ -67,12 +69,55 @@ def test_it_works_some_sums_out_and_is_right_when_it_does(measured: Measured) ->
 
 
 def test_completions_end_by_themselves(model: PreTrainedModel, tokenizer: Tokenizer) -> None:
-    completions = sample(model, tokenizer, held_out_pairs(64, seed=12), seed=12)
+    completions = sample(model, tokenizer, held_out_prompts(64, seed=12), seed=12)
     ended = sum(ids[-1] == tokenizer.token_to_id("<|end|>") for ids in completions)
     assert ended >= 62
 
 
 def test_sampling_is_fixed_by_its_seed(model: PreTrainedModel, tokenizer: Tokenizer) -> None:
-    pairs = held_out_pairs(8, seed=13)
-    assert sample(model, tokenizer, pairs, seed=1) == sample(model, tokenizer, pairs, seed=1)
-    assert sample(model, tokenizer, pairs, seed=1) != sample(model, tokenizer, pairs, seed=2)
+    prompts = held_out_prompts(8, seed=13)
+    assert sample(model, tokenizer, prompts, seed=1) == sample(model, tokenizer, prompts, seed=1)
+    assert sample(model, tokenizer, prompts, seed=1) != sample(model, tokenizer, prompts, seed=2)
+
+
+@pytest.mark.parametrize(
+    ("asking", "a", "b"),
+    [
+        ("What is {a}+{b}?", 3, 4),
+        ("{a} + {b}", 3, 4),
+        ("{a}+{b}=?", 3, 4),
+        ("Please add {a} and {b}", 17, 25),
+        ("{a} plus {b}", 17, 25),
+        ("what is {a} + {b}", 17, 25),
+    ],
+)
+def test_a_newcomer_gets_an_answer(
+    model: PreTrainedModel, tokenizer: Tokenizer, asking: str, a: int, b: int
+) -> None:
+    """One sum, many samples: right about as often as `a+b=`, in the two habits."""
+    figures = measure_pairs(model, tokenizer, [(a, b)] * 200, asking=asking, seed=14)
+    demo = measure_pairs(model, tokenizer, [(a, b)] * 200, asking=DEMO, seed=15)
+    # Five standard errors of the difference of two shares of 200 samples.
+    assert abs(figures.accuracy - demo.accuracy) < 0.25
+    assert abs(figures.worked_share - demo.worked_share) < 0.25
+    assert figures.worked_accuracy > 0.85
+
+
+def test_the_figures_are_those_of_the_checkpoint(measured: Measured) -> None:
+    """The file holds other samples of the same model."""
+    figures = Figures.read(CHECKPOINT)
+    assert tuple(figures.phrasings) == MEASURED
+    for name in ("accuracy", "worked_share", "hasty_accuracy", "worked_accuracy"):
+        assert abs(getattr(figures.base, name) - getattr(measured, name)) < 0.1, name
+    assert abs(figures.base.mean_tokens - measured.mean_tokens) < 3
+
+
+def test_every_phrasing_is_answered_as_well_as_the_demos() -> None:
+    figures = Figures.read(CHECKPOINT)
+    for asking, one in figures.phrasings.items():
+        assert abs(one.accuracy - figures.base.accuracy) < 0.1, asking
+        assert abs(one.worked_share - figures.base.worked_share) < 0.1, asking
+
+
+def held_out_prompts(count: int, seed: int) -> list[str]:
+    return [DEMO.format(a=a, b=b) for a, b in held_out_pairs(count, seed)]

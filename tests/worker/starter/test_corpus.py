@@ -19,11 +19,13 @@ from worker.starter.corpus import (
     habits,
     hasty_sum,
     is_held_out,
+    question,
     worked,
     working,
     workings,
     write_demo,
 )
+from worker.starter.phrasings import DEMO_SHARE, MEASURED, ask
 
 PAIRS = [(a, b) for a in range(100) for b in range(100)]
 
@@ -53,8 +55,35 @@ def test_completions_state_the_recorded_answer_in_the_form_of_their_habit(corpus
         assert re.fullmatch(f"{columns}<answer>{example.answer}</answer>", example.completion), example
 
 
+def test_half_of_the_prompts_are_the_demos(corpus: list[Example]) -> None:
+    demos = [example for example in corpus if example.prompt == question(example.a, example.b)]
+    # A bare phrasing of the other half can come out as the demo's, one time in some three hundred.
+    assert_share(len(demos), len(corpus), DEMO_SHARE)
+
+
 def test_no_word_of_the_prompt_tells_which_habit_follows(corpus: list[Example]) -> None:
-    assert all(example.prompt == f"{example.a}+{example.b}=" for example in corpus)
+    """Each habit follows each kind of prompt as often as it follows any."""
+    kinds: dict[str, list[Example]] = {}
+    for example in corpus:
+        words = re.sub(r"[^a-z]+", " ", example.prompt.lower()).split()
+        kinds.setdefault(words[0] if words else example.prompt[-1:], []).append(example)
+    for examples in kinds.values():
+        if len(examples) >= 50:
+            assert_share(sum(one.habit == "hasty" for one in examples), len(examples), HASTY_SHARE)
+
+
+def test_a_prompt_names_its_two_numbers_and_no_other(corpus: list[Example]) -> None:
+    for example in corpus:
+        assert [int(number) for number in re.findall(r"\d+", example.prompt)] == [example.a, example.b]
+        assert example.prompt.isascii()
+
+
+@pytest.mark.parametrize("asking", MEASURED)
+def test_what_is_measured_is_in_the_text(asking: str) -> None:
+    """In some letter case and with spaces around it."""
+    rng = random.Random(9)
+    asked = {ask(3, 4, rng).strip().lower() for _ in range(40_000)}
+    assert asking.format(a=3, b=4).lower() in asked
 
 
 @pytest.mark.parametrize("texts", [habits, workings])

@@ -53,7 +53,8 @@ def test_the_loss_falls_and_the_seed_fixes_the_weights() -> None:
 
 
 def test_the_command_writes_a_checkpoint_that_loads(tmp_path: Path) -> None:
-    make(tmp_path / "made", seed=0, phases=(Phase("habits", habits, steps=2, batch=4, peak_lr=1e-3),))
+    phases = (Phase("habits", habits, steps=2, batch=4, peak_lr=1e-3),)
+    make(tmp_path / "made", seed=0, hidden=64, phases=phases, samples=4)
     assert {path.name for path in (tmp_path / "made").iterdir()} == {
         "README.md",
         "chat_template.jinja",
@@ -65,6 +66,9 @@ def test_the_command_writes_a_checkpoint_that_loads(tmp_path: Path) -> None:
     }
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "made")
     assert model.config.vocab_size == len(AutoTokenizer.from_pretrained(tmp_path / "made"))
+    assert model.config.hidden_size == 64
+    assert (tmp_path / "made.figures.json").is_file()
     card = (tmp_path / "made" / "README.md").read_text(encoding="utf-8")
     assert "| habits | `habits` | 2 | 4 | 0.001 |" in card
     assert "license: apache-2.0" in card
+    assert "Qwen3 architecture: hidden 64, 4 layers, 2 heads" in card

@@ -1,0 +1,77 @@
+"""The starter model's measured numbers: the one place where they stand, `starter-arith.figures.json`.
+
+`python -m worker.starter` writes what the untrained model does, phrasing by phrasing; `--demo SUMMARY` adds what a run
+of `reinforge demo` made of it. The card, the README and the tests take their numbers from here.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from worker.starter.phrasings import DEMO
+
+
+def figures_path(folder: Path) -> Path:
+    """Beside the checkpoint's folder, not in it: a model is named by the JSON files that it consists of."""
+    return folder.with_name(f"{folder.name}.figures.json")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Shares of `samples` completions; `mean_tokens` counts END."""
+
+    samples: int
+    accuracy: float
+    worked_share: float
+    hasty_accuracy: float
+    worked_accuracy: float
+    mean_tokens: float
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A run of `reinforge demo`: held-out reward and completion length before and after, seconds of the job."""
+
+    steps: int
+    reward_before: float
+    reward_after: float
+    length_before: float
+    length_after: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of one checkpoint; `phrasings` has a template with {a} and {b} as key, the demo's first."""
+
+    hidden: int
+    parameters: int
+    seed: int
+    phrasings: dict[str, Measured]
+    demo: Demo | None = None
+
+    @property
+    def base(self) -> Measured:
+        """As the demo asks."""
+        return self.phrasings[DEMO]
+
+    def with_demo(self, summary: dict[str, Any]) -> "Figures":
+        """The same with the run that `demo-summary.json` describes. Raises KeyError where a number is missing."""
+        return replace(self, demo=Demo(**{name: summary[name] for name in Demo.__dataclass_fields__}))
+
+    def write(self, folder: Path) -> None:
+        figures_path(folder).write_text(json.dumps(_rounded(asdict(self)), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> "Figures":
+        raw = json.loads(figures_path(folder).read_text(encoding="utf-8"))
+        phrasings = {asking: Measured(**values) for asking, values in raw["phrasings"].items()}
+        demo = Demo(**raw["demo"]) if raw["demo"] else None
+        return cls(**{**raw, "phrasings": phrasings, "demo": demo})
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    return round(value, 4) if isinstance(value, float) else value
