@@ -18,7 +18,7 @@ from worker.starter.tokenizer import END_ID, PAD_ID, build_tokenizer, write_toke
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m worker.starter",
-        description="Make the starter model: about five minutes on two CPU cores.",
+        description="Make the starter model: about seven minutes on two CPU cores.",
     )
     parser.add_argument(
         "--out", type=Path, required=True, help="folder for the checkpoint (made if it is missing)"

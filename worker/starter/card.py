@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from worker.starter.corpus import HASTY_SHARE, HASTY_WRONG_SHARE, WORKED_WRONG_SHARE
+from worker.starter.corpus import DIGITS_SHARE, HASTY_SHARE, HASTY_WRONG_SHARE, WORKED_WRONG_SHARE
 from worker.starter.figures import Figures, Measured
 from worker.starter.phrasings import DEMO_SHARE
 from worker.starter.pretrain import PHASES, Phase, model_config
@@ -45,8 +45,10 @@ used.
 
 `workings` are right throughout. `habits` is {hasty:.0%} hasty answers, {hasty_wrong:.0%} of them wrong by a plausible
 slip (a forgotten carry, a digit one too high or too low), and {worked:.0%} workings, {worked_wrong:.0%} of them wrong.
-Which of the two follows a sum is drawn at random: no word in the prompt switches between them. In both phases
+Which of the two follows a sum is drawn at random: no word in the prompt switches between them. In all phases
 {demo_share:.0%} of the prompts are `a+b=`; the rest are drawn from the phrasings of `worker/starter/phrasings.py`.
+`sizes` is the same as `habits` with single digits in {digits:.0%} of the prompts: among uniform pairs one in a hundred
+is of single digits, too few to learn what people type first.
 
 The first phase shows no sum without its working, on purpose. A model that first learned to add in its head would
 improve by dropping its slips, and would not need the working.
@@ -104,6 +106,7 @@ def card(figures: Figures, *, phases: tuple[Phase, ...] = PHASES) -> str:
         worked=1 - HASTY_SHARE,
         worked_wrong=WORKED_WRONG_SHARE,
         demo_share=DEMO_SHARE,
+        digits=DIGITS_SHARE,
         base=figures.base,
         phrasings="\n".join(_phrasing(asking, one) for asking, one in figures.phrasings.items()),
         demo=_DEMO.format(demo=figures.demo) if figures.demo else "",

@@ -28,6 +28,7 @@ HASTY_SHARE = 0.75
 TENS_SLIP, ONES_SLIP = 0.5, 0.3
 HASTY_WRONG_SHARE = 1 - (1 - TENS_SLIP) * (1 - ONES_SLIP)  # 0.65
 WORKED_WRONG_SHARE = 0.05
+DIGITS_SHARE = 0.3
 
 Habit = Literal["hasty", "worked"]
 
@@ -63,6 +64,12 @@ def draw_pair(rng: random.Random) -> tuple[int, int]:
         a, b = rng.randint(0, LARGEST), rng.randint(0, LARGEST)
         if not is_held_out(a, b):
             return a, b
+
+
+def draw_digits(rng: random.Random) -> tuple[int, int]:
+    """A pair with a single digit: two in half of the draws, else one beside a number from 0 to 99."""
+    a, b = rng.randint(0, 9), rng.randint(0, LARGEST if rng.random() < 0.5 else 9)
+    return (a, b) if rng.random() < 0.5 else (b, a)
 
 
 def question(a: int, b: int) -> str:
@@ -133,6 +140,16 @@ def habits(rng: random.Random) -> Iterator[Example]:
     """Endless examples of the two habits: what the second phase of pretraining reads."""
     while True:
         a, b = draw_pair(rng)
+        yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
+
+
+def sizes(rng: random.Random) -> Iterator[Example]:
+    """The same with single digits as often as people try them: what the third phase of pretraining reads.
+
+    Among uniform pairs one in a hundred is of single digits: too few to be learned, and the first that is typed.
+    """
+    while True:
+        a, b = draw_digits(rng) if rng.random() < DIGITS_SHARE else draw_pair(rng)
         yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
 
 

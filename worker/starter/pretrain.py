@@ -1,10 +1,10 @@
 """Make the starter model from random weights.
 
-It first learns to add column by column, from right workings, and then the two habits of `corpus`: hasty and
-usually wrong, worked and nearly always right.
+It first learns to add column by column, from right workings, then the two habits of `corpus`: hasty and usually wrong,
+worked and nearly always right; and at last the same habits with more single digits.
 
 The loss is next-token cross-entropy on the completion; prompts are given. On two CPU cores this takes about
-five minutes. A seed fixes the data and the start, but not the last bits: those depend on the machine's
+seven minutes. A seed fixes the data and the start, but not the last bits: those depend on the machine's
 arithmetic.
 """
 
@@ -18,7 +18,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from worker.starter.corpus import Example, habits, workings
+from worker.starter.corpus import Example, habits, sizes, workings
 from worker.starter.tokenizer import CONTEXT, END, END_ID, PAD_ID, prompt_text
 
 IGNORED = -100
@@ -41,6 +41,7 @@ class Phase:
 PHASES = (
     Phase("columns", workings, steps=400, batch=128, peak_lr=2e-3),
     Phase("habits", habits, steps=800, batch=64, peak_lr=1e-3),
+    Phase("sizes", sizes, steps=600, batch=64, peak_lr=1e-3),
 )
 
 

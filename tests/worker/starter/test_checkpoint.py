@@ -94,7 +94,7 @@ def test_sampling_is_fixed_by_its_seed(model: PreTrainedModel, tokenizer: Tokeni
 def test_a_newcomer_gets_an_answer(
     model: PreTrainedModel, tokenizer: Tokenizer, asking: str, a: int, b: int
 ) -> None:
-    """One sum, many samples: right about as often as `a+b=`, in the two habits."""
+    """One sum, many samples: right about as often as `a+b=`, in the two habits, and right when worked."""
     figures = measure_pairs(model, tokenizer, [(a, b)] * 200, asking=asking, seed=14)
     demo = measure_pairs(model, tokenizer, [(a, b)] * 200, asking=DEMO, seed=15)
     # Five standard errors of the difference of two shares of 200 samples.

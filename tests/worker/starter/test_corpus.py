@@ -9,6 +9,7 @@ from math import sqrt
 import pytest
 
 from worker.starter.corpus import (
+    DIGITS_SHARE,
     HASTY_SHARE,
     HASTY_WRONG_SHARE,
     ONES_SLIP,
@@ -20,6 +21,7 @@ from worker.starter.corpus import (
     hasty_sum,
     is_held_out,
     question,
+    sizes,
     worked,
     working,
     workings,
@@ -86,7 +88,7 @@ def test_what_is_measured_is_in_the_text(asking: str) -> None:
     assert asking.format(a=3, b=4).lower() in asked
 
 
-@pytest.mark.parametrize("texts", [habits, workings])
+@pytest.mark.parametrize("texts", [habits, sizes, workings])
 def test_the_training_texts_never_hold_a_held_out_pair(texts: object) -> None:
     for example in islice(texts(random.Random(2)), 8000):  # type: ignore[operator]
         assert not is_held_out(example.a, example.b)
@@ -147,6 +149,13 @@ def test_the_first_phase_is_right_throughout_and_never_without_its_working() -> 
     for example in islice(workings(random.Random(8)), 2000):
         assert example.right
         assert example.completion.startswith("<think>")
+
+
+def test_the_last_phase_has_enough_single_digits() -> None:
+    examples = list(islice(sizes(random.Random(10)), 8000))
+    assert_share(sum(one.a < 10 and one.b < 10 for one in examples), 8000, DIGITS_SHARE * 0.55 + 0.7 * 0.01)
+    assert {(one.a, one.b) for one in examples} >= {(a, b) for a in range(10) for b in range(10)}
+    assert_share(sum(one.habit == "hasty" for one in examples), 8000, HASTY_SHARE)
 
 
 def test_demo_files_share_no_pair_and_match_the_committed_ones(tmp_path, request) -> None:  # type: ignore[no-untyped-def]
