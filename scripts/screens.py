@@ -2,7 +2,7 @@
 
 Starts a platform of its own in a temporary home, runs the demo job and a shorter one that is replayed, labelled,
 forked, evaluated and deployed (`screens_data.py`), and has Chromium take the pictures that the pages refer to
-(`pictures.py`) into `docs/img`; pictures there that no page refers to are deleted. TIME
+(`pictures.py`) into `docs/img`; pictures there that no page refers to are deleted.
 
 `--only job,start` takes some of them. `--all --out FOLDER` takes every screen at 1440, 1024 and 390 px, light and dark.
 `--serve` takes none and serves the data until it is stopped, for work on the page (`REINFORGE_URL=… npm run dev`).
