@@ -17,6 +17,7 @@ from backend.base_models import service as base_models_service
 from backend.base_models.endpoints import router as base_models
 from backend.broker import BrokerWatch
 from backend.calls import Calls
+from backend.client_wheel import router as client_wheel
 from backend.compression import CompressJson
 from backend.database import Database
 from backend.datasets.endpoints import router as datasets
@@ -76,7 +77,7 @@ ROUTERS = (
     demo, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources, rewards, golden,
     judges, base_models, preflights, evaluations, playground, adapters, webhooks, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
-    deployments, openai_chat, health.router,
+    deployments, openai_chat, client_wheel, health.router,
 )  # fmt: skip
 
 
