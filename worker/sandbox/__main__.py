@@ -1,6 +1,7 @@
 """Run the sandbox daemon: ``python -m worker.sandbox --socket PATH`` or ``--listen HOST:PORT --token-file FILE``.
 
 ``python -m worker.sandbox probe`` proves a jail once and prints ``{"available", "jail", "reasons", "refused"}``.
+``python -m worker.sandbox status --socket PATH`` prints the same of a running daemon; 1 when it does not answer.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from .client import SandboxClient
 from .daemon import Sandboxd
 from .jails import JAILS
 from .outcome import SandboxStatus
@@ -23,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m worker.sandbox", description="Runs reward code in jails."
     )
-    parser.add_argument("command", nargs="?", choices=("serve", "probe"), default="serve")
+    parser.add_argument("command", nargs="?", choices=("serve", "probe", "status"), default="serve")
     parser.add_argument("--socket", type=Path, help="path of the Unix socket, at most 107 bytes")
     parser.add_argument(
         "--listen",
@@ -50,10 +52,16 @@ def main(arguments: list[str] | None = None) -> int:
             if options.token_file is None:
                 parser.error("--listen needs --token-file")
             token = checked_token(options.token_file.read_text())
+    except PermissionError as error:
+        parser.error(f"{error}: the file must be readable by uid {os.geteuid()}, which the sandbox runs as")
     except (ValueError, OSError) as error:
         parser.error(str(error))
     if options.command == "serve" and options.socket is None and tcp is None:
         parser.error("--socket or --listen is required")
+    if options.command == "status":
+        if options.socket is None:
+            parser.error("status needs --socket")
+        return _status(options.socket)
     try:
         if options.command == "probe":
             asyncio.run(_probe(letters))
@@ -78,6 +86,14 @@ async def _probe(letters: Sequence[str]) -> None:
             daemon.stop()
 
         await daemon.serve(tell)
+
+
+def _status(path: Path) -> int:
+    with SandboxClient(path) as client:
+        status = client.status()
+    answer = {"available": status.available, "jail": status.jail, "reasons": status.reasons}
+    sys.stdout.write(json.dumps(answer | {"refused": status.probe.get("refused", {})}) + "\n")
+    return 0 if "pool" in status.probe else 1
 
 
 def _host_and_port(text: str) -> tuple[str, int]:

@@ -32,6 +32,7 @@ class Listener:
         self._strangers = asyncio.Semaphore(_STRANGERS)
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
 
     async def open_unix(self, path: Path) -> None:
         """Raises OSError."""
@@ -46,6 +47,7 @@ class Listener:
         return int(server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
+        self._closing = True
         for server in self._servers:
             server.close()
         for task in self._tasks:
@@ -75,6 +77,10 @@ class Listener:
         self._tasks.add(task)
         try:
             yield
+        except asyncio.CancelledError:
+            # The stream's own callback logs a traceback for a cancelled connection (Python 3.11); this is a clean end.
+            if not self._closing:
+                raise
         finally:
             self._tasks.discard(task)
             writer.close()

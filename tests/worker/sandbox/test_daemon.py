@@ -1,12 +1,15 @@
 """The daemon as a process: its end, its jails' end, its peers, its recovery."""
 
 import asyncio
+import json
 import os
+import shutil
 import signal
 import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from dataclasses import asdict
 from pathlib import Path
@@ -63,6 +66,53 @@ def test_status_names_the_proved_jail() -> None:
         status = client.status()
         assert (status.available, status.jail, status.reasons) == (True, STRONGEST, [])
         assert status.probe["uid"] != 0
+
+
+def test_sigterm_while_clients_are_connected_leaves_no_traceback() -> None:
+    """Idle connections and one that waits for an answer: all end with the daemon, which has nothing to report."""
+    with running_daemon() as daemon, daemon.client() as client, daemon.client() as idle:
+        idle.status()
+        thread, _ = in_background(client, 30.0)
+        eventually(lambda: running_children(jails_of(daemon)))
+        daemon.process.send_signal(signal.SIGTERM)
+        assert daemon.process.wait(20) == 0
+        thread.join()
+        assert daemon.process.stderr is not None
+        assert daemon.process.stderr.read() == ""
+
+
+def test_the_status_command_asks_a_running_daemon(tmp_path: Path) -> None:
+    """The health check of its container."""
+    command = [sys.executable, "-m", "worker.sandbox", "status", "--socket"]
+    with running_daemon() as daemon:
+        done = subprocess.run([*command, str(daemon.socket)], capture_output=True, text=True, timeout=60)
+        answer = json.loads(done.stdout)
+        assert (done.returncode, answer["available"], answer["jail"]) == (0, True, STRONGEST)
+    nobody = subprocess.run(
+        [*command, str(tmp_path / "none.sock")], capture_output=True, text=True, timeout=60
+    )
+    assert nobody.returncode == 1 and json.loads(nobody.stdout)["available"] is False
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give a file to another user")
+def test_a_token_file_of_another_user_says_who_has_to_read_it(tmp_path: Path) -> None:
+    """Compose mounts a secret with the host's owner and mode."""
+    folder = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    try:
+        folder.chmod(0o755)
+        (folder / "token").write_text("0" * 64)
+        (folder / "token").chmod(0o600)
+        with running_daemon(user=NORMAL_UID) as other:
+            python = Path(f"/proc/{other.process.pid}/cmdline").read_bytes().split(b"\0")[0].decode()
+            environ = Path(f"/proc/{other.process.pid}/environ").read_bytes().decode().split("\0")
+            done = subprocess.run(
+                [python, "-m", "worker.sandbox", "--listen", "127.0.0.1:0", "--token-file", str(folder / "token")],
+                env=dict(each.split("=", 1) for each in environ if "=" in each), user=NORMAL_UID, group=NORMAL_UID,
+                extra_groups=[], cwd="/", capture_output=True, text=True, timeout=60,
+            )  # fmt: skip
+    finally:
+        shutil.rmtree(folder)
+    assert done.returncode == 2 and f"readable by uid {NORMAL_UID}" in done.stderr
 
 
 def test_sigterm_ends_everything_and_removes_the_socket() -> None:
