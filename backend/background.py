@@ -23,6 +23,7 @@ from backend.datasets import uploads
 from backend.deployments.serving import sweep as sweep_deployments
 from backend.events import Hub
 from backend.jobs.leases import expire_leases, stop_overdue, wake_queued
+from backend.leader_lock import LEADER_LOCK
 from backend.objects import Objects
 from backend.queue import WakeUps
 from backend.sealing import Sealer
@@ -36,7 +37,6 @@ from reinforge.storage import open_store
 
 log = logging.getLogger(__name__)
 
-LEADER_LOCK = 0x72656C656164  # "relead"
 RETRY_SECONDS = 2.0
 
 

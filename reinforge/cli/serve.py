@@ -42,7 +42,8 @@ def need(*rooms: str) -> None:
         raise Unavailable(
             f"This is the client alone: {' and '.join(missing)} of the platform are not installed.",
             code="platform_not_installed",
-            hint="Run `pip install 'reinforge-server[train]'`, or use a server elsewhere (`reinforge login`).",
+            hint="Install the platform, reinforge-server[train] (docs/install.md#from-wheels), or use a server "
+            "elsewhere (`reinforge login`).",
         )
 
 

@@ -37,7 +37,7 @@ def similarity(metric: str, text: str, reference: str) -> float:
 def unavailable(metric: str) -> str | None:
     """Why a metric cannot be computed on this machine, and what to do; None when it can."""
     if metric in ("fuzzy_match", "rouge_l") and importlib.util.find_spec("rapidfuzz") is None:
-        return f"{metric} needs the package rapidfuzz, which comes with `pip install reinforge[worker]`"
+        return f"{metric} needs the package rapidfuzz, which comes with the platform"
     if metric == "meteor" and not _wordnet_found():
         return (
             "meteor needs NLTK and WordNet's data, which are not on this machine: take rouge_l, or install nltk and "

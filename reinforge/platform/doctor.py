@@ -19,12 +19,12 @@ import sys
 import urllib.parse
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from reinforge.errors import ReinforgeError
-from reinforge.platform import cluster
+from reinforge.platform import cluster, containers, probe
 from reinforge.platform.doctor_workers import running_platform
 from reinforge.platform.places import default_home, shared_prefix
 from reinforge.platform.up import free_port
@@ -46,6 +46,9 @@ _REMOTE_FIX = (
     "what `reinforge doctor` says on that machine."
 )
 
+_INSTALL = "Install the platform: run `make setup` in a checkout, or install its wheel (docs/install.md#from-wheels)."
+_INSTALL_TRAIN = "Run `make setup` in a checkout, or install the platform's wheel with its extra [train]."
+
 Status = Literal["ok", "warn", "fail"]
 
 
@@ -60,9 +63,20 @@ class Check:
 
 
 def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int = 8321) -> list[Check]:
-    """All checks, in the order in which a reader would look for causes. Leaves a probe object in the store at most."""
+    """All checks, in the order in which a reader would look for causes. Leaves a probe object in the store at most.
+
+    In a container of docker-compose.yml: those of its image, with advice for containers.
+    """
     home = (home or default_home()).resolve()
-    checks: list[Callable[[], Check]] = [
+    image = containers.image()
+    checks = _image_checks(image, home, port) if image else _machine_checks(home, host, port)
+    with ThreadPoolExecutor(max_workers=4) as pool:  # most of the time is spent waiting for processes
+        results = [future.result() for future in [pool.submit(check) for check in checks]]
+    return [_for_containers(check) for check in results] if image else results
+
+
+def _machine_checks(home: Path, host: str, port: int) -> list[Callable[[], Check]]:
+    return [
         check_python,
         lambda: check_home(home),
         lambda: check_disk(home),
@@ -79,8 +93,30 @@ def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int =
         lambda: check_port(host, port),
         lambda: Check("workers", *running_platform(host, port)),
     ]
-    with ThreadPoolExecutor(max_workers=4) as pool:  # most of the time is spent waiting for processes
-        return [future.result() for future in [pool.submit(check) for check in checks]]
+
+
+def _image_checks(image: str, home: Path, port: int) -> list[Callable[[], Check]]:
+    """What a container needs; in `backend` that is the api's or the background process's."""
+    checks: list[Callable[[], Check]] = [
+        check_python,
+        lambda: check_home(home),
+        lambda: check_disk(home),
+        check_memory,
+    ]
+    if image == "backend":
+        here = f"http://127.0.0.1:{port}"
+        checks += [check_database, lambda: check_storage(home), check_broker, check_plugins, check_page]
+        return [*checks, lambda: check_server(here, required=False)]
+    url = os.environ.get("REINFORGE_URL", "")
+    checks += [lambda: check_server(url), check_broker, check_sandbox, check_torch, check_vllm, check_plugins]
+    return [*checks, lambda: Check("workers", *running_platform("127.0.0.1", port))]
+
+
+def _for_containers(check: Check) -> Check:
+    """The check with advice that can be followed where the image is given and Docker Compose runs it."""
+    if check.status == "ok" or (check.name, check.status) == ("torch", "warn"):  # no GPU: its advice holds here, too
+        return check
+    return replace(check, remedy=containers.REMEDIES.get(check.name, check.remedy))
 
 
 def check_python() -> Check:
@@ -205,7 +241,7 @@ def check_sandbox() -> Check:
         refused: dict[str, str] = status.get("refused", {})
     except (ValueError, KeyError, TypeError):
         message = f"the sandbox cannot be asked: {answer.failure or 'no answer'}"
-        return Check("sandbox", "warn", message, "Run `pip install reinforge-server`.")
+        return Check("sandbox", "warn", message, _INSTALL)
     where = f" at {status['address']}" if told else ""
     if available:
         message = f"jail {jail} ({_JAILS.get(jail, 'unknown')}) proved{where}, the strongest that holds"
@@ -226,7 +262,7 @@ def check_torch() -> Check:
     answer = _ask([sys.executable, "-P", "-c", program])
     if answer.failure is not None:
         message = f"training cannot be loaded: {answer.failure}"
-        return Check("torch", "fail", message, "Run `pip install 'reinforge[train]'`.")
+        return Check("torch", "fail", message, _INSTALL_TRAIN)
     version, device = json.loads(answer.text.splitlines()[-1])
     if device is None:
         message = f"torch {version}, no GPU"
@@ -253,8 +289,8 @@ def check_vllm() -> Check:
         message = f"not installed ({missing}), but {serving}"
         return Check("vllm", "warn", message, "Run `make vllm`, or set REINFORGE_SERVING_ENGINE=auto.")
     if version is None:
-        message = (
-            f"not installed ({missing}): jobs are sampled by transformers; {serving}; `make vllm` adds it"
+        message = f"not installed ({missing}): jobs are sampled by transformers; {serving}" + (
+            "" if containers.image() else "; `make vllm` adds it"
         )
         return Check("vllm", "ok", message)
     return Check("vllm", "ok", f"vLLM {version}, for jobs with rollout.engine vllm; {serving}")
@@ -286,12 +322,22 @@ def check_plugins() -> Check:
 def check_page() -> Check:
     spec = importlib.util.find_spec("backend")  # finds, does not import
     if spec is None or not spec.submodule_search_locations:
-        return Check("page", "fail", "the backend is not installed", "Run `pip install reinforge-server`.")
+        return Check("page", "fail", "the backend is not installed", _INSTALL)
     backend = Path(spec.submodule_search_locations[0])
     folders = (backend.parent / "frontend" / "dist", backend / "static")  # a checkout's, a wheel's
     if any((folder / "index.html").is_file() for folder in folders):
         return Check("page", "ok", "the web page is built")
     return Check("page", "warn", "the web page is not built; API and command line work", "Run `make setup`.")
+
+
+def check_server(url: str, *, required: bool = True) -> Check:
+    """The API that a worker calls. required=False: whether one runs in this container, as it does in `api` alone."""
+    message = probe.problem(f"{url}/readyz")
+    if message is None:
+        return Check("server", "ok", f"{url} is ready")
+    if not required and "refused" in message:
+        return Check("server", "ok", f"no API runs in this container: nothing listens at {url}")
+    return Check("server", "fail", message, "Start the server at REINFORGE_URL.")
 
 
 def check_port(host: str, port: int) -> Check:

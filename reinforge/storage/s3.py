@@ -158,7 +158,7 @@ def _client(endpoint_url: str | None) -> Any:
         raise InvalidInput(
             "An object store on S3 needs boto3, which is not installed.",
             code="missing_package",
-            hint="pip install 'reinforge[backend]', or use file:///folder.",
+            hint="Install the platform (docs/install.md#from-wheels), or use file:///folder.",
         ) from None
     session = boto3.session.Session()
     config = Config(

@@ -136,7 +136,7 @@ def rater(grader: Grader | Part, services: Services, name: str = "reward") -> Ra
         raise JobFailure(
             f"Rewards of type {grader.type} cannot run here.",
             code="reward_model_unusable",
-            hint="They need torch: install reinforge[train] on this worker.",
+            hint="They need torch: install the platform's extra [train] on this worker.",
             retryable=True,
         )
     return checkpoint_rater(grader, services.checkpoints, services.models, services.threads)

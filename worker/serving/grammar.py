@@ -27,7 +27,9 @@ class Grammar:
             import llguidance
             import llguidance.hf
         except ImportError as error:
-            raise _unsupported("This worker has no llguidance.", "Install reinforge[train] there.") from error
+            raise _unsupported(
+                "This worker has no llguidance.", "Install the platform's extra [train] there."
+            ) from error
         width = base.model.config.get_text_config().vocab_size
         try:
             tokens = llguidance.hf.from_tokenizer(

@@ -2,11 +2,15 @@
 
 import json
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from reinforge.platform import cluster, doctor
+from reinforge.platform import cluster, doctor, probe
 from reinforge.platform.doctor import Check, run_checks
 
 STUBS = Path(__file__).with_name("stubs")
@@ -117,3 +121,67 @@ def test_a_sandbox_on_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     check = doctor.check_sandbox()
     assert complaint(check, "warn") == "no jail could be proved at tcp://box:7100: nobody there"
     assert "SANDBOX_TOKEN" in (check.remedy or "")
+
+
+def test_in_the_backend_s_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither torch nor a sandbox belongs there, and its port is in use because the api listens on it."""
+    monkeypatch.setenv("REINFORGE_CONTAINER", "backend")
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://u:p@{CLOSED}/d")
+    with ready_server({"ready": True, "parts": {}}) as port:
+        checks = {check.name: check for check in run_checks(tmp_path / "home", port=port)}
+    assert not {"torch", "vllm", "sandbox", "landlock", "port"} & set(checks)
+    assert checks["server"].status == "ok"
+    assert "docker compose logs postgres" in (checks["database"].remedy or "")
+    nowhere = doctor.check_server(f"http://{CLOSED}", required=False)
+    assert nowhere.status == "ok" and "no API runs in this container" in nowhere.message
+
+
+def test_in_the_worker_s_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has neither database nor page, and nothing is advised that an image cannot do."""
+    monkeypatch.setenv("REINFORGE_CONTAINER", "worker")
+    monkeypatch.setenv("SANDBOX_SOCKET", str(tmp_path / "none.sock"))
+    monkeypatch.setenv("REINFORGE_URL", f"http://{CLOSED}")
+    monkeypatch.setattr(doctor, "_ask", lambda *_, **__: doctor._Answer("", "no module named that"))
+    checks = {check.name: check for check in run_checks(tmp_path / "home", port=0)}
+    assert not {"database", "storage", "page", "port"} & set(checks)
+    assert checks["server"].status == "fail" and "docker compose logs api" in (checks["server"].remedy or "")
+    assert "docker compose logs sandbox" in (checks["sandbox"].remedy or "")
+    assert "docker compose build worker" in (checks["torch"].remedy or "")
+    words = " ".join(f"{check.message} {check.remedy or ''}" for check in checks.values())
+    assert "make vllm" not in words and "make setup" not in words and "pip install" not in words
+
+
+def test_the_probe_of_containers(capsys: pytest.CaptureFixture[str]) -> None:
+    parts = {"database": {"ready": True}, "worker": {"ready": False, "online": 0}}
+    with ready_server({"ready": True, "parts": parts}) as port:
+        url = f"http://127.0.0.1:{port}/readyz"
+        assert probe.main([url]) == 0, "a platform without workers serves"
+        assert probe.main([url, "database"]) == 0 and probe.main([url, "worker"]) == 1
+        assert probe.main([url, "calls"]) == 1
+    assert "worker is not ready" in capsys.readouterr().err
+    with ready_server(
+        {"ready": False, "parts": {"storage": {"ready": False, "message": "full"}}}, 503
+    ) as port:
+        assert probe.problem(f"http://127.0.0.1:{port}/readyz") == "storage is not ready: full"
+    assert probe.main([f"http://{CLOSED}/readyz"]) == 1
+
+
+@contextmanager
+def ready_server(answer: dict[str, object], status: int = 200) -> Iterator[int]:
+    """A server whose every answer is `answer`; its port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()

@@ -1,0 +1,24 @@
+"""The images of the Dockerfile, which sets REINFORGE_CONTAINER to the name of one."""
+
+import os
+
+IMAGES = ("backend", "worker")
+REMEDIES = {
+    "home": "The volume at /var/lib/reinforge has to belong to uid 10001.",
+    "database": "See `docker compose ps postgres` and `docker compose logs postgres migrate`.",
+    "storage": "The volume at /var/lib/reinforge/objects has to belong to uid 10001; for S3 see STORAGE_URL in .env.",
+    "broker": "See `docker compose ps redis` and `docker compose logs redis`.",
+    "sandbox": "Code rewards are refused; graders without code work. See `docker compose logs sandbox`.",
+    "torch": "Build the image again: `docker compose build worker calls`.",
+    "page": "Build the image again: `docker compose build`.",
+    "vllm": "This image has no vLLM: set REINFORGE_SERVING_ENGINE=auto in .env.",
+    "workers": "See `docker compose ps worker calls` and `docker compose logs worker calls`.",
+    "server": "See `docker compose ps api` and `docker compose logs api`.",
+}
+"""What to do about a failed check of the doctor where Docker Compose runs the image, by the check's name."""
+
+
+def image() -> str | None:
+    """Of this container; None on a machine."""
+    name = os.environ.get("REINFORGE_CONTAINER")
+    return name if name in IMAGES else None
