@@ -1,8 +1,10 @@
-# One file, three images: `backend` (api and background), `worker` (trainer and calls; torch), `sandbox` (nothing
-# but the libraries that rewards import: nothing to steal, no network, see docker-compose.yml).
+# One file, three images: `backend` (api and background), `worker` (trainer and calls; torch) and `sandbox` (only the
+# libraries that rewards import: no secret and no network, see docker-compose.yml).
 #
-#   docker build --target backend -t reinforge-backend .
-#   docker build --target worker  -t reinforge-worker --build-arg TORCH_INDEX= .      (GPU build, several GB)
+#   docker compose build                        # all of them, with PyTorch's CPU build
+#   docker compose build --build-arg TORCH_INDEX= worker calls     # PyPI's build of torch with CUDA, several GB
+#
+# Libraries are installed before the sources are copied, so that an edit rebuilds an image in seconds.
 
 FROM node:24-slim AS page
 WORKDIR /src/frontend
@@ -11,33 +13,54 @@ RUN npm ci --no-audit --no-fund
 COPY frontend ./
 RUN npm run build
 
+# Only the lists leave this stage: another change of pyproject.toml, such as a linter's setting, installs nothing again.
+FROM python:3.12-slim AS requirements
+WORKDIR /lists
+COPY pyproject.toml scripts/requirements_of.py ./
+RUN python requirements_of.py backend > backend.txt \
+    && python requirements_of.py worker train > worker.txt \
+    && python requirements_of.py --only rewards > rewards.txt
+
 FROM python:3.12-slim AS base
-ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
-RUN useradd --create-home --uid 10001 reinforge && install -d -o reinforge -g reinforge /var/lib/reinforge /run/reinforge
+ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+# Volumes take the owner of the folder that they cover.
+RUN useradd --create-home --uid 10001 reinforge \
+    && install -d -o reinforge -g reinforge \
+       /var/lib/reinforge /var/lib/reinforge/objects /run/reinforge /home/reinforge/.cache
 WORKDIR /app
-COPY pyproject.toml requirements.lock README.md LICENSE alembic.ini ./
-COPY reinforge reinforge
-COPY examples/arithmetic examples/arithmetic
+COPY requirements.lock ./
 
 FROM base AS backend
+COPY --from=requirements /lists/backend.txt /tmp/
+RUN pip install --constraint requirements.lock --requirement /tmp/backend.txt
+COPY pyproject.toml README.md LICENSE alembic.ini ./
+RUN pip install --no-deps --editable .
+COPY reinforge reinforge
+COPY examples/arithmetic examples/arithmetic
 COPY backend backend
 COPY worker/__init__.py worker/__init__.py
 COPY migrations migrations
 COPY --from=page /src/frontend/dist frontend/dist
-RUN pip install --constraint requirements.lock --editable '.[backend]'
+RUN python -m compileall -q /app
 USER reinforge
-ENV REINFORGE_HOME=/var/lib/reinforge
+ENV REINFORGE_HOME=/var/lib/reinforge REINFORGE_CONTAINER=backend
 EXPOSE 8321
 CMD ["python", "-m", "backend", "api", "--host", "0.0.0.0", "--port", "8321"]
 
 FROM base AS worker
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-RUN pip install torch==2.13.0 ${TORCH_INDEX:+--extra-index-url ${TORCH_INDEX}}
+RUN pip install --constraint requirements.lock torch ${TORCH_INDEX:+--extra-index-url ${TORCH_INDEX}}
+COPY --from=requirements /lists/worker.txt /tmp/
+RUN pip install --constraint requirements.lock --requirement /tmp/worker.txt
+COPY pyproject.toml README.md LICENSE ./
+RUN pip install --no-deps --editable .
+COPY reinforge reinforge
+COPY examples/arithmetic examples/arithmetic
 COPY worker worker
 COPY backend/__init__.py backend/__init__.py
-RUN pip install --constraint requirements.lock --editable '.[worker,train]'
+RUN python -m compileall -q /app
 USER reinforge
-ENV REINFORGE_HOME=/var/lib/reinforge
+ENV REINFORGE_HOME=/var/lib/reinforge REINFORGE_CONTAINER=worker
 CMD ["python", "-m", "worker"]
 
 FROM python:3.12-slim AS sandbox
@@ -45,14 +68,14 @@ FROM python:3.12-slim AS sandbox
 RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --uid 10001 reinforge && install -d -o reinforge -g reinforge /var/lib/reinforge /run/reinforge
 WORKDIR /app
-COPY worker/__init__.py worker/__init__.py
-COPY pyproject.toml requirements.lock ./
+COPY requirements.lock ./
+COPY --from=requirements /lists/rewards.txt /tmp/
 # Of the platform's packages only what rewards may import.
-RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['rewards'], sep='\n')" > rewards.txt \
-    && pip install --no-cache-dir --constraint requirements.lock --requirement rewards.txt
+RUN pip install --no-cache-dir --constraint requirements.lock --requirement /tmp/rewards.txt
+COPY worker/__init__.py worker/__init__.py
 COPY worker/sandbox worker/sandbox
 # The jails' own interpreter is made here, because at run time nothing is writable and executable at once.
 ENV PYTHONUNBUFFERED=1 REINFORGE_HOME=/var/lib/reinforge REINFORGE_PREFIX=/opt/reinforge
-RUN python -c "from worker.sandbox.prefix import ensure_prefix; ensure_prefix()"
+RUN python -m compileall -q /app && python -c "from worker.sandbox.prefix import ensure_prefix; ensure_prefix()"
 USER reinforge
 CMD ["python", "-m", "worker.sandbox", "--socket", "/run/reinforge/sandbox.sock"]

@@ -23,10 +23,11 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up vllm check audit test rooms test-vllm chaos test-chaos soak fleet build e2e bench screens clean
+.PHONY: help setup demo up vllm check audit test rooms test-vllm test-containers chaos test-chaos soak fleet build e2e bench \
+	screens clean
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/.complete ## make .venv with everything (tests and benchmarks too) and build the page
 
@@ -103,6 +104,9 @@ rooms: setup frontend/dist/index.html ## tests of every room: units, attacks on 
 
 test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or more to start each time
 	@$(VENV) -m pytest -n $(if $(wildcard /dev/nvidiactl),0,2) --dist loadfile -m vllm
+
+test-containers: ## build the images and run docker-compose.yml with a short job in a real Docker: WORK=folder for its downloads
+	@tests/containers/run.sh $(WORK)
 
 # N faults on real jobs, one each; OUTAGES more whose object store goes away for 30 s. About 25 s per fault and lane.
 N ?= 20

@@ -40,7 +40,7 @@ def _api(settings: Settings, host: str, port: int) -> None:
         access_log=False,
         timeout_graceful_shutdown=3,
         server_header=False,
-        forwarded_allow_ips="127.0.0.1",
+        forwarded_allow_ips=settings.trusted_proxies,
     )
 
 

@@ -1,9 +1,10 @@
 """What the backend reads from its environment, once."""
 
+import ipaddress
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from reinforge.errors import InvalidInput
@@ -22,6 +23,8 @@ class Settings(BaseSettings):
     storage_url: str | None = Field(default=None, validation_alias="STORAGE_URL")
     url: str = Field(default="http://127.0.0.1:8321", validation_alias="REINFORGE_URL")
     """Where people and workers reach this backend; only used to print addresses."""
+    trusted_proxies: str = Field(default="127.0.0.1", validation_alias="REINFORGE_TRUSTED_PROXIES")
+    """Addresses and networks, with commas, whose X-Forwarded-For and X-Forwarded-Proto count."""
     worker_token: SecretStr | None = Field(default=None, validation_alias="REINFORGE_WORKER_TOKEN")
     """Without it the worker door stays closed."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
@@ -43,6 +46,14 @@ class Settings(BaseSettings):
         default=LEASE_SECONDS, validation_alias="REINFORGE_LEASE_SECONDS", ge=3, le=300
     )
     """A worker that has not been heard of for so long has lost its job."""
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_proxies(cls, value: str) -> str:
+        if value.strip() != "*":  # every peer
+            for each in value.split(","):
+                ipaddress.ip_network(each.strip())
+        return value.strip()
 
     @cached_property
     def home_folder(self) -> Path:

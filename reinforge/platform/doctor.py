@@ -114,7 +114,10 @@ def _image_checks(image: str, home: Path, port: int) -> list[Callable[[], Check]
 
 def _for_containers(check: Check) -> Check:
     """The check with advice that can be followed where the image is given and Docker Compose runs it."""
-    if check.status == "ok" or (check.name, check.status) == ("torch", "warn"):  # no GPU: its advice holds here, too
+    if check.status == "ok" or (check.name, check.status) == (
+        "torch",
+        "warn",
+    ):  # no GPU: its advice holds here, too
         return check
     return replace(check, remedy=containers.REMEDIES.get(check.name, check.remedy))
 

@@ -21,6 +21,7 @@ import yaml
 
 from reinforge.platform.postgres import EmbeddedPostgres
 from tests.e2e.conftest import DEMO_JOB, ROOT
+from tests.support import compose
 from tests.support.processes import eventually
 
 KEY = "rf-external-owner-key-0123456789"
@@ -37,11 +38,6 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def interpolate(text: str, given: dict[str, str]) -> str:
-    """`${NAME:-default}` as Compose reads it."""
-    return re.sub(r"\$\{(\w+)(?::-([^}]*))?\}", lambda m: given.get(m[1]) or m[2] or "", text)
-
-
 @dataclass
 class Stack:
     """Compose services run as plain processes: same commands, same variables, addresses of this machine."""
@@ -49,28 +45,27 @@ class Stack:
     folder: Path
     runtime: Path
     api: str
-    given: dict[str, str]
+    variables: dict[str, str]
+    """What `.env` would hold."""
     addresses: dict[str, str]
+    """What the containers' addresses, paths and ports are here."""
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        text = (ROOT / "docker-compose.yml").read_text()
-        self.services: dict[str, dict[str, Any]] = yaml.safe_load(interpolate(text, self.given))["services"]
+        self.services: dict[str, dict[str, Any]] = compose.services(self.variables)
+        self._there = re.compile("|".join(re.escape(each) for each in self.addresses))
 
     def local(self, value: str) -> str:
-        for there, here in self.addresses.items():
-            value = value.replace(there, here)
-        return value
+        return self._there.sub(lambda match: self.addresses[match[0]], value)
 
     def environment(self, name: str) -> dict[str, str]:
-        given = {
-            key: self.local(str(value)) for key, value in self.services[name].get("environment", {}).items()
-        }
+        variables = compose.environment(self.services[name], self.variables)
+        own = {key: self.local(value) for key, value in variables.items()}
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         home = self.folder / name
         home.mkdir(exist_ok=True)
         keep = {key: os.environ[key] for key in ("HOME", "LANG", "REINFORGE_PREFIX") if key in os.environ}
-        return keep | given | {"PATH": path, "REINFORGE_HOME": str(home)}
+        return keep | own | {"PATH": path, "REINFORGE_HOME": str(home)}
 
     def start(self, name: str) -> subprocess.Popen[bytes]:
         command = [self.local(part) for part in self.services[name]["command"]]
@@ -119,13 +114,15 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     one = Stack(
         folder, runtime, f"http://127.0.0.1:{api_port}",
         {
-            "REINFORGE_BIND": "127.0.0.1", "REINFORGE_PORT": str(api_port), "REINFORGE_API_KEY": KEY,
-            "MINIO_PASSWORD": "secret-enough",
+            "POSTGRES_PASSWORD": "secret-enough", "REINFORGE_API_KEY": KEY,
+            "REINFORGE_WORKER_TOKEN": "worker-token-of-this-test", "REINFORGE_SECRET_KEY": "secret-key-of-this-test",
+            "STORAGE_URL": "s3://reinforge/objects", "S3_ENDPOINT_URL": f"http://127.0.0.1:{s3_port}",
+            "AWS_ACCESS_KEY_ID": "reinforge", "AWS_SECRET_ACCESS_KEY": "secret-enough",
         },
         {
-            "postgresql://reinforge:change-me@postgres:5432/reinforge": database_url,
-            "redis:6379": f"127.0.0.1:{redis_port}", "minio:9000": f"127.0.0.1:{s3_port}",
-            "http://api:8321": f"http://127.0.0.1:{api_port}", "/run/reinforge": str(runtime),
+            "postgresql://reinforge:secret-enough@postgres:5432/reinforge": database_url,
+            "redis:6379": f"127.0.0.1:{redis_port}", "http://api:8321": f"http://127.0.0.1:{api_port}",
+            "0.0.0.0": "127.0.0.1", "8321": str(api_port), "/run/reinforge": str(runtime),
         },
     )  # fmt: skip
     try:
@@ -141,7 +138,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 def make_bucket(endpoint: str) -> None:
-    """What the minio service's entry point does with `mkdir /data/reinforge`."""
+    """The bucket that STORAGE_URL names."""
     s3 = boto3.client(
         "s3", endpoint_url=endpoint, aws_access_key_id="a", aws_secret_access_key="b", region_name="us-east-1"
     )
@@ -171,8 +168,9 @@ def test_the_main_job_by_the_commands_of_the_compose_file(stack: Stack, tmp_path
         return bool(parts["worker"]["ready"] and parts["calls"]["ready"])
 
     eventually(ready, within=90, what="readiness")
-    health = stack.run(stack.services["api"]["healthcheck"]["test"][1:])
-    assert health.returncode == 0, health.stderr
+    for name in ("sandbox", "api", "background", "worker", "calls"):
+        health = stack.run(stack.services[name]["healthcheck"]["test"][1:], name)
+        assert health.returncode == 0, f"{name}: {health.stderr}"
 
     job_file = yaml.safe_load(DEMO_JOB.read_text())
     job_file["limits"] = {"steps": 6, "checkpoint_every": 3}
@@ -197,18 +195,5 @@ def test_the_main_job_by_the_commands_of_the_compose_file(stack: Stack, tmp_path
 
 def test_every_service_of_ours_is_run_here(stack: Stack) -> None:
     """A new service in the compose file must join the test above."""
-    strangers = {"postgres", "redis", "minio"}
+    strangers = {"postgres", "redis"}
     assert set(stack.services) - strangers == {"migrate", "sandbox", "api", "background", "worker", "calls"}
-
-
-def test_the_images_start_the_same_commands() -> None:
-    """The Dockerfile's default commands are those of the compose file."""
-    text = (ROOT / "Dockerfile").read_text()
-    stages = dict(re.findall(r"FROM \S+ AS (\w+)\n(.*?)(?=\nFROM |\Z)", text, re.DOTALL))
-    services = yaml.safe_load(interpolate((ROOT / "docker-compose.yml").read_text(), {}))["services"]
-    for stage, service in {"backend": "api", "worker": "worker", "sandbox": "sandbox"}.items():
-        command = json.loads(re.findall(r"^CMD (\[.*\])$", stages[stage], re.MULTILINE)[-1])
-        assert command == services[service]["command"]
-        for copied in re.findall(r"^COPY (?!--from)(.+) \S+$", stages[stage], re.MULTILINE):
-            for source in copied.split():
-                assert (ROOT / source).exists(), f"{stage} copies {source}"
