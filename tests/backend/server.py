@@ -51,7 +51,13 @@ class Backend:
         self.app = create_app(self.settings, page=home / "page")
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
-        config = uvicorn.Config(self.app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            self.app,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=1,
+            forwarded_allow_ips=self.settings.trusted_proxies,
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._listening],), daemon=True)
 

@@ -62,6 +62,7 @@ grep -q 'set it in .env' config.log || shown config.log "the message does not sa
 step "build"
 rm -f env && src/scripts/make_env.sh "$work/env" > /dev/null
 printf '%s\n' "REINFORGE_VERSION=test" "REINFORGE_PORT=18321" "MODELS=$seen/models" "HF_ENDPOINT=http://127.0.0.1:9" \
+  "REINFORGE_TRUSTED_PROXIES=172.16.0.0/12" \
   "${torch_index[@]}" >> env
 mkdir -p models
 key=$(sed -n 's/^REINFORGE_API_KEY=//p' env)
@@ -86,6 +87,15 @@ compose exec -T api python -c 'import os; assert os.environ["REINFORGE_URL"] == 
 compose exec -T worker python -c 'import os; assert os.environ["HF_ENDPOINT"] and "HF_TOKEN" not in os.environ and "AWS_ACCESS_KEY_ID" not in os.environ'
 compose port api 8321 | tee port.log
 grep -q '^127\.0\.0\.1:18321$' port.log || fail "the port is not published on 127.0.0.1 alone"
+
+step "a proxy on the host: its X-Forwarded-Proto makes the cookie Secure"
+inside docker run --rm --network host -e KEY="$key" python:3.12-slim python -c '
+import json, os, urllib.request as u
+body = json.dumps({"token": os.environ["KEY"]}).encode()
+headers = {"content-type": "application/json", "x-forwarded-proto": "https"}
+answer = u.urlopen(u.Request("http://127.0.0.1:18321/api/v1/sign-in", body, headers))
+print(answer.headers["set-cookie"].partition(";")[2])' > cookie.log 2>&1 || shown cookie.log "nobody can sign in through the published port"
+grep -q Secure cookie.log || shown cookie.log "the proxy is not trusted"
 
 step "the client, installed from the server"
 cat > client.sh <<'CLIENT'

@@ -83,7 +83,7 @@ class Runner:
 
 
 @pytest.fixture
-def runner(backend: Backend, python: Path, wheel: Path, tmp_path: Path) -> Any:
+def runner(backend: Backend, python: Path, tmp_path: Path) -> Any:
     rows = "".join(f'{{"prompt": "{n}+1=", "answer": "{n + 1}"}}\n' for n in range(30))
     (tmp_path / "heldout.jsonl").write_text(rows)
     (tmp_path / "reward.py").write_text("def grade(sample, item):\n    return 1.0\n")
@@ -92,7 +92,7 @@ def runner(backend: Backend, python: Path, wheel: Path, tmp_path: Path) -> Any:
         defaults = {name: each.get("default", "") for name, each in ACTION["inputs"].items()}
         given = {
             "url": backend.url, "api-key": OWNER_KEY, "model": backend.add_model(), "dataset": "heldout.jsonl",
-            "reward": "reward.py", "samples": "2", "version": str(wheel),
+            "reward": "reward.py", "samples": "2",
         }  # fmt: skip
         return Runner(tmp_path, defaults | given | inputs, str(python))
 

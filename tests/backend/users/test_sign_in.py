@@ -6,7 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
+from backend.__main__ import main
+from backend.settings import Settings
 from tests.backend.people import browser, made, refusal, sign_in, starter, token_of
 from tests.backend.server import Backend
 
@@ -166,6 +169,32 @@ def test_behind_https_the_cookie_never_travels_in_the_clear(database_url: str, t
             "/api/v1/sign-in", json={"token": "rf-test-owner-key"}, headers={"x-forwarded-proto": "https"}
         )
         assert "secure" in answer.headers["set-cookie"].lower()
+
+
+@pytest.mark.parametrize(("proxies", "secure"), [("127.0.0.0/8", True), ("10.1.2.3,10.2.0.0/16", False)])
+def test_only_the_proxies_of_the_setting_say_that_it_was_https(
+    database_url: str, tmp_path: Any, proxies: str, secure: bool
+) -> None:
+    with Backend(database_url, tmp_path, trusted_proxies=proxies) as running:
+        answer = running.bare.post(
+            "/api/v1/sign-in", json={"token": "rf-test-owner-key"}, headers={"x-forwarded-proto": "https"}
+        )
+        assert ("secure" in answer.headers["set-cookie"].lower()) == secure
+
+
+def test_the_setting_of_trusted_proxies_reaches_the_server(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    settings: dict[str, Any] = {}
+    monkeypatch.setattr("uvicorn.run", lambda app, **options: settings.update(options))
+    monkeypatch.setattr("gc.freeze", lambda: None)
+    monkeypatch.setattr("gc.set_threshold", lambda *_: None)
+    monkeypatch.setenv("REINFORGE_HOME", str(tmp_path))
+    monkeypatch.setenv("REINFORGE_TRUSTED_PROXIES", "172.16.0.0/12")
+    assert main(["api"]) == 0
+    assert settings["forwarded_allow_ips"] == "172.16.0.0/12"
+    with pytest.raises(ValidationError, match="REINFORGE_TRUSTED_PROXIES"):
+        Settings(REINFORGE_TRUSTED_PROXIES="caddy")
 
 
 def test_a_cookie_from_before_the_sign_in_is_worth_nothing_after_it(backend: Backend) -> None:
