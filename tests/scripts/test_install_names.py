@@ -10,7 +10,19 @@ ROOT = Path(__file__).resolve().parents[2]
 _INSTALLS = re.compile(r"\b(?:pip3?|pipx|uv tool|uv|uvx)\s+(?:install|download|run|add)\s+([^\n`]*)")
 _BARE = re.compile(r"(?i)reinforge([-_.]server)?(\[[^\]]*\])?([=<>~!;@].*)?")
 _WHEEL = re.compile(r"reinforge-(\d[\w.]*)-py3-none-any\.whl")
-_SEARCHED = ("*.md", "*.yml", "*.yaml", "*.toml", "*.py", "*.sh", "*.ts", "*.tsx", "Makefile", "Dockerfile", ".ci/run")
+_SEARCHED = (
+    "*.md",
+    "*.yml",
+    "*.yaml",
+    "*.toml",
+    "*.py",
+    "*.sh",
+    "*.ts",
+    "*.tsx",
+    "Makefile",
+    "Dockerfile",
+    ".ci/run",
+)
 _HISTORY = ("tests/", "CHANGELOG.md")
 
 
@@ -29,7 +41,7 @@ def installs_a_bare_name(line: str) -> bool:
 
 
 def test_the_search_knows_bare_names() -> None:
-    for line in ("pip install reinforge", "pip install 'reinforge-server[train]'", "python -m pip install reinforge==0.2.0",
+    for line in ("pip install reinforge", "pip install 'reinforge-server[train]'", "python -m pip install reinforge==1",
                  "uv pip install -q reinforge", "Run `pip install reinforge[worker]`."):  # fmt: skip
         assert installs_a_bare_name(line), line
     for line in ("pip install http://host/client/reinforge-0.2.0-py3-none-any.whl", "pip install dist/reinforge-*.whl",
