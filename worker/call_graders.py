@@ -24,20 +24,28 @@ from worker.rewards.sandboxed import Call, sandbox_call
 from worker.rewards.secrets import Secrets
 from worker.sandbox.client import SandboxClient
 from worker.sandbox.limits import ProgramLimits
-from worker.sandbox.outcome import ProgramRun
+from worker.sandbox.outcome import ProgramRun, Validation
 
 
 def validate_grader(client: SandboxClient | None, raw: dict[str, Any]) -> dict[str, Any]:
-    """{entries: [{name: key, spelling: type, line: None}], error}; client: where its code is loaded."""
+    """{entries: [{name: key, spelling: type, line: None, columns}], error}; client: where its code is loaded.
+
+    columns: what the code of a part reads; templates are read where the grader is.
+    """
     grader: Grader = GRADER.validate_python(raw)
+    columns: dict[str, list[str]] = {}
+    error = _fault(client, grader, columns)
     entries = [
-        {"name": key or grader.type, "spelling": part.type, "line": None}
+        {"name": key or grader.type, "spelling": part.type, "line": None, "columns": columns.get(key, [])}
         for key, part in leaves(grader).items()
     ]
-    return {"entries": entries, "error": _fault(client, grader)}
+    return {"entries": entries, "error": error}
 
 
-def _fault(client: SandboxClient | None, grader: Grader) -> dict[str, Any] | None:
+def _fault(
+    client: SandboxClient | None, grader: Grader, columns: dict[str, list[str]]
+) -> dict[str, Any] | None:
+    """Why it cannot be used; fills in `columns` by the parts' keys."""
     for key, part in leaves(grader).items():
         where = f"graders.{key}: " if key else ""
         if isinstance(part, TextSimilarity) and (why := similarity.unavailable(part.evaluation_metric)):
@@ -55,7 +63,14 @@ def _fault(client: SandboxClient | None, grader: Grader) -> dict[str, Any] | Non
                 line = f" (line {outcome.line} of its source)" if outcome.line else ""
                 message = f"{where}{outcome.message}{line}"
                 return {"code": outcome.status, "message": message, "line": None, "column": None}
+            columns[key] = _columns_of(outcome, part.entry)
     return None
+
+
+def _columns_of(outcome: Validation, entry: str | None) -> list[str]:
+    """Of the function that would be called; a source with several of them has to name one."""
+    called = [each for each in outcome.entries if entry is None or each.name == entry]
+    return called[0].columns if len(called) == 1 else []
 
 
 def grade(

@@ -18,8 +18,8 @@ _OURS = ("sandbox_unavailable", "sandbox_error")
 def validate(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, Any]:
     """{rewards: [{name, source, entry} or {name, grader}]} → {rewards: [{name, entries, error}], jail}.
 
-    entries: [{name, spelling, line}]; error: None or {code, message, line, column}; jail: None where no code was to be
-    loaded. Raises Unavailable `sandbox_unavailable`.
+    entries: [{name, spelling, line, columns}]; error: None or {code, message, line, column}; jail: None where no code
+    was to be loaded. Raises Unavailable `sandbox_unavailable`.
     """
     code = any(
         "grader" not in each or runs_code(GRADER.validate_python(each["grader"]))

@@ -36,6 +36,7 @@ from worker.policy.lora import LoraPolicy
 from worker.progress import ProgressDisplay
 from worker.reporter import RECORD_FD, LocalReporter, PipeReporter, RunFolder
 from worker.rewards.assemble import Services, job_scorer, live_reward, needs_sandbox
+from worker.rewards.columns import check_columns
 from worker.rewards.composite import CompositeScorer
 from worker.rewards.ledger import Ledger
 from worker.rewards.sandboxed import sandbox_call
@@ -76,7 +77,7 @@ def main() -> None:
         if arguments.offline
         else pipe_reporter(folder, manifest) as reporter
     ):
-        job = Job(manifest, reporter, own_judges=arguments.offline)
+        job = Job(manifest, reporter, offline=arguments.offline)
         job.run()
         if arguments.offline and job.policy is not None and job.position.step > 0:
             job.policy.export(folder / "adapter", base_model=job.spec.model)
@@ -85,10 +86,10 @@ def main() -> None:
 class Job:
     """One attempt at a job, assembled piece by piece, so that whatever fails finds what was there before."""
 
-    def __init__(self, manifest: RunManifest, reporter: RunFolder, *, own_judges: bool = False) -> None:
+    def __init__(self, manifest: RunManifest, reporter: RunFolder, *, offline: bool = False) -> None:
         self.manifest = manifest
         self.reporter = reporter
-        self.own_judges = own_judges
+        self.offline = offline
         self.spec: JobSpec
         """Once it is known that this machine can train it."""
         self.position = Position()
@@ -150,6 +151,8 @@ class Job:
             jail = proved_jail(client) if needs_sandbox(manifest) else None
             if jail is not None:
                 client.hold_to(jail)
+            if self.offline:
+                check_columns(spec, manifest, client, self._columns(prompts))
             scorer = self._scorer(client)
             self.policy, self.critic = policy, critic
             self.journal = Journal(
@@ -202,7 +205,7 @@ class Job:
             call=sandbox_call(client),
             run_programs=client.run_programs,
             judges=manifest.judges,
-            own_judges=self.own_judges,
+            own_judges=self.offline,
             secrets=self.secrets,
             ledger=Ledger.resumed(spec.limits.judge_budget, self.position.rewards),
             cache_path=Path(manifest.judge_cache) if manifest.judge_cache else None,
@@ -238,6 +241,18 @@ class Job:
         )
         prompts.check()
         return prompts
+
+    def _columns(self, prompts: Prompts) -> list[tuple[str, list[str]]]:
+        """Each data file's name, and the columns that its rows have."""
+        files = [(self.manifest.dataset_path, prompts.train)]
+        if self.manifest.held_out_path is not None:
+            files.append((self.manifest.held_out_path, prompts.held_out))
+        else:
+            files[0] = (self.manifest.dataset_path, [*prompts.train, *prompts.held_out])
+        return [
+            (Path(path).name, list(dict.fromkeys(name for row in rows for name in row.item)))
+            for path, rows in files
+        ]
 
     def _started(self, facts: dict[str, Any]) -> None:
         """Say so, and again when the first update finds that less memory is at hand than was hoped."""

@@ -120,12 +120,14 @@ async def divided(
     held_out_rows: int | None,
     seed: int,
     split_by: Literal["row", "prompt"],
+    view: PromptView | None = None,
 ) -> tuple[list[int], list[int]]:
-    """The rows that train and those held out. Raises InvalidInput `invalid_held_out`."""
+    """The rows that train and those held out. view: default the dataset's. Raises InvalidInput `invalid_held_out`."""
     try:
         if split_by == "row":
             return await anyio.to_thread.run_sync(split, dataset.rows, held_out_rows, seed)
-        check_view(dataset, view := PromptView.model_validate(dataset.prompt_view))
+        view = view or PromptView.model_validate(dataset.prompt_view)
+        check_view(dataset, view)
         path = await service.local_file(objects, dataset, cache)
         asked = (str(path), dataset.format, view.model_dump_json(), held_out_rows, seed)
         return await read_apart(dataset, split_by_prompt, *asked)

@@ -16,6 +16,7 @@ from backend.datasets import service as datasets
 from backend.evaluations import repository, service, stand_alone
 from backend.evaluations.budgets import require_budget
 from backend.evaluations.replay import Replayer, look_up
+from backend.evaluations.reward_columns import check_columns
 from backend.idempotency import Once, OnceWhole
 from backend.jobs import service as jobs
 from backend.jobs.object_cache import ObjectCacheDep
@@ -60,6 +61,10 @@ async def create(
         if body.model is not None:
             await base_models.ensure_builtin(database, calls, body.model)
         files = datasets.cache_folder(settings.home_folder)
+        async with database.transaction() as session:
+            if (stored := await once.peek(session, asked)) is not None:
+                return stored
+        await check_columns(database, calls, who.project_id, body)
         async with database.transaction() as session:
             if (stored := await once.begin(session, asked)) is not None:
                 return stored

@@ -19,6 +19,7 @@ from backend.jobs.pinned import pinned_reward
 from backend.models import EvaluationRow, Job, now
 from backend.rewards import service as rewards
 from reinforge.calibration import paid
+from reinforge.dataset import ColumnRoles
 from reinforge.errors import InvalidInput, ReinforgeError
 from reinforge.replay import Rescored, compare
 from reinforge.schemas.evaluations import ReplayCreate
@@ -42,6 +43,8 @@ class Code:
     timeout_seconds: float
     stored: str | None
     revision: int | None
+    roles: ColumnRoles
+    """The job's columns."""
 
 
 async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
@@ -52,6 +55,7 @@ async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
     usual = {
         "granularity": asked.get("granularity", "sample"),
         "timeout_seconds": asked.get("timeout_seconds", 2.0),
+        "roles": ColumnRoles.model_validate(job.resolved_spec["data"]["columns"]),
     }
     if body.source is not None:
         return Code(job.project_id, name, body.source, body.entry, **usual, stored=None, revision=None)
@@ -129,7 +133,9 @@ class Replayer:
         stride = every(tables, most)
         for number, (step, sha256, _) in enumerate(tables):
             async with self._cache.file(sha256) as path:
-                groups = await anyio.to_thread.run_sync(read_groups, str(path), step, stride, number)
+                groups = await anyio.to_thread.run_sync(
+                    read_groups, str(path), step, stride, number, code.roles
+                )
             for asked in _calls(groups, rewards.granularity_of(code.source, code.granularity)):
                 yield await self._score(code, asked, account)
 

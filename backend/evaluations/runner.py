@@ -144,7 +144,9 @@ class Evaluator:
                 )
             )
         settings = SamplingSettings.model_validate(row.params["settings"])
-        asked = await stand_alone.asked(self._objects, self._cache, dataset, settings)
+        asked = await stand_alone.asked(
+            self._objects, self._cache, dataset, settings, row.params.get("prompt_view")
+        )
         account = rewards.Account(row.project_id, id)
         for batch in batches([each for each in asked if each.row not in done], settings.samples_per_row):
             async with self._database.transaction() as session:

@@ -66,7 +66,8 @@ async def create(
     model_id, checkpoint = await _policy(session, project_id, body)
     model = await base_models.get_usable(session, project_id, model_id)
     dataset = await _named(datasets.get(session, project_id, body.dataset), "dataset")
-    prompts.check_view(dataset, PromptView.model_validate(dataset.prompt_view))
+    view = body.prompt_view or PromptView.model_validate(dataset.prompt_view)
+    prompts.check_view(dataset, view)
     reward = await _reward(session, project_id, body)
     settings = SamplingSettings.model_validate(body.model_dump(include=set(SamplingSettings.model_fields)))
     row = EvaluationRow(
@@ -81,13 +82,14 @@ async def create(
             "checkpoint": checkpoint,
             "dataset": dataset.id,
             "dataset_sha256": dataset.sha256,
+            "prompt_view": view.model_dump(exclude_defaults=True),
             "granularity": body.granularity,
             "settings": settings.model_dump(),
             **reward,
         },
         status="running",
         done=0,
-        total=len(await chosen_rows(objects, cache, dataset, settings)) * settings.samples_per_row,
+        total=len(await chosen_rows(objects, cache, dataset, settings, view)) * settings.samples_per_row,
         created_by=created_by,
         touched_at=now(),
     )
@@ -160,13 +162,13 @@ async def code_of(session: AsyncSession, row: EvaluationRow) -> Code:
 
 
 async def chosen_rows(
-    objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings
+    objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings, view: PromptView
 ) -> list[int]:
     """Row numbers, ascending: at most `settings.rows` of the split, evenly spread. Raises InvalidInput."""
     pool: Sequence[int] = range(dataset.rows)
     if settings.split != "all":
         how = (settings.held_out_rows, settings.seed, settings.split_by)
-        train, held_out = await prompts.divided(objects, cache, dataset, *how)
+        train, held_out = await prompts.divided(objects, cache, dataset, *how, view)
         pool = train if settings.split == "train" else held_out
     if not pool:
         raise InvalidInput(
@@ -189,7 +191,7 @@ def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[
     )
     for each in rows:
         if each.index == following:
-            characters += len(str(each.row))
+            characters += len(str(each.item))
             if characters > MOST_CHARACTERS:
                 raise TooLarge(
                     f"The rows have more than {MOST_CHARACTERS:,} characters.",
@@ -197,19 +199,24 @@ def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[
                     param="rows",
                     hint="Ask for fewer rows.",
                 )
-            found.append(Asked(each.index, each.row, each.messages, each.tools))
+            found.append(Asked(each.index, each.item, each.messages, each.tools))
             following = next(wanted, None)
         if following is None:
             break
     return found
 
 
-async def asked(objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings) -> list[Asked]:
-    """The rows that are sampled. Raises InvalidInput, TooLarge."""
-    rows = await chosen_rows(objects, cache, dataset, settings)
+async def asked(
+    objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings, stored: dict[str, Any] | None
+) -> list[Asked]:
+    """The rows that are sampled. Raises InvalidInput, TooLarge.
+
+    stored: the evaluation's view; None for one that was made before it was kept, which takes the dataset's.
+    """
+    view = PromptView.model_validate(dataset.prompt_view if stored is None else stored)
+    rows = await chosen_rows(objects, cache, dataset, settings, view)
     path = await datasets.local_file(objects, dataset, cache)
-    view = PromptView.model_validate(dataset.prompt_view).model_dump_json()
-    return await read_apart(dataset, read_rows, str(path), dataset.format, view, rows)
+    return await read_apart(dataset, read_rows, str(path), dataset.format, view.model_dump_json(), rows)
 
 
 async def row_scores(session: AsyncSession, evaluation_id: str) -> list[RowScores]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow.parquet as parquet
 
+from reinforge.dataset import ColumnRoles, item_of
+
 COLUMNS = ["prompt_no", "sample_no", "text", "item", "prompt_messages", "rewards"]
 
 
@@ -34,13 +36,16 @@ def every(tables: Sequence[tuple[int, str, int]], most: int) -> int:
     return max(1, -(-total // most))
 
 
-def read_groups(path: str, step: int, stride: int, start: int) -> list[list[Stored]]:
-    """Every `stride`-th group of a step's file, the first one `start % stride`."""
+def read_groups(path: str, step: int, stride: int, start: int, roles: ColumnRoles) -> list[list[Stored]]:
+    """Every `stride`-th group of a step's file, the first one `start % stride`.
+
+    roles: the job's; files of jobs from before they filled `item.answer` hold the plain row.
+    """
     found = []
     with parquet.ParquetFile(path) as file:
         for number in range(start % stride, file.num_row_groups, stride):
             lines = file.read_row_group(number, columns=COLUMNS).to_pylist()
-            found.append([_stored(step, line) for line in lines])
+            found.append([_stored(step, line, roles) for line in lines])
     return found
 
 
@@ -48,16 +53,16 @@ def read_places(path: str, step: int, wanted: set[tuple[int, int]]) -> Iterator[
     """Completions by (prompt_no, sample_no)."""
     for line in parquet.read_table(path, columns=COLUMNS).to_pylist():
         if (line["prompt_no"], line["sample_no"]) in wanted:
-            yield _stored(step, line)
+            yield _stored(step, line, None)
 
 
-def _stored(step: int, line: dict[str, Any]) -> Stored:
+def _stored(step: int, line: dict[str, Any], roles: ColumnRoles | None) -> Stored:
     return Stored(
         step=step,
         prompt_no=line["prompt_no"],
         sample_no=line["sample_no"],
         text=line["text"],
-        item=json.loads(line["item"]),
+        item=item_of(json.loads(line["item"]), roles),
         prompt=json.loads(line["prompt_messages"] or "[]"),
         results={each["name"]: each for each in json.loads(line["rewards"])},
     )

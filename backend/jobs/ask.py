@@ -10,7 +10,7 @@ from backend.datasets import service as datasets
 from backend.datasets.overlap import Held
 from backend.datasets.reading import MOST_CHARACTERS, read_apart
 from backend.datasets.report import leaks, report
-from backend.jobs.plan import PinnedReward, Plan
+from backend.jobs.plan import PinnedReward, Plan, lacking
 from backend.models import Dataset
 from backend.objects import Objects
 from backend.rewards import service as rewards
@@ -18,7 +18,7 @@ from reinforge.dataset import NO_PLACE_FOR_TOOLS, DatasetError, PromptRow, iter_
 from reinforge.errors import InvalidInput, TooLarge, Unavailable
 from reinforge.grading.multi import runs_code
 from reinforge.schemas.datasets import PromptView
-from reinforge.spec import DataSpec
+from reinforge.spec import ColumnRoles, DataSpec
 
 WAIT_SECONDS = 20.0
 """A client waits this long for the answer to its POST."""
@@ -39,7 +39,8 @@ async def ask_workers(plan: Plan, calls: Calls, objects: Objects, cache: Path) -
 
 async def examine(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> list[InvalidInput]:
     """Like `ask_workers`, with all problems instead of the first. Raises Unavailable."""
-    problems, plan.jail = await examine_rewards(plan.rewards, calls)
+    tables = [each for each in (plan.dataset, plan.held_out) if each is not None]
+    problems, plan.jail = await examine_rewards(plan.rewards, calls, tables, plan.spec.data.columns)
     checks = [(plan.dataset, "data.dataset")]
     if plan.held_out is not None:
         checks.append((plan.held_out, "data.held_out"))
@@ -79,9 +80,12 @@ async def _leaks(plan: Plan, objects: Objects, cache: Path) -> list[str]:
 
 
 async def examine_rewards(
-    pinned: Sequence[PinnedReward | None], calls: Calls
+    pinned: Sequence[PinnedReward | None], calls: Calls, tables: Sequence[Dataset], roles: ColumnRoles
 ) -> tuple[list[InvalidInput], str | None]:
-    """Problems of the rewards, and the jail that loaded them; fills in entries. Raises Unavailable."""
+    """Problems of the rewards, also with the data's columns, and the jail that loaded them; fills in entries.
+
+    Raises Unavailable.
+    """
     found = [(index, each) for index, each in enumerate(pinned) if each is not None]
     sources = [
         rewards.Source(each.name, each.source, each.entry, f"rewards[{index}].{_origin(each)}")
@@ -99,9 +103,16 @@ async def examine_rewards(
         try:
             if answer.error is not None:
                 raise answer.error
-            if reward.grader is not None:
-                continue
-            reward.entry = _entry(reward, [entry["name"] for entry in answer.entries], f"rewards[{index}]")
+            if reward.grader is None:
+                names = [entry["name"] for entry in answer.entries]
+                reward.entry = _entry(reward, names, f"rewards[{index}]")
+            problems += lacking(
+                reward,
+                index,
+                rewards.columns_read(reward.source, reward.entry, answer.entries),
+                tables,
+                roles,
+            )
         except InvalidInput as error:
             problems.append(error)
     return problems, jail

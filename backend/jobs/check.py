@@ -16,7 +16,7 @@ from backend.jobs.plan import Plan, Survey
 from backend.objects import Objects
 from reinforge.errors import InvalidInput, Unavailable
 from reinforge.schemas.job_checks import JobCheck, JobProblem
-from reinforge.spec import JobSpec
+from reinforge.spec import ColumnRoles, JobSpec
 
 MANY_EPOCHS = 20
 
@@ -48,7 +48,7 @@ async def check(
     problems = list(survey.problems)
     if not quick and not warnings:
         try:
-            problems += await _ask(survey, calls, objects, cache)
+            problems += await _ask(survey, spec.data.columns, calls, objects, cache)
         except Unavailable as error:
             warnings.append(_unchecked(error))
     plan = survey.plan
@@ -65,10 +65,12 @@ async def check(
     )
 
 
-async def _ask(survey: Survey, calls: Calls, objects: Objects, cache: Path) -> list[InvalidInput]:
+async def _ask(
+    survey: Survey, roles: ColumnRoles, calls: Calls, objects: Objects, cache: Path
+) -> list[InvalidInput]:
     if survey.plan is not None and not survey.problems:
         return await examine(survey.plan, calls, objects, cache)
-    problems, _ = await examine_rewards(survey.rewards, calls)
+    problems, _ = await examine_rewards(survey.rewards, calls, survey.datasets, roles)
     return problems
 
 

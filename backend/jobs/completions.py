@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.jobs.object_cache import ObjectCache
 from backend.models import Completion as Row
 from backend.models import Job, StepRollouts
+from reinforge.dataset import item_of
 from reinforge.errors import NotFound
 from reinforge.schemas.jobs import Completion, CompletionGroup, CompletionPage, CompletionRow
 
@@ -73,7 +74,7 @@ def _order(sort: Sort | None) -> list[ColumnElement[Any]]:
 async def full(
     session: AsyncSession,
     cache: ObjectCache,
-    job_id: str,
+    job: Job,
     *,
     split: Split,
     step: int,
@@ -81,15 +82,15 @@ async def full(
     sample_no: int,
 ) -> Completion:
     """Everything known about one completion. Raises NotFound."""
-    row = await session.get(Row, (job_id, split, step, prompt_no, sample_no))
-    rollouts = await session.get(StepRollouts, (job_id, split, step))
+    row = await session.get(Row, (job.id, split, step, prompt_no, sample_no))
+    rollouts = await session.get(StepRollouts, (job.id, split, step))
     if row is None or rollouts is None:
         raise NotFound(
             f"Step {step} has no {split} completion {sample_no} of prompt {prompt_no}.",
             code="completion_not_found",
         )
     stored = await _read(cache, rollouts, prompt_no, {sample_no})
-    return _join(row, stored[sample_no])
+    return _join(job, row, stored[sample_no])
 
 
 async def group(
@@ -105,7 +106,7 @@ async def group(
     first = rows[0]
     same = select(Row.step).where(*at, Row.prompt_hash == first.prompt_hash).distinct().order_by(Row.step)
     stored = await _read(cache, rollouts, prompt_no, {row.sample_no for row in rows}, tokens=False)
-    completions = [_join(row, stored[row.sample_no]) for row in rows]
+    completions = [_join(job, row, stored[row.sample_no]) for row in rows]
     shown = completions[0]
     return CompletionGroup(
         step=step,
@@ -165,17 +166,18 @@ def _may_hold(row_group: Any, prompt_no: int) -> bool:
     return True
 
 
-def _join(row: Row, stored: dict[str, Any]) -> Completion:
-    return Completion.model_validate(CompletionRow.model_validate(row).model_dump() | _details(stored))
+def _join(job: Job, row: Row, stored: dict[str, Any]) -> Completion:
+    details = _details(stored, job.resolved_spec["data"]["columns"])
+    return Completion.model_validate(CompletionRow.model_validate(row).model_dump() | details)
 
 
-def _details(stored: dict[str, Any]) -> dict[str, Any]:
+def _details(stored: dict[str, Any], roles: dict[str, Any]) -> dict[str, Any]:
     """The Parquet row as fields of `Completion`; `None` lists (an engine without entropies) become empty."""
     return {
         "text": stored["text"],
         "prompt": stored["prompt"],
         "prompt_messages": json.loads(stored.get("prompt_messages") or "[]"),
-        "item": json.loads(stored.get("item") or "{}"),
+        "item": item_of(json.loads(stored.get("item") or "{}"), roles),
         "rewards": json.loads(stored.get("rewards") or "[]"),
         **{name: stored.get(name) or [] for name in TOKEN_LISTS},
     }

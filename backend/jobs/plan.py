@@ -4,7 +4,7 @@ Every refusal is an InvalidInput that names the field at fault as `param`.
 """
 
 import hashlib
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -16,12 +16,13 @@ from backend.datasets import service as datasets
 from backend.judges import service as judges
 from backend.models import BaseModel, Dataset
 from backend.rewards import service as rewards
-from reinforge.dataset import check_roles, split
+from reinforge.dataset import check_roles, shadowed_answer, split
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.grading.multi import Grader, canonical, columns
 from reinforge.grading.source import parse_grader
+from reinforge.reward_columns import missing_columns
 from reinforge.reward_spec import PythonReward, Reward, StoredGrader, grader_of, judges_of
-from reinforge.spec import JobSpec
+from reinforge.spec import ColumnRoles, JobSpec
 
 T = TypeVar("T")
 
@@ -85,6 +86,8 @@ class Survey:
     rewards: list[PinnedReward | None]
     """By position; None for one that cannot be found."""
     problems: list[InvalidInput]
+    datasets: list[Dataset]
+    """Those that were found: the training rows, the held-out ones."""
 
 
 async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:
@@ -120,12 +123,17 @@ async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Surve
     if model is not None and dataset is not None:
         plan = Plan(spec, model, dataset, held_out, [reward for reward in pinned if reward is not None])
     problems += _column_problems(spec, dataset, held_out)
-    problems += _grader_column_problems(pinned, dataset, held_out)
+    tables = [each for each in (dataset, held_out) if each is not None]
+    for index, (reward, pin) in enumerate(zip(spec.rewards, pinned, strict=True)):
+        if pin is not None:
+            problems += lacking(pin, index, _templates_read(reward, pin), tables, spec.data.columns)
+    if plan is not None:
+        plan.warnings += _shadowed(tables, spec.data.columns)
     if model is not None:
         problems += _model_problems(spec, model)
     if plan is not None and (held_out is not None or spec.data.held_out is None):
         problems += _split_problems(plan)
-    return Survey(plan, pinned, problems)
+    return Survey(plan, pinned, problems, tables)
 
 
 def _prompt_limit(spec: JobSpec, model: BaseModel) -> int | None:
@@ -214,24 +222,35 @@ async def _judge_problems(
     return found
 
 
-def _grader_column_problems(
-    pinned: Sequence[PinnedReward | None], dataset: Dataset | None, held_out: Dataset | None
-) -> Iterator[InvalidInput]:
-    """A variable that no row can fill would fail every completion."""
-    for each in (dataset, held_out):
-        if each is None:
-            continue
-        have = {str(column["name"]) for column in each.columns}
-        for index, pin in enumerate(pinned):
-            if pin is None or pin.grader is None:
-                continue
-            if wanted := sorted(columns(pin.grader) - have):
-                yield InvalidInput(
-                    f"The reward {pin.name!r} reads item.{wanted[0]}, and {each.name} has no such column.",
-                    code="unknown_column",
-                    param=f"rewards[{index}]",
-                    hint=f"It has: {', '.join(sorted(have))}.",
-                )
+def _templates_read(reward: Reward, pin: PinnedReward) -> frozenset[str]:
+    """Columns in the templates of a grader, or of the judges that code has asked; what code reads, a worker tells."""
+    judging = reward.judges.values() if isinstance(reward, PythonReward) else ()
+    graders = [*judging, *([pin.grader] if pin.grader is not None else [])]
+    return frozenset().union(*map(columns, graders))
+
+
+def lacking(
+    reward: PinnedReward, index: int, reads: Collection[str], tables: Sequence[Dataset], roles: ColumnRoles
+) -> list[InvalidInput]:
+    """A column that no row has would fail every completion."""
+    param = f"rewards[{index}]"
+    return [
+        problem
+        for each in tables
+        for problem in missing_columns(
+            reward.name,
+            reads,
+            each.name,
+            [str(column["name"]) for column in each.columns],
+            roles,
+            param=param,
+        )
+    ]
+
+
+def _shadowed(tables: Sequence[Dataset], roles: ColumnRoles) -> list[str]:
+    notes = [shadowed_answer([str(column["name"]) for column in each.columns], roles) for each in tables]
+    return list(dict.fromkeys(note for note in notes if note is not None))
 
 
 def _refused(error: NotFound, param: str) -> InvalidInput:

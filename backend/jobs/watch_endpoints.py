@@ -159,9 +159,9 @@ async def get_completion(
     who: Reader,
 ) -> Completion:
     """One completion with prompt, row, tokens, log-probabilities, entropies and what each reward said."""
-    await repository.find(session, who.project_id, id)
+    job = await repository.find(session, who.project_id, id)
     return await completions.full(
-        session, cache, id, split=split, step=step, prompt_no=prompt_no, sample_no=sample_no
+        session, cache, job, split=split, step=step, prompt_no=prompt_no, sample_no=sample_no
     )
 
 

@@ -18,7 +18,7 @@ from backend.models import Reward, RewardRevision, now
 from backend.rewards import repository
 from reinforge.calibration import paid
 from reinforge.errors import InvalidInput, NotFound, Unavailable
-from reinforge.grading.multi import Grader, judges
+from reinforge.grading.multi import Grader, columns, judges
 from reinforge.grading.own_types import RankingJudge
 from reinforge.grading.source import is_grader, kind_of, parse_grader
 from reinforge.schemas.jobs import RewardResult
@@ -128,6 +128,19 @@ def _asked(each: Source) -> dict[str, Any]:
 def _loaded(asked: Source, found: dict[str, Any]) -> Loaded:
     error = found.get("error")
     return Loaded(list(found.get("entries") or []), None if error is None else invalid_reward(asked, error))
+
+
+def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any]]) -> set[str]:
+    """Columns of the data without which a reward fails on every row, as far as it can be told.
+
+    entry: the function that is called; None for the one that the source has. entries: as a worker found them.
+    """
+    if is_grader(source):
+        named = set(columns(parse_grader(source)))
+        return named.union(*(each.get("columns") or () for each in entries))
+    names = [each["name"] for each in entries]
+    called = entry or ("grade" if "grade" in names else names[0] if len(names) == 1 else None)
+    return {column for each in entries if each["name"] == called for column in each.get("columns") or ()}
 
 
 async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResult:

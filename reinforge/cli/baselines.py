@@ -33,6 +33,7 @@ class About(BaseModel):
     entry: str | None = None
     reward_sha256: str | None = None
     settings: dict[str, Any] | None = None
+    prompt_view: dict[str, Any] | None = None
 
     def scored_by(self) -> tuple[str, ...] | None:
         """What tells one reward from another, by content where it is known; None where nothing is."""
@@ -125,6 +126,8 @@ def differences(old: About, new: About) -> list[str]:
         ]
         if changed:
             notes.append(f"The completions were sampled in another way: {', '.join(changed)}.")
+    if old.prompt_view is not None and new.prompt_view is not None and old.prompt_view != new.prompt_view:
+        notes.append("The rows became prompts in another way, or the answers are of another column.")
     return notes
 
 

@@ -24,6 +24,7 @@ from reinforge.dataset.equal import normalised, prompt_key
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.formats import Format, detect_format, iter_accepted, iter_rows
 from reinforge.dataset.inspection import PromptRow, inspect, iter_prompts
+from reinforge.dataset.items import item_columns, item_of, shadowed_answer
 from reinforge.dataset.limits import Limits
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
 from reinforge.dataset.report import ColumnReport, DatasetReport, DatasetWarning
@@ -51,6 +52,8 @@ __all__ = [
     "detect_format",
     "held_out_count",
     "inspect",
+    "item_columns",
+    "item_of",
     "iter_accepted",
     "iter_prompts",
     "iter_rows",
@@ -60,6 +63,7 @@ __all__ = [
     "render_messages",
     "row_hash",
     "row_tools",
+    "shadowed_answer",
     "split",
     "split_together",
     "tools_of",

@@ -11,6 +11,7 @@ import orjson
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.formats import READERS, Format, detect_format, empty_file, read_source
+from reinforge.dataset.items import item_of
 from reinforge.dataset.limits import Limits, readable, row_too_large
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
 from reinforge.dataset.report import Columns, DatasetReport, DatasetWarning, preview_row
@@ -28,7 +29,8 @@ PromptSource = Literal["template", "messages", "prompt"]
 class PromptRow:
     index: int
     """0-based number of the row, as `split` counts."""
-    row: Row
+    item: Row
+    """The row as rewards read it (`reinforge.dataset.items`)."""
     messages: list[Message]
     tools: list[Tool] | None = None
     """What the policy may call."""
@@ -106,7 +108,7 @@ def iter_prompts(
             tools = row_tools(row.value)
         except DatasetError as error:
             raise _located(error, row, format) from None
-        yield PromptRow(index, row.value, messages, tools)
+        yield PromptRow(index, item_of(row.value, roles), messages, tools)
 
 
 class _Survey:

@@ -8,6 +8,7 @@ from reinforge.calibration import CalibrationReport
 from reinforge.evaluation import EvaluationSummary, RowScores
 from reinforge.replay import ReplayReport
 from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.jobs import JobError, RewardResult
 
 MOST_COMPLETIONS = 20_000
@@ -67,6 +68,8 @@ class StandAloneCreate(SamplingSettings):
     checkpoint: str | None = Field(default=None, max_length=100)
     """`ftckpt_…`"""
     dataset: str = Field(max_length=100)
+    prompt_view: PromptView | None = None
+    """How its rows become prompts, and which column holds the answer; default the dataset's own."""
     reward: str | None = Field(default=None, max_length=100)
     """A stored reward (`rew_…`); else `source`."""
     revision: int | None = Field(default=None, ge=1)
@@ -113,6 +116,8 @@ class Evaluation(Response):
     dataset: str | None = None
     dataset_sha256: str | None = None
     """Of the dataset's content; None for one that was made before this was kept."""
+    prompt_view: PromptView | None = None
+    """How the dataset's rows become prompts; None for one that was made before this was kept."""
     settings: SamplingSettings | None = None
     summary: EvaluationSummary | None = None
     reward: str

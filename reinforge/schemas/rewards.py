@@ -18,6 +18,8 @@ class RewardEntry(Response):
     spelling: str
     """Which of the three signatures it has."""
     line: int | None = None
+    columns: list[str] = []
+    """Columns of the dataset without which it fails on every row, as far as its source shows."""
 
 
 class RewardProblem(Response):

@@ -146,7 +146,7 @@ def test_a_raw_file_is_accepted_and_resolved_by_roles_or_a_template(tmp_path: Pa
     assert inspect(path, template="Solve: {question}").prompt_source == "template"
     prompts = list(iter_prompts(path, template="Solve: {question}", system_prompt="Be brief."))
     assert [prompt.index for prompt in prompts] == [0, 1]
-    assert prompts[0].row == {"question": "1+1?", "answer": "#### 2"}
+    assert prompts[0].item == {"question": "1+1?", "answer": "#### 2"}
     assert prompts[0].messages == [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Solve: 1+1?"},

@@ -11,7 +11,7 @@ class Prompt:
     row_index: int
     """Index of the row in its dataset."""
     item: dict[str, Any]
-    """The whole row: what a reward sees as `item`."""
+    """The row as rewards read it (`reinforge.dataset.items`)."""
     messages: list[dict[str, Any]]
     text: str
     """The rendered prompt, special tokens included."""

@@ -16,7 +16,7 @@ from .jailed.spellings import SPELLINGS
 from .libraries import LOADABLE
 from .limits import MAX_CASUALTIES, MAX_ROWS, MAX_SOURCE_BYTES, Timeouts
 from .outcome import CallOutcome, CallStatus, EntryPoint, RowResult, RowStatus, Validation
-from .parse import ProtocolError, Run, clean_text, end_of_child, parse_run
+from .parse import ProtocolError, Run, clean_text, end_of_child, parse_columns, parse_run
 from .session import JailDied, Session
 
 
@@ -150,8 +150,9 @@ async def validate(session: Session, call: Call, scan: bool = True) -> Validatio
             raise LoadFailed(f"while it was imported: {end_of_child(run, 0, 0)[1]}")
     except LoadFailed as error:
         return Validation("load_error", message=str(error), line=error.line, column=error.column, log=log)
+    columns = parse_columns(row.message)
     entries = [
-        EntryPoint(name, SPELLINGS[int(x)], int(row.criteria.get(name, 0)) or None)
+        EntryPoint(name, SPELLINGS[int(x)], int(row.criteria.get(name, 0)) or None, columns.get(name, []))
         for name, x in row.parts.items()
         if x in range(len(SPELLINGS))
     ]

@@ -128,6 +128,8 @@ class EntryPoint:
     spelling: str
     line: int | None = None
     """Where it begins, from 1."""
+    columns: list[str] = field(default_factory=list)
+    """Columns of the dataset without which it fails on every row, as far as its source shows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ replacement and stripped of control characters; numbers are finite and bounded.
 """
 
 import functools
+import json
 import math
 import os
 import signal
@@ -106,6 +107,21 @@ def end_of_child(run: Run, budget: float, call_seconds: float, what: str = "rewa
         hint = " (the machine may have run out of memory)" if number == signal.SIGKILL else ""
         return "crashed", f"the {what}'s process died of {name}{hint}"
     return "exited", f"the {what} ended its process with code {os.WEXITSTATUS(run.status)}"
+
+
+def parse_columns(text: str | None) -> dict[str, list[str]]:
+    """Function → columns that it reads, from a validation's message; {} for anything else."""
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {
+        name: columns
+        for name, columns in found.items()
+        if isinstance(columns, list) and all(isinstance(each, str) for each in columns)
+    }
 
 
 def clean_text(raw: bytes) -> str:

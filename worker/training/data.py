@@ -139,11 +139,11 @@ class Prompts:
         if len(token_ids) > self.max_tokens:
             raise _too_long(row.index, len(token_ids), self.max_tokens)
         asked = {"messages": row.messages, "tools": row.tools} if row.tools else row.messages
-        return Prompt(row.index, row.row, row.messages, text, token_ids, row_hash(asked), row.tools)
+        return Prompt(row.index, row.item, row.messages, text, token_ids, row_hash(asked), row.tools)
 
     def slices(self, column: str | None) -> Slices:
         """The values of a column, over all rows, that metrics tell apart."""
-        return Slices.of(column, [row.row for row in (*self.train, *self.held_out)])
+        return Slices.of(column, [row.item for row in (*self.train, *self.held_out)])
 
     def check(self) -> None:
         """Render every row once, so that a bad one ends the job before it trains. Raises JobFailure `data_error`."""

@@ -119,7 +119,7 @@ from difflib import SequenceMatcher, get_close_matches
 def similarity(a, b): return SequenceMatcher(None, a, b).ratio()
 def closeness(prompts, completions, answer): return [similarity(*pair) for pair in zip(completions, answer)]
 """
-    assert client.validate(source).entries == [EntryPoint("closeness", "trl", 4)]
+    assert client.validate(source).entries == [EntryPoint("closeness", "trl", 4, ["answer"])]
     assert only(client.score(source, [ROW])) == 1.0
 
 

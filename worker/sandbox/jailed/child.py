@@ -25,6 +25,7 @@ from . import imports, kernel, region
 from .modules import execute, forget, new_module
 from .programs import CALL_NAME, TEST_NAME, Ended, run_program
 from .programs import FILE_NAME as PROGRAM_NAME
+from .reads import columns_read
 from .report import Prints, Report
 from .spellings import MODULE_NAME, SPELLINGS, Entry, NoReward, Row, choose_entry, find_entries, invoke
 from .values import BadValue, Converted, convert
@@ -174,7 +175,7 @@ def _serve(task: Task, request: Mapping[str, Any], report: Report) -> None:
             return
         namespace = _load(request["source"])
         if request["op"] == "validate":
-            _report_entries(namespace, request.get("entry"), report)
+            _report_entries(namespace, request, report)
             return
         entry = choose_entry(namespace, request.get("entry"))
     except BaseException as error:  # noqa: BLE001 - importing a reward runs its code
@@ -220,8 +221,12 @@ def _load(source: str) -> dict[str, object]:
     return module.__dict__
 
 
-def _report_entries(namespace: Mapping[str, object], name: str | None, report: Report) -> None:
-    """Validation: each function found as a part of row 0 whose number is its spelling, its line among the criteria."""
+def _report_entries(namespace: Mapping[str, object], request: Mapping[str, Any], report: Report) -> None:
+    """Validation: each function found as a part of row 0 whose number is its spelling, its line among the criteria.
+
+    The message holds the columns that each of them reads, as JSON; nothing where they do not fit in.
+    """
+    name = request.get("entry")
     entries = [choose_entry(namespace, name)] if name is not None else find_entries(namespace)
     if not entries:
         entries = [choose_entry(namespace, None)]
@@ -229,8 +234,16 @@ def _report_entries(namespace: Mapping[str, object], name: str | None, report: R
     spellings = {e.name: float(SPELLINGS.index(e.spelling)) for e in entries}
     lines = {e.name: float(_line_of(e)) for e in entries}
     report.begin(0, 0)
-    report.row(0, "ok", value=Converted(parts=spellings, criteria=lines))
+    report.row(0, "ok", value=Converted(parts=spellings, criteria=lines), message=_columns(request, entries))
     os.write(_PROGRESS, b"l")
+
+
+def _columns(request: Mapping[str, Any], entries: Sequence[Entry]) -> str:
+    try:
+        text = json.dumps(columns_read(request["source"], entries))
+    except Exception:  # noqa: BLE001 - what cannot be read is not known; the source has loaded all the same
+        return ""
+    return text if len(text) <= region.MESSAGE_BYTES else ""
 
 
 def _line_of(entry: Entry) -> int:

@@ -1,0 +1,59 @@
+"""Whether the reward of a stand-alone evaluation finds the columns that it reads in the dataset."""
+
+from typing import Any
+
+from backend.calls import Calls
+from backend.database import Database
+from backend.datasets import service as datasets
+from backend.rewards import service as rewards
+from reinforge.errors import NotFound, Unavailable
+from reinforge.reward_columns import IN_AN_EVALUATION, missing_columns
+from reinforge.schemas.datasets import PromptView
+from reinforge.schemas.evaluations import StandAloneCreate
+
+
+async def check_columns(database: Database, calls: Calls, project_id: str, body: StandAloneCreate) -> None:
+    """Raises InvalidInput `unknown_column` for a column that no row has.
+
+    What cannot be told is let pass: a reward or dataset that is not there, code that does not load or that no worker
+    is there to load.
+    """
+    try:
+        async with database.transaction() as session:
+            dataset = await datasets.get(session, project_id, body.dataset)
+            name, source, entries = "reward", body.source or "", None
+            if body.reward is not None:
+                found, revision = await rewards.get_revision(session, project_id, body.reward, body.revision)
+                name, source, entries = found.name, revision.source, revision.entries
+                entry = body.entry or revision.entry
+            else:
+                entry = body.entry
+    except NotFound:
+        return
+    view = body.prompt_view or PromptView.model_validate(dataset.prompt_view)
+    problems = missing_columns(
+        name,
+        await _reads(calls, name, source, entry, entries),
+        dataset.name,
+        [str(column["name"]) for column in dataset.columns],
+        view.columns,
+        param="reward" if body.reward is not None else "source",
+        declare=IN_AN_EVALUATION,
+    )
+    if problems:
+        raise problems[0]
+
+
+async def _reads(
+    calls: Calls, name: str, source: str, entry: str | None, entries: list[dict[str, Any]] | None
+) -> set[str]:
+    """entries: as they were stored with a revision; those of older releases do not tell columns."""
+    if entries is None or any("columns" not in each for each in entries):
+        try:
+            [loaded], _ = await rewards.load(calls, [rewards.Source(name, source, entry)])
+        except Unavailable:
+            return set()
+        if loaded.error is not None:
+            return set()
+        entries = loaded.entries
+    return rewards.columns_read(source, entry, entries)

@@ -1,0 +1,60 @@
+"""What is said when a reward reads a column that the data lacks."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from reinforge.dataset import ColumnRoles, item_columns
+from reinforge.errors import InvalidInput
+
+_NO_ANSWERS = frozenset(("prompt", "messages", "tools", "id"))
+SHOWN_COLUMNS = 30
+IN_A_JOB = "data.columns.answer: {column}"
+IN_AN_EVALUATION = "prompt_view.columns.answer: {column} (`reinforge eval --column answer={column}`)"
+
+
+def missing_columns(
+    reward: str,
+    reads: Iterable[str],
+    data: str,
+    columns: Sequence[str],
+    roles: ColumnRoles | None,
+    *,
+    param: str,
+    declare: str = IN_A_JOB,
+) -> list[InvalidInput]:
+    """One error for every column that `reward` reads and no row of `data` has, in alphabetical order.
+
+    columns: those of the data. roles: the declared ones, which fill `item.answer`. param: the field with the reward.
+    declare: how to name the answer's column, with `{column}` in its place.
+    """
+    missing = sorted(set(reads) - set(item_columns(columns, roles)))
+    return [
+        InvalidInput(
+            f"The reward {reward!r} reads item.{name}, and {data} has no such column.",
+            code="unknown_column",
+            param=param,
+            hint=f"{_advice(name, columns, roles, declare)} The data has: {_listed(columns)}.",
+        )
+        for name in missing
+    ]
+
+
+def _advice(name: str, columns: Sequence[str], roles: ColumnRoles | None, declare: str) -> str:
+    if name != "answer":
+        return f"Rename a column of the data to {name}, or change the reward."
+    column = _likely_answer(columns, roles) or "COLUMN"
+    return (
+        f"Declare the column that holds the answers, {declare.format(column=column)}, or rename it to answer."
+    )
+
+
+def _likely_answer(columns: Sequence[str], roles: ColumnRoles | None) -> str | None:
+    """The only column without another part to play; None where there are several."""
+    taken = _NO_ANSWERS | {value for value in (roles or ColumnRoles()).model_dump().values() if value}
+    others = [name for name in columns if name not in taken]
+    return others[0] if len(others) == 1 else None
+
+
+def _listed(columns: Collection[str]) -> str:
+    shown = ", ".join(list(columns)[:SHOWN_COLUMNS])
+    more = len(columns) - SHOWN_COLUMNS
+    return f"{shown} and {more} more" if more > 0 else shown or "no column"

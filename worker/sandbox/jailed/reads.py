@@ -1,0 +1,221 @@
+"""Which columns of a row a reward cannot do without, read from its source.
+
+Only what is certain counts: ``item["total"]`` with the name written out, on a path that does not depend on the row.
+A read inside ``try`` that catches a missing key, behind a condition on the row, or of a column that the source also
+asks for with ``.get`` or ``in``, does not count.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from .spellings import OPENAI, PREDIBASE, TRL, Entry
+
+_ITEM_AT = {OPENAI: 1, PREDIBASE: 2}
+_OF_TRL = ("prompts", "completions", "judges", "trainer_state", "log_metric", "log_extra")
+_OF_SAMPLE = ("output_text", "output_json", "output_tools", "output_audio", "choices")
+_NO_COLUMNS = frozenset((*_OF_TRL, *_OF_SAMPLE))
+"""Parameters of a TRL function that are filled without a column."""
+_MISSING_KEY = frozenset(("KeyError", "LookupError", "Exception", "BaseException"))
+_ASKING = frozenset(("get", "pop", "setdefault"))
+_DEEPEST = 8
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Exit = ast.Return | ast.Raise | ast.Break | ast.Continue
+
+
+def columns_read(source: str, entries: Iterable[Entry]) -> dict[str, list[str]]:
+    """Entry name → the columns without which it fails on every row, sorted."""
+    module = ast.parse(source)
+    functions = {node.name: node for node in module.body if isinstance(node, _Function)}
+    optional = frozenset(_optional(module))
+    found = {}
+    for entry in entries:
+        columns: Iterable[str] = ()
+        if entry.spelling == TRL:
+            columns = entry.required - _NO_COLUMNS
+        elif (function := functions.get(entry.name)) is not None and not function.decorator_list:
+            parameters = [*function.args.posonlyargs, *function.args.args]
+            at = _ITEM_AT[entry.spelling]
+            if at < len(parameters):
+                reading = _Reading(functions)
+                reading.call(function, parameters[at].arg)
+                columns = reading.columns - optional
+        found[entry.name] = sorted(columns)
+    return found
+
+
+def _optional(module: ast.Module) -> Iterator[str]:
+    """Columns that the source asks for before it reads them, whatever the row is called."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            yield from _texts([node.left])
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ASKING
+        ):
+            yield from _texts(node.args[:1])
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            yield from _texts([node.slice])
+
+
+def _texts(nodes: Sequence[ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+@dataclass
+class _Reading:
+    """Follows the row through a function and into those that it is handed to."""
+
+    functions: Mapping[str, _Function]
+    columns: set[str] = field(default_factory=set)
+    _under_way: set[tuple[str, str]] = field(default_factory=set)
+
+    def call(self, function: _Function, item: str) -> None:
+        place = (function.name, item)
+        if place in self._under_way or len(self._under_way) >= _DEEPEST or _rebinds(function, item):
+            return
+        self._under_way.add(place)
+        _Walk(self, item, _derived(function, item)).block(function.body, guarded=False)
+        self._under_way.discard(place)
+
+
+@dataclass
+class _Walk:
+    """One function's statements in order. ``guarded``: whether a path that depends on the row leads there."""
+
+    reading: _Reading
+    item: str
+    derived: frozenset[str]
+    """Names whose values depend on the row."""
+    may_have_left: bool = False
+    """A return, raise, break or continue behind a condition on the row: what follows may not run."""
+
+    def block(self, nodes: Iterable[ast.AST], *, guarded: bool) -> None:
+        for node in nodes:
+            self.visit(node, guarded or self.may_have_left)
+
+    def visit(self, node: ast.AST, guarded: bool) -> None:
+        if isinstance(node, _Function | ast.Lambda | ast.ClassDef):
+            return  # whether it is called is not known
+        if isinstance(node, ast.If | ast.While | ast.IfExp):
+            self.visit(node.test, guarded)
+            rest = [child for child in ast.iter_child_nodes(node) if child is not node.test]
+            self.block(rest, guarded=guarded or self._depends(node.test))
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            self.visit(node.iter, guarded)
+            self.block([*node.body, *node.orelse], guarded=guarded or self._depends(node.iter))
+        elif isinstance(node, ast.Try | ast.TryStar):
+            self._try(node, guarded)
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            self.block(node.items, guarded=guarded)
+            self.block(node.body, guarded=guarded or any(map(_suppresses, node.items)))
+        elif isinstance(node, ast.Match):
+            self.visit(node.subject, guarded)
+            self.block(node.cases, guarded=guarded or self._depends(node.subject))
+        elif isinstance(node, ast.BoolOp):
+            for number, value in enumerate(node.values):
+                self.visit(value, guarded or any(map(self._depends, node.values[:number])))
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            self._comprehension(node, guarded)
+        else:
+            self._plain(node, guarded)
+
+    def _plain(self, node: ast.AST, guarded: bool) -> None:
+        if isinstance(node, _Exit) and guarded:
+            self.may_have_left = True
+        self.block(ast.iter_child_nodes(node), guarded=guarded)
+        if guarded:
+            return
+        if isinstance(node, ast.Subscript) and self._is_item(node.value):
+            self.reading.columns.update(_texts([node.slice]))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            self._handed_on(node, self.reading.functions.get(node.func.id))
+
+    def _try(self, node: ast.Try | ast.TryStar, guarded: bool) -> None:
+        self.block(node.body, guarded=guarded or any(map(_catches_missing_key, node.handlers)))
+        depends = any(map(self._depends, node.body))
+        self.block(node.handlers, guarded=guarded or depends)
+        self.block([*node.orelse, *node.finalbody], guarded=guarded)
+
+    def _comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, guarded: bool
+    ) -> None:
+        for each in node.generators:
+            self.visit(each.iter, guarded)
+            guarded = guarded or self._depends(each.iter)
+            self.block(each.ifs, guarded=guarded)
+            guarded = guarded or any(map(self._depends, each.ifs))
+        made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        self.block(made, guarded=guarded)
+
+    def _handed_on(self, call: ast.Call, function: _Function | None) -> None:
+        if function is None or function.decorator_list or any(isinstance(a, ast.Starred) for a in call.args):
+            return
+        names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+        handed = [name for name, value in zip(names, call.args, strict=False) if self._is_item(value)]
+        handed += [each.arg for each in call.keywords if each.arg and self._is_item(each.value)]
+        for name in handed:
+            self.reading.call(function, name)
+
+    def _is_item(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id == self.item
+
+    def _depends(self, node: ast.AST) -> bool:
+        return _mentions(node, self.derived)
+
+
+def _catches_missing_key(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(not isinstance(kind, ast.Name) or kind.id in _MISSING_KEY for kind in kinds)
+
+
+def _suppresses(context: ast.withitem) -> bool:
+    """``contextlib.suppress``, under either spelling."""
+    called = context.context_expr.func if isinstance(context.context_expr, ast.Call) else None
+    return getattr(called, "id", getattr(called, "attr", None)) == "suppress"
+
+
+def _rebinds(function: _Function, item: str) -> bool:
+    """Whether the name stands for something else in a part of the function."""
+    return any(
+        isinstance(node, ast.Name) and node.id == item and not isinstance(node.ctx, ast.Load)
+        for node in ast.walk(function)
+    )
+
+
+def _derived(function: _Function, item: str) -> frozenset[str]:
+    """The row's name, and every name that is bound to something made of it."""
+    found = {item}
+    bindings = [(targets, value) for node in ast.walk(function) for targets, value in _bindings(node)]
+    while True:
+        more = {
+            name.id
+            for targets, value in bindings
+            if _mentions(value, found)
+            for target in targets
+            for name in ast.walk(target)
+            if isinstance(name, ast.Name)
+        }
+        if more <= found:
+            return frozenset(found)
+        found |= more
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.AST]]:
+    if isinstance(node, ast.Assign):
+        yield node.targets, node.value
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
+        yield [node.target], node.value
+    elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        yield [node.target], node.iter
+    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+        yield [node.optional_vars], node.context_expr
+
+
+def _mentions(node: ast.AST, names: AbstractSet[str]) -> bool:
+    return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node))
