@@ -26,7 +26,7 @@ class ColumnRoles(SpecModel):
     messages: str | None = None
     """Column with chat messages; default `messages` when the dataset has one. Wins over `prompt`."""
     answer: str | None = None
-    """Column with the reference answer, shown beside completions."""
+    """Column with the reference answer: rewards read it as `item.answer`, whatever it is called in the data."""
     slice: str | None = None
     """Column whose values split metrics, for example `domain`; the 20 most frequent ones."""
 

@@ -67,7 +67,7 @@ async def create(
     model = await base_models.get_usable(session, project_id, model_id)
     dataset = await _named(datasets.get(session, project_id, body.dataset), "dataset")
     view = body.prompt_view or PromptView.model_validate(dataset.prompt_view)
-    prompts.check_view(dataset, view)
+    _check_view(dataset, view)
     reward = await _reward(session, project_id, body)
     settings = SamplingSettings.model_validate(body.model_dump(include=set(SamplingSettings.model_fields)))
     row = EvaluationRow(
@@ -96,6 +96,19 @@ async def create(
     session.add(row)
     await session.flush()
     return row
+
+
+def _check_view(dataset: Dataset, view: PromptView) -> None:
+    """Raises InvalidInput that names fields of an evaluation instead of a job's."""
+    try:
+        prompts.check_view(dataset, view)
+    except InvalidInput as error:
+        error.param = f"prompt_view.{error.param}"
+        error.hint = (
+            f"{(error.hint or '').replace('data.', 'prompt_view.')} On the command line: --column prompt=COLUMN "
+            "or --prompt-template TEXT."
+        )
+        raise
 
 
 async def _policy(session: AsyncSession, project_id: str, body: StandAloneCreate) -> tuple[str, str | None]:

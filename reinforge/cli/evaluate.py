@@ -10,6 +10,7 @@ from reinforge.cli.connection import connect
 from reinforge.cli.data import SplitBy, adapter_id
 from reinforge.cli.exits import Exit
 from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
+from reinforge.cli.views import Columns, SystemPrompt, Template, prompt_view, reward_of
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.evaluation import METRICS
@@ -24,8 +25,12 @@ def evaluate(
         str | None, typer.Option(help="A dataset's id, or a file, which is pushed. Needed.")
     ] = None,
     reward: Annotated[
-        str | None, typer.Option(help="A stored reward (rew_…), or a file with code or a grader. Needed.")
+        str | None,
+        typer.Option(help="A file with code or a grader, a stored reward (rew_…) or a ready one. Needed."),
     ] = None,
+    column: Columns = None,
+    prompt_template: Template = None,
+    system_prompt: SystemPrompt = None,
     model: Annotated[str | None, typer.Option(help="A base model.")] = None,
     adapter: Annotated[str | None, typer.Option(help="adp_…, or the job that made it (ftjob-…).")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="ftckpt_…")] = None,
@@ -57,9 +62,8 @@ def evaluate(
             started = _taken_up(client, resume, ctx)
         else:
             started = client.evaluations.create(
-                **_policy(client, model, adapter, checkpoint),
-                **_reward(reward),
-                dataset=_dataset(client, dataset),
+                **_policy(client, model, adapter, checkpoint), **_reward(reward),
+                dataset=_dataset(client, dataset), prompt_view=prompt_view(column, prompt_template, system_prompt),
                 name=name, rows=rows, samples_per_row=samples, split=split, held_out_rows=held_out_rows,
                 split_by=split_by.value, seed=seed, max_tokens=max_tokens, temperature=temperature,
                 pass_above=pass_above,
@@ -148,7 +152,4 @@ def _dataset(client: Reinforge, given: str | None) -> str:
 def _reward(given: str | None) -> dict[str, Any]:
     if given is None:
         raise InvalidInput("Give a --reward.", code="usage")
-    if Path(given).is_file():
-        return {"source": Path(given).read_text(encoding="utf-8")}
-    stored, _, revision = given.partition("@")
-    return {"reward": stored, "revision": int(revision) if revision else None}
+    return reward_of(given)

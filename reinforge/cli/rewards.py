@@ -12,7 +12,9 @@ from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
 from reinforge.cli.output import Json, err, number, out
-from reinforge.dataset import iter_rows
+from reinforge.cli.views import Columns, Template, reward_of, roles
+from reinforge.dataset import ColumnRoles, PromptTemplate, item_of, iter_rows
+from reinforge.dataset.prompts import unknown_column
 from reinforge.errors import InvalidInput
 from reinforge.schemas.jobs import RewardResult
 
@@ -62,7 +64,7 @@ def list_rewards(json: Json = False) -> None:
 @app.command()
 def test(
     reward: Annotated[
-        str, typer.Argument(help="A .py file, a grader as .json, or the id of a stored reward (rew_…).")
+        str, typer.Argument(help="A .py file, a grader as .json, a stored reward (rew_…) or a ready one.")
     ],
     completion: Annotated[
         list[str] | None, typer.Option(help="A completion to score; repeat for more.")
@@ -72,20 +74,27 @@ def test(
         Path | None, typer.Option(exists=True, help="JSONL, CSV or Parquet to take rows from.")
     ] = None,
     rows: Annotated[int, typer.Option(help="Rows to take from the dataset.", min=1, max=256)] = 3,
+    column: Columns = None,
+    prompt_template: Template = None,
     entry: Entry = None,
     granularity: Granularity = "sample",
     json: Json = False,
 ) -> None:
     """Score completions in the sandbox now: value, parts, reason, prints, time, status. Exit 1 if any row errs."""
-    cases = _cases(completion or [""], item, dataset, rows)
+    if item is not None and dataset is not None:
+        raise InvalidInput("Give --item or --dataset, not both.", code="usage")
+    if dataset is not None:
+        cases = _cases_of_rows(completion or [""], dataset, rows, roles(column), prompt_template)
+    else:
+        cases = _cases(completion or [""], item)
+    chosen = reward_of(reward)
     with connect() as client:
-        stored = reward.startswith("rew_") and not Path(reward).exists()
         answer = client.rewards.test(
             cases,
-            id=reward if stored else None,
-            source=None if stored else Path(reward).read_text(encoding="utf-8"),
+            id=chosen.get("reward"),
+            source=chosen.get("source"),
             entry=entry,
-            granularity=granularity,
+            granularity=chosen.get("granularity", granularity),
         )
     if json:
         output.print_json(answer)
@@ -99,19 +108,27 @@ def test(
         raise typer.Exit(Exit.FAILED)
 
 
-def _cases(completions: list[str], item: str | None, dataset: Path | None, rows: int) -> list[dict[str, Any]]:
-    if item is not None and dataset is not None:
-        raise InvalidInput("Give --item or --dataset, not both.", code="usage")
-    if dataset is not None:
-        items: list[dict[str, Any]] = list(islice(iter_rows(dataset), rows))
-    else:
-        try:
-            items = [jsonlib.loads(item)] if item else [{}]
-        except ValueError as error:
-            raise InvalidInput(f"--item is not JSON: {error}.", code="usage", param="item") from error
-    return [
-        {"completion": c, "item": i, "prompt": str(i.get("prompt", ""))} for i in items for c in completions
-    ]
+def _cases(completions: list[str], item: str | None) -> list[dict[str, Any]]:
+    try:
+        row: dict[str, Any] = jsonlib.loads(item) if item else {}
+    except ValueError as error:
+        raise InvalidInput(f"--item is not JSON: {error}.", code="usage", param="item") from error
+    return [{"completion": each, "item": row, "prompt": str(row.get("prompt", ""))} for each in completions]
+
+
+def _cases_of_rows(
+    completions: list[str], dataset: Path, count: int, columns: ColumnRoles, template: str | None
+) -> list[dict[str, Any]]:
+    """Every completion for each of the first rows. Raises DatasetError for a column that they lack."""
+    parsed = None if template is None else PromptTemplate.parse(template)
+    cases = []
+    for row in islice(iter_rows(dataset), count):
+        if columns.answer is not None and columns.answer not in row:
+            raise unknown_column(columns.answer, row, "--column")
+        prompt = str(row.get(columns.prompt or "prompt", "")) if parsed is None else parsed.render(row)
+        item = item_of(row, columns)
+        cases += [{"completion": each, "item": item, "prompt": prompt} for each in completions]
+    return cases
 
 
 def _print_result(case: dict[str, Any], result: RewardResult) -> None:

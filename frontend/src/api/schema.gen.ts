@@ -4177,7 +4177,7 @@ export interface components {
             messages?: string | null;
             /**
              * Answer
-             * @description Column with the reference answer, shown beside completions.
+             * @description Column with the reference answer: rewards read it as `item.answer`, whatever it is called in the data.
              */
             answer?: string | null;
             /**
@@ -10578,6 +10578,11 @@ export interface components {
             spelling: string;
             /** Line */
             line?: number | null;
+            /**
+             * Columns
+             * @default []
+             */
+            columns?: string[];
         };
         /**
          * RewardKl
@@ -11688,6 +11693,7 @@ export interface components {
             checkpoint?: string | null;
             /** Dataset */
             dataset: string;
+            prompt_view?: components["schemas"]["PromptView"] | null;
             /** Reward */
             reward?: string | null;
             /** Revision */
@@ -12850,6 +12856,7 @@ export interface components {
             dataset?: string | null;
             /** Dataset Sha256 */
             dataset_sha256?: string | null;
+            prompt_view?: components["schemas"]["PromptView"] | null;
             settings?: components["schemas"]["SamplingSettings"] | null;
             summary?: components["schemas"]["EvaluationSummary"] | null;
             /** Reward */

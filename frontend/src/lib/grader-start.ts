@@ -10,11 +10,25 @@ export type Hints = {
   judge: string | undefined;
 };
 
-export const FIRST_PYTHON = `def grade(sample, item):
-    """1 when the reference answer is in the completion, else 0."""
-    right = str(item["answer"]) in sample["output_text"]
-    return {"score": float(right), "reason": "right" if right else "answer not found"}
+/** A reward to begin with: it compares with the reference answer, which stands in the column `answer`. */
+export const firstPython = (answer = "answer") => `import re
+
+
+def grade(sample, item):
+    """1 when the answer is exactly the reference answer, else 0."""
+    text = sample["output_text"]
+    tagged = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
+    given = (tagged[-1] if tagged else text).strip()
+    expected = str(item[${JSON.stringify(answer)}]).strip()
+    reason = f"{given[:40]!r}, expected {expected[:40]!r}"
+    return {"score": float(given == expected), "reason": reason}
 `;
+
+/** Whether a source is still what it began with, for whichever column. */
+export function isFirstPython(source: string): boolean {
+  const [, column] = source.match(/str\(item\[("(?:[^"\\]|\\.)*")\]\)/) ?? [];
+  return column !== undefined && source === firstPython(JSON.parse(column) as string);
+}
 
 const OUTPUT = "{{ sample.output_text }}";
 const ASKS_A_JUDGE = new Set(["score_model", "label_model", "ranking_judge"]);
@@ -63,7 +77,7 @@ function startOf(key: string, type: string, node: Node, hints: Hints): Json | un
     case "model":
       return ASKS_A_JUDGE.has(type) ? hints.judge : undefined;
     case "source":
-      return FIRST_PYTHON;
+      return firstPython(hints.answer);
     case "labels":
       return node.type === "array" ? ["right", "wrong"] : { positive: 1 };
     case "passing_labels":

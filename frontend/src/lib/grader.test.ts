@@ -16,7 +16,7 @@ import {
   withoutPart,
   writeGrader,
 } from "./grader";
-import { retyped, starter, withPart } from "./grader-start";
+import { firstPython, isFirstPython, retyped, starter, withPart } from "./grader-start";
 import { isObject, type JsonObject } from "./paths";
 import { type JsonSchema, type Node, resolve, variants } from "./spec-schema";
 
@@ -185,5 +185,23 @@ describe("parts of a multi", () => {
   it("are read from a list, and from one grader alone", () => {
     expect(Object.keys(namedParts([{ ...part, name: "a" }, part]))).toEqual(["a", "part_2"]);
     expect(isObject(namedParts({ ...part, name: "a" }).a)).toBe(true);
+  });
+});
+
+describe("the Python reward to begin with", () => {
+  it("reads the declared column and never looks for the answer inside a text", () => {
+    expect(firstPython("total")).toContain('item["total"]');
+    expect(firstPython()).toContain('item["answer"]');
+    expect(firstPython('a "b" \\')).toContain('item["a \\"b\\" \\\\"]');
+    expect(firstPython()).not.toMatch(/\bin (sample|text|given)/);
+  });
+  it("is known for any column until somebody changes it", () => {
+    expect(["answer", "total", 'a "b" \\'].map((name) => isFirstPython(firstPython(name)))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(isFirstPython(`${firstPython("total")}# mine\n`)).toBe(false);
+    expect(isFirstPython("def grade(sample, item):\n    return 1.0\n")).toBe(false);
   });
 });

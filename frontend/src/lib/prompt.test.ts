@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import {
   columnOfRole,
   fillTemplate,
+  itemColumns,
+  itemOf,
   messagesOf,
   parseTemplate,
   specialPieces,
@@ -87,5 +89,28 @@ describe("texts", () => {
   it("cuts rendered text at special tokens and leaves other angle brackets alone", () => {
     expect(specialPieces("<|user|>1<2<|assistant|>")).toEqual(["", "<|user|>", "1<2", "<|assistant|>", ""]);
     expect(specialPieces("a <b> c")).toEqual(["a <b> c"]);
+  });
+});
+
+describe("what a reward reads of a row", () => {
+  const view = { columns: { answer: "total" } };
+  it("has the declared column as its answer, as on the server", () => {
+    expect(itemOf({ question: "1+1", total: "2" }, view)).toEqual({
+      question: "1+1",
+      total: "2",
+      answer: "2",
+    });
+    expect(itemOf({ total: "2", answer: "long" }, view)).toEqual({ total: "2", answer: "2" });
+    expect(itemOf({ total: null, answer: "long" }, view)).toEqual({ total: null, answer: null });
+    expect(itemOf({ question: "1+1", answer: "long" }, view)).toEqual({ question: "1+1" });
+    expect(itemOf({ answer: "2" }, {})).toEqual({ answer: "2" });
+    expect(itemOf({ answer: "2" }, { columns: { answer: "answer" } })).toEqual({ answer: "2" });
+  });
+  it("lists its columns", () => {
+    const named = (...names: string[]) => names.map((name) => ({ name }));
+    expect(itemColumns(named("question", "total"), view)).toEqual(named("question", "total", "answer"));
+    expect(itemColumns(named("answer", "total"), view)).toEqual(named("total", "answer"));
+    expect(itemColumns(named("question"), view)).toEqual(named("question"));
+    expect(itemColumns(named("question", "total"), {})).toEqual(named("question", "total"));
   });
 });

@@ -115,6 +115,27 @@ export function columnOfRole(
   return role === "answer" && columns.includes("answer") ? "answer" : null;
 }
 
+/** The column that fills `item.answer`; undefined where `item.answer` is the row's own column. */
+const answerColumn = (view: PromptView) => {
+  const named = view.columns?.answer;
+  return named && named !== "answer" ? named : undefined;
+};
+
+/** What a reward reads of a row, as `reinforge.dataset.items` makes it: `answer` is the declared column's value. */
+export function itemOf(row: Row, view: PromptView): Row {
+  const column = answerColumn(view);
+  if (column === undefined) return row;
+  const { answer: _, ...item } = row;
+  return column in row ? { ...item, answer: row[column] } : item;
+}
+
+/** The columns that rewards can read: those of the data, and `answer` where another one is declared as it. */
+export function itemColumns<T extends { name: string }>(columns: readonly T[], view: PromptView): T[] {
+  const declared = columns.find(({ name }) => name === answerColumn(view));
+  if (!declared) return [...columns];
+  return [...columns.filter(({ name }) => name !== "answer"), { ...declared, name: "answer" }];
+}
+
 /** Any value of a row as text: chat messages as "user: …", everything else as it stands. */
 export function valueText(value: unknown): string {
   if (typeof value === "string") return value;

@@ -20,10 +20,14 @@ class Sampler(threading.Thread):
     """Completions by `answer`; the reward is 1 where the item's answer is in the completion."""
 
     def __init__(
-        self, backend: Backend, answer: Answer = echo, failing: frozenset[str] = frozenset()
+        self,
+        backend: Backend,
+        answer: Answer = echo,
+        failing: frozenset[str] = frozenset(),
+        kinds: tuple[str, ...] = ("sample", "score"),
     ) -> None:
         super().__init__(daemon=True)
-        self.backend, self.answer, self.failing = backend, answer, failing
+        self.backend, self.answer, self.failing, self.kinds = backend, answer, failing, kinds
         self.sampled: list[dict[str, Any]] = []
         self.gate = threading.Semaphore(10_000)
         """How many sample calls may still be answered."""
@@ -31,7 +35,7 @@ class Sampler(threading.Thread):
         self.worker = f"wrk_sampler_{time.monotonic_ns()}"
 
     def run(self) -> None:
-        body = {"worker": self.worker, "kinds": ["sample", "score"], "wait_seconds": 0.2}
+        body = {"worker": self.worker, "kinds": self.kinds, "wait_seconds": 0.2}
         with self.backend.client(WORKER_TOKEN, "/worker/v1") as door:
             while not self._done.is_set():
                 response = door.post("/calls/next", json=body)
@@ -76,9 +80,13 @@ class Sampler(threading.Thread):
 
 @contextlib.contextmanager
 def sampler(
-    backend: Backend, answer: Answer = echo, failing: frozenset[str] = frozenset()
+    backend: Backend,
+    answer: Answer = echo,
+    failing: frozenset[str] = frozenset(),
+    kinds: tuple[str, ...] = ("sample", "score"),
 ) -> Iterator[Sampler]:
-    running = Sampler(backend, answer, failing)
+    """kinds: the calls that it answers; another worker answers the rest."""
+    running = Sampler(backend, answer, failing, kinds)
     backend.register(running.worker, "calls")
     running.start()
     try:

@@ -106,6 +106,7 @@ def test_a_source_explains_itself_and_stands_alone(client: SandboxClient, id: st
     assert imported <= {"json", "math", "re", "unicodedata", "fractions", "decimal"} | set(DISTRIBUTIONS)
     validation = client.validate(each.source)
     assert len(validation.entries) == 1, (validation.message, validation.entries)
+    assert validation.entries[0].columns == sorted(each.columns), "its card says what it reads"
 
 
 @pytest.mark.parametrize("id", IDS)

@@ -111,13 +111,17 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
       )}
       <NativeSelect
         label="Dataset"
-        description="Its columns and prompt are as they were last saved on its page."
+        description={
+          draft.view
+            ? "Prompts and the answer's column are as in the job or evaluation that it is taken from."
+            : "Prompts and the answer's column are as last saved on its page."
+        }
         data={[
           { value: "", label: datasets.length > 0 ? "Choose" : "No dataset yet" },
           ...datasets.map(({ id, name, rows }) => ({ value: id, label: `${name} · ${count(rows, "row")}` })),
         ]}
         value={draft.dataset}
-        onChange={(event) => set({ dataset: event.currentTarget.value })}
+        onChange={(event) => set({ dataset: event.currentTarget.value, view: null })}
       />
       <NativeSelect
         label="Reward"

@@ -3,6 +3,14 @@ import type { Snippet } from "@/components/Snippets";
 
 const shell = (text: string) => (/^[\w./@:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
+const viewOptions = ({ prompt_view: view }: Evaluation) => [
+  ...Object.entries(view?.columns ?? {}).flatMap(([part, column]) =>
+    column ? [`--column ${shell(`${part}=${column}`)}`] : [],
+  ),
+  ...(view?.prompt_template ? [`--prompt-template ${shell(view.prompt_template)}`] : []),
+  ...(view?.system_prompt ? [`--system-prompt ${shell(view.system_prompt)}`] : []),
+];
+
 /** How the same is asked for, and held to, from a command line. */
 export function commands(one: Evaluation, against: string | undefined): Snippet[] {
   const { settings } = one;
@@ -15,6 +23,7 @@ export function commands(one: Evaluation, against: string | undefined): Snippet[
     weights,
     `--dataset ${shell(one.dataset ?? "")}`,
     `--reward ${one.stored ? shell(`${one.stored}@${one.revision}`) : "reward.py"}`,
+    ...viewOptions(one),
     ...(one.name ? [`--name ${shell(one.name)}`] : []),
     ...(settings
       ? [

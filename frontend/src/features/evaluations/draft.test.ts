@@ -49,7 +49,7 @@ describe("the form", () => {
 it("takes the rows that a job held out", () => {
   const spec = {
     seed: 7,
-    data: { dataset: "file-2", held_out_rows: 50 },
+    data: { dataset: "file-2", held_out_rows: 50, columns: { prompt: "question", answer: "total" } },
     rewards: [{ reward: "rew_2", revision: 3 }],
     rollout: { max_completion_tokens: 56 },
     evaluation: { pass_above: 0.9 },
@@ -63,7 +63,12 @@ it("takes the rows that a job held out", () => {
     split: "held_out",
   });
   expect(draft.numbers).toMatchObject({ seed: 7, held_out_rows: 50, max_tokens: 56, pass_above: 0.9 });
-  expect(bodyOf(draft)).toMatchObject({ split: "held_out", split_by: "row" });
+  expect(bodyOf(draft)).toMatchObject({
+    split: "held_out",
+    split_by: "row",
+    prompt_view: { columns: { prompt: "question", answer: "total" }, prompt_template: null },
+  });
+  expect(bodyOf(full)).not.toHaveProperty("prompt_view");
   const together = asInJob(full, { ...spec, data: { ...spec.data, split_by: "prompt" } });
   expect(bodyOf(together)).toMatchObject({ split: "held_out", split_by: "prompt" });
   const apart = asInJob(full, { ...spec, data: { ...spec.data, held_out: "file-3" } });

@@ -10,6 +10,8 @@ export type Draft = {
   /** Id of an adapter, a checkpoint or a base model. */
   what: string;
   dataset: string;
+  /** How its rows become prompts and which column is the answer, where that is not the dataset's own view. */
+  view: EvaluationCreate["prompt_view"];
   reward: string;
   /** Empty: the newest. */
   revision: string;
@@ -49,6 +51,7 @@ export const EMPTY: Draft = {
   name: "",
   what: "",
   dataset: "",
+  view: null,
   reward: "",
   revision: "",
   split: "all",
@@ -81,6 +84,7 @@ export function bodyOf(draft: Draft): EvaluationCreate {
     kind: "stand_alone",
     ...targetOf(draft.what),
     dataset: draft.dataset,
+    ...(draft.view && { prompt_view: draft.view }),
     reward: draft.reward,
     ...(draft.revision && { revision: Number(draft.revision) }),
     ...(draft.name.trim() && { name: draft.name.trim() }),
@@ -102,6 +106,7 @@ export function like(one: Evaluation): Draft {
     name: one.name ?? "",
     what: one.adapter ?? one.checkpoint ?? one.model ?? "",
     dataset: one.dataset ?? "",
+    view: one.prompt_view ?? null,
     reward: one.stored ?? "",
     revision: one.revision ? String(one.revision) : "",
     split: split ?? "all",
@@ -111,7 +116,7 @@ export function like(one: Evaluation): Draft {
   };
 }
 
-/** What the job of an adapter held out, scored as there: the rows that it never trained on. */
+/** What the job of an adapter held out, prompted and scored as there: the rows that it never trained on. */
 export function asInJob(draft: Draft, spec: JsonObject): Draft {
   const at = (path: string) => getAt(spec, path);
   const number = (path: string, old: number | "") => {
@@ -128,6 +133,11 @@ export function asInJob(draft: Draft, spec: JsonObject): Draft {
   return {
     ...draft,
     dataset: apart || text("data.dataset", draft.dataset),
+    view: {
+      columns: (at("data.columns") ?? {}) as NonNullable<Draft["view"]>["columns"],
+      prompt_template: text("data.prompt_template", "") || null,
+      system_prompt: text("data.system_prompt", "") || null,
+    },
     reward: text("rewards[0].reward", draft.reward),
     revision: typeof revision === "number" ? String(revision) : draft.revision,
     split: apart ? "all" : "held_out",

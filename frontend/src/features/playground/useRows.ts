@@ -3,6 +3,7 @@ import { useState } from "react";
 import { datasetQuery, datasetRowsQuery, renderedQuery, splitQuery } from "@/api/datasets";
 import type { JobDetail } from "@/api/jobs";
 import { getAt, type JsonObject } from "@/lib/paths";
+import { itemOf, type PromptView } from "@/lib/prompt";
 import { type Message, promptOf } from "./talk";
 
 export type Row = {
@@ -67,9 +68,10 @@ export function useRows(job: JobDetail | undefined) {
         staleTime: Number.POSITIVE_INFINITY,
       });
       const [row] = data;
+      const item = itemOf(raw.data[0] ?? {}, body as PromptView);
       const prompt = promptOf((row?.messages ?? []) as Message[]);
       setProblem(prompt ? null : (row?.error ?? `Row ${index} does not end with a message of the user.`));
-      return prompt && { ...prompt, answer: row?.answer ?? null, item: raw.data[0] ?? {}, index };
+      return prompt && { ...prompt, answer: row?.answer ?? null, item, index };
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
       return null;

@@ -14,6 +14,8 @@ type Props = {
   source: string;
   entry: string | null;
   columns: readonly CodeColumn[];
+  /** The one with the reference answer. */
+  answer: string | undefined;
   readOnly: boolean;
   onSource: (source: string) => void;
   onEntry: (entry: string | null) => void;
@@ -24,7 +26,7 @@ type Props = {
 
 /** The source with what the sandbox says about it, beside its file and templates. */
 export function EditorPane(props: Props) {
-  const { kinds, source, entry, columns, readOnly, onSource, onEntry, onTemplate, onFile } = props;
+  const { kinds, source, entry, columns, answer, readOnly, onSource, onEntry, onTemplate, onFile } = props;
   const help = useId();
   const [templates, { open, close }] = useDisclosure(false);
   const [over, setOver] = useState(false);
@@ -117,6 +119,7 @@ export function EditorPane(props: Props) {
         opened={templates}
         onClose={close}
         columns={names}
+        answer={answer}
         onInsert={(template) => {
           onTemplate(template);
           close();

@@ -1,7 +1,7 @@
 import { SegmentedControl } from "@mantine/core";
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { isGrader, readGrader, writeGrader } from "@/lib/grader";
-import { FIRST_PYTHON, firstGrader } from "@/lib/grader-start";
+import { firstGrader, firstPython, isFirstPython } from "@/lib/grader-start";
 import pane from "./EditorPane.module.css";
 
 export type RewardKind = "python" | "grader";
@@ -18,23 +18,30 @@ function isWhole(source: string): boolean {
 
 /**
  * Whether the source is edited as Python or as a grader. A grader's text stays one while it is no JSON for a moment.
- * `turn` goes to the other kind, and back to what stood there.
+ * `turn` goes to the other kind, and back to what stood there. `answer`: column with the reference answer; `isNew`: the
+ * reward is not stored yet.
  */
 export function useKind(
   draft: Draft,
   onChange: (change: Draft) => void,
   answer: string | undefined,
+  isNew: boolean,
 ): { kind: RewardKind; turn: (kind: RewardKind) => void } {
   const [kind, setKind] = useState<RewardKind>(isGrader(draft.source) ? "grader" : "python");
   const left = useRef<Partial<Record<RewardKind, Draft>>>({});
   if (kind === "python" && isWhole(draft.source)) setKind("grader");
   if (kind === "grader" && PYTHON.test(draft.source)) setKind("python");
+  // A start that nobody has changed follows the dataset that is chosen.
+  const fresh = isNew && isFirstPython(draft.source) ? firstPython(answer) : draft.source;
+  useEffect(() => {
+    if (fresh !== draft.source) onChange({ source: fresh, entry: null });
+  });
   const turn = (next: RewardKind) => {
     if (next === kind) return;
     left.current[kind] = draft;
-    const fresh = next === "grader" ? writeGrader(firstGrader(answer)) : FIRST_PYTHON;
+    const start = next === "grader" ? writeGrader(firstGrader(answer)) : firstPython(answer);
     setKind(next);
-    onChange(left.current[next] ?? { source: fresh, entry: null });
+    onChange(left.current[next] ?? { source: start, entry: null });
   };
   return { kind, turn };
 }

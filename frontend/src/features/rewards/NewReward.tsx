@@ -7,7 +7,7 @@ import { GatedButton } from "@/components/GatedButton";
 import { LeaveGuard } from "@/components/LeaveGuard";
 import { Page } from "@/components/Page";
 import { isGrader } from "@/lib/grader";
-import { FIRST_PYTHON } from "@/lib/grader-start";
+import { firstPython, isFirstPython } from "@/lib/grader-start";
 import { useSingleFlight } from "@/lib/single-flight";
 import type { OnPlace, RewardPlace } from "./place";
 import { Workbench } from "./Workbench";
@@ -32,7 +32,7 @@ type Props = {
 
 /** Write a reward, build a grader, drop one or start from a template; stored when a worker's sandbox has loaded it. */
 export function NewReward({ opened, place, onPlace, onCreated }: Props) {
-  const start = opened ?? { name: "", source: FIRST_PYTHON };
+  const start = opened ?? { name: "", source: firstPython() };
   const [draft, setDraft] = useState({ source: start.source, entry: null as string | null });
   const [name, setName] = useState(start.name);
   const [description, setDescription] = useState("");
@@ -42,7 +42,7 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
   const { refusal } = useAccess();
   const missing =
     name.trim() === "" ? "Give it a name first." : draft.source.trim() === "" ? "Write it first." : null;
-  const unsaved = !create.isPending && !create.isSuccess && (draft.source !== FIRST_PYTHON || name !== "");
+  const unsaved = !create.isPending && !create.isSuccess && (!isFirstPython(draft.source) || name !== "");
   const save = () => {
     if (refusal ?? missing) return;
     const reward = { ...draft, name: name.trim(), granularity, description: description.trim() || null };

@@ -159,7 +159,7 @@ export function Results({ run, stale, onKeep }: Props) {
                         </span>
                       )}
                       <Parts parts={result.parts} />
-                      {result.reason ?? result.message?.split("\n")[0]}
+                      <span className={styles.words}>{result.reason ?? result.message?.split("\n")[0]}</span>
                       {result.prints && <span className={styles.prints}>prints</span>}
                     </td>
                     <td data-align="right">{took(result.wall_ms)}</td>

@@ -14,12 +14,14 @@ type Props = {
   onClose: () => void;
   /** Columns of the dataset that the reward is tried on; empty when there is none. */
   columns: readonly string[];
+  /** The one that is declared as the answer. */
+  answer: string | undefined;
   onInsert: (template: RewardTemplate) => void;
 };
 
-type ItemProps = Pick<Props, "columns" | "onInsert"> & { template: RewardTemplate };
+type ItemProps = Pick<Props, "columns" | "answer" | "onInsert"> & { template: RewardTemplate };
 
-function Item({ template, columns, onInsert }: ItemProps) {
+function Item({ template, columns, answer, onInsert }: ItemProps) {
   const python = (template.type ?? "python") === "python";
   const parameters = template.parameters ?? [];
   return (
@@ -28,7 +30,7 @@ function Item({ template, columns, onInsert }: ItemProps) {
         <div>
           <h4>{template.title}</h4>
           <p>
-            {template.description} <span>{reads(template, columns)}</span>
+            {template.description} <span>{reads(template, columns, answer)}</span>
           </p>
         </div>
         {python ? (
@@ -68,7 +70,7 @@ function Item({ template, columns, onInsert }: ItemProps) {
 }
 
 /** The ready rewards: what each pays for, what it does not see, and its source. */
-export function Templates({ opened, onClose, columns, onInsert }: Props) {
+export function Templates({ opened, onClose, columns, answer, onInsert }: Props) {
   const templates = useQuery({ ...rewardTemplatesQuery, enabled: opened });
   const [query, setQuery] = useState("");
   const all = templates.data?.data ?? [];
@@ -115,7 +117,13 @@ export function Templates({ opened, onClose, columns, onInsert }: Props) {
           <h3>{name}</h3>
           <ul className={styles.list}>
             {rewards.map((template) => (
-              <Item key={template.id} template={template} columns={columns} onInsert={onInsert} />
+              <Item
+                key={template.id}
+                template={template}
+                columns={columns}
+                answer={answer}
+                onInsert={onInsert}
+              />
             ))}
           </ul>
         </section>

@@ -4,7 +4,7 @@ import type { Granularity, RewardTemplate } from "@/api/rewards";
 import type { CodeColumn } from "@/components/code/completion";
 import { SkeletonCard } from "@/components/Skeleton";
 import { UploadProblems } from "@/components/UploadProblems";
-import { columnOfRole } from "@/lib/prompt";
+import { columnOfRole, itemColumns } from "@/lib/prompt";
 import { useShortcuts } from "@/lib/shortcuts";
 import { toastFailed } from "@/lib/toast";
 import { Bench, NO_EXAMPLE, useBenchDataset } from "./Bench";
@@ -60,15 +60,16 @@ export function Workbench(props: Props) {
     : written;
   useShortcuts("reward", { "mod+s": onSave });
 
+  const view = bench.dataset?.prompt_view ?? {};
   const byHand = Object.entries(bench.cases[0]?.item ?? {});
   const columns: CodeColumn[] =
     dataset === undefined
       ? byHand.map(([name, value]) => ({ name, type: typeOf(value) }))
-      : columnsOf(bench.dataset);
+      : itemColumns(columnsOf(bench.dataset), view);
 
   const names = columns.map((column) => column.name);
-  const answer = columnOfRole("answer", bench.dataset?.prompt_view ?? {}, names) ?? undefined;
-  const { kind, turn } = useKind(draft, onChange, answer);
+  const answer = columnOfRole("answer", view, names) ?? undefined;
+  const { kind, turn } = useKind(draft, onChange, answer, props.reward === undefined);
   const kinds = <KindSwitch kind={kind} onKind={turn} readOnly={refusal !== null} />;
 
   const open = async (file: File) => {
@@ -118,6 +119,7 @@ export function Workbench(props: Props) {
             source={draft.source}
             entry={draft.entry}
             columns={columns}
+            answer={answer}
             readOnly={refusal !== null}
             onSource={(source) => onChange({ source })}
             onEntry={(entry) => onChange({ entry })}

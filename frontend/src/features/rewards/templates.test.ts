@@ -38,5 +38,7 @@ describe("the ready rewards", () => {
     expect(reads(exact, ["answer"])).toBe("Reads “answer”.");
     expect(reads(exact, [])).toBe("Reads “answer”.");
     expect(reads(exact, ["label"])).toBe("Reads “answer”, which the dataset lacks.");
+    expect(reads(exact, ["total", "answer"], "total")).toBe("Reads “answer”: here it is the column “total”.");
+    expect(reads(exact, ["answer"], "answer")).toBe("Reads “answer”.");
   });
 });

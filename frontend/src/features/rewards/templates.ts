@@ -20,12 +20,13 @@ export function found(templates: readonly RewardTemplate[], query: string): Temp
   return groups;
 }
 
-/** Which columns a reward reads, and which of them the dataset lacks. */
-export function reads(template: RewardTemplate, columns: readonly string[]): string {
+/** Which columns a reward reads, and which of them the dataset lacks; `answer`: the column that is declared as it. */
+export function reads(template: RewardTemplate, columns: readonly string[], answer?: string): string {
   const wanted = template.columns ?? [];
   const missing = wanted.filter((name) => !columns.includes(name));
   const names = (list: readonly string[]) => list.map((name) => `“${name}”`).join(", ");
   if (wanted.length === 0) return "Reads no column.";
   if (columns.length > 0 && missing.length > 0) return `Reads ${names(missing)}, which the dataset lacks.`;
-  return `Reads ${names(wanted)}.`;
+  const declared = wanted.includes("answer") && answer !== undefined && answer !== "answer";
+  return declared ? `Reads ${names(wanted)}: here it is the column “${answer}”.` : `Reads ${names(wanted)}.`;
 }

@@ -1,7 +1,7 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { type Dataset, datasetQuery, datasetRowsQuery } from "@/api/datasets";
-import { columnOfRole, messagesOf, type Row, valueText } from "@/lib/prompt";
+import { columnOfRole, itemOf, messagesOf, type Row, valueText } from "@/lib/prompt";
 import { type Case, type Given, parseItem, type RowChoice, rowsOf, windows } from "./bench";
 
 export const BY_HAND = "none";
@@ -50,13 +50,13 @@ export function useCases(datasetId: string | undefined, choice: RowChoice, examp
       const one = values.get(row);
       if (!one || !dataset.data) return [];
       const key = `${datasetId}/${row}`;
-      const prompt = messagesOf(one, dataset.data.prompt_view ?? {});
+      const view = dataset.data.prompt_view ?? {};
       return [
         {
           key,
           row,
-          item: one,
-          prompt,
+          item: itemOf(one, view),
+          prompt: messagesOf(one, view),
           completions: changed[key] ?? firstCompletions(one, dataset.data),
         },
       ];
