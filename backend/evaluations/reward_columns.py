@@ -11,6 +11,9 @@ from reinforge.reward_columns import IN_AN_EVALUATION, missing_columns
 from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.evaluations import StandAloneCreate
 
+LOAD_SECONDS = 5.0
+"""A worker that is busy for longer is not waited for: the evaluation then finds out by itself."""
+
 
 async def check_columns(database: Database, calls: Calls, project_id: str, body: StandAloneCreate) -> None:
     """Raises InvalidInput `unknown_column` for a column that no row has.
@@ -50,7 +53,8 @@ async def _reads(
     """entries: as they were stored with a revision; those of older releases do not tell columns."""
     if entries is None or any("columns" not in each for each in entries):
         try:
-            [loaded], _ = await rewards.load(calls, [rewards.Source(name, source, entry)])
+            source_of = rewards.Source(name, source, entry)
+            [loaded], _ = await rewards.load(calls, [source_of], timeout=LOAD_SECONDS)
         except Unavailable:
             return set()
         if loaded.error is not None:

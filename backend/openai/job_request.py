@@ -103,6 +103,8 @@ def in_the_requests_words() -> Iterator[None]:
     except ReinforgeError as error:
         before = error.param
         error.param = _param(before)
+        if error.hint is not None:
+            error.hint = error.hint.replace("data.columns.", f"{hyperparameters.WHERE}.columns.")
         if before and error.param and before != error.param:
             error.message = error.message.replace(before, error.param)
         for each in error.errors:

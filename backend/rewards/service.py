@@ -93,7 +93,9 @@ async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[d
     return [each.entries for each in loaded], jail
 
 
-async def load(calls: Calls, sources: Sequence[Source]) -> tuple[list[Loaded], str | None]:
+async def load(
+    calls: Calls, sources: Sequence[Source], *, timeout: float = VALIDATE_SECONDS
+) -> tuple[list[Loaded], str | None]:
     """Have a worker load the sources in its sandbox: what it found of each, and the jail that proved it.
 
     Raises InvalidInput for what no source can be, Unavailable `no_worker`, `sandbox_unavailable`.
@@ -108,7 +110,7 @@ async def load(calls: Calls, sources: Sequence[Source]) -> tuple[list[Loaded], s
             refused[position] = error
     answer: dict[str, Any] = {"rewards": []}
     if payload:
-        answer = await calls.ask("validate", {"rewards": payload}, timeout=VALIDATE_SECONDS)
+        answer = await calls.ask("validate", {"rewards": payload}, timeout=timeout)
     found = iter(answer["rewards"])
     loaded = [
         Loaded([], refused[position]) if position in refused else _loaded(each, next(found))

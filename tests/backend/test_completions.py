@@ -27,7 +27,7 @@ def row(prompt_no: int, sample_no: int) -> dict[str, Any]:
     }
 
 
-def table(rows: list[dict[str, Any]]) -> bytes:
+def table(rows: list[dict[str, Any]], item: str | None = None) -> bytes:
     """As the trainer writes it: a row group per prompt."""
     out = io.BytesIO()
     full = [
@@ -36,7 +36,7 @@ def table(rows: list[dict[str, Any]]) -> bytes:
             "text": each["text"] + " in full",
             "prompt": f"prompt {each['prompt_no']}",
             "prompt_messages": json.dumps([{"role": "user", "content": "?"}]),
-            "item": json.dumps({"answer": each["prompt_no"]}),
+            "item": item or json.dumps({"answer": each["prompt_no"]}),
             "token_ids": [1, 2, 3],
             "tokens": ["a", "b", "c"],
             "sampler_logprobs": [-0.5, -0.25, -0.125],
@@ -118,6 +118,20 @@ def test_a_completion_in_full(backend: Backend, job: str) -> None:
         assert found["tokens"] == ["a", "b", "c"]
         assert (found["rewards"][0]["name"], found["rewards"][0]["reason"]) == ("right", "equal")
         assert found["reward"] == row(prompt_no, sample_no)["reward"]
+
+
+def test_an_item_shows_the_declared_answer_also_for_jobs_that_stored_the_plain_row(
+    open_lane: Backend,
+) -> None:
+    dataset = open_lane.add_dataset([{"prompt": "1", "answer": "long", "result": "1"}] * 9)
+    id = open_lane.create_job(data={"dataset": dataset, "columns": {"answer": "result"}})
+    trainer = open_lane.claim(id)
+    stored = json.dumps({"answer": "long", "result": "1"})
+    blob = trainer.blob(table([row(0, 0)], item=stored), "rollouts")
+    trainer.send({"kind": "rollouts", "step": 1, "split": "train", "blob": blob, "rows": [row(0, 0)]})
+    item = {"answer": "1", "result": "1"}
+    assert open_lane.api.get(f"/jobs/{id}/completions/train/1/0/0").json()["item"] == item
+    assert open_lane.api.get(f"/jobs/{id}/groups/train/1/0").json()["item"] == item
 
 
 def test_a_completion_that_is_not_there(backend: Backend, job: str) -> None:

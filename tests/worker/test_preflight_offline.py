@@ -56,3 +56,25 @@ def test_one_that_cannot_learn_is_stopped(tmp_path: Path, reward: str, code: str
     else:
         # No step is complete when every completion fails: the traceback is the answer.
         assert "ZeroDivisionError" in done.stdout + done.stderr
+
+
+def test_data_with_other_names_is_scored_by_its_declared_answer_or_refused(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (job_file().parent / "heldout.jsonl").read_text().splitlines()[:12]]
+    data = tmp_path / "sums.jsonl"
+    data.write_text(
+        "".join(
+            json.dumps({"question": r["messages"][0]["content"], "result": r["answer"]}) + "\n" for r in rows
+        )
+    )
+    reward = (job_file().parent / "reward.py").read_text(encoding="utf-8")
+    view = {"dataset": str(data), "held_out_rows": 0, "columns": {"prompt": "question"}}
+    refused = preflight(tmp_path, reward, data=view)
+    said = refused.stdout + refused.stderr
+    assert refused.returncode == 1, said
+    assert "reads item.answer, and sums.jsonl has no such column" in said
+    assert "data.columns.answer: result" in said
+
+    view["columns"] = {"prompt": "question", "answer": "result"}
+    short = {"prompts_per_step": 2, "completions_per_prompt": 2, "max_completion_tokens": 24}
+    scored = preflight(tmp_path, reward, data=view, rollout=short)
+    assert json.loads(scored.stdout)["error_share"] == 0.0, scored.stderr

@@ -13,11 +13,13 @@ export type Hints = {
 /** A reward to begin with: it compares with the reference answer, which stands in the column `answer`. */
 export const firstPython = (answer = "answer") => `import re
 
+TAGS = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+
 
 def grade(sample, item):
-    """1 when the answer is exactly the reference answer, else 0."""
+    """1 for exactly the reference answer, else 0."""
     text = sample["output_text"]
-    tagged = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
+    tagged = TAGS.findall(text)
     given = (tagged[-1] if tagged else text).strip()
     expected = str(item[${JSON.stringify(answer)}]).strip()
     reason = f"{given[:40]!r}, expected {expected[:40]!r}"

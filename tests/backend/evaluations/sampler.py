@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.backend.server import WORKER_TOKEN, Backend
+from tests.backend.server import WORKER_TOKEN, Backend, agree_validate
 
 Answer = Callable[[str, int], str]
 """Text of the last message and sample number → completion."""
@@ -24,7 +24,7 @@ class Sampler(threading.Thread):
         backend: Backend,
         answer: Answer = echo,
         failing: frozenset[str] = frozenset(),
-        kinds: tuple[str, ...] = ("sample", "score"),
+        kinds: tuple[str, ...] = ("sample", "score", "validate"),
     ) -> None:
         super().__init__(daemon=True)
         self.backend, self.answer, self.failing, self.kinds = backend, answer, failing, kinds
@@ -50,6 +50,8 @@ class Sampler(threading.Thread):
                     chunk = {"seq": 1, "events": self._completions(call["payload"])}
                     door.post(f"/calls/{call['id']}/chunks", json=chunk)
                     answer: dict[str, Any] = {}
+                elif call["kind"] == "validate":
+                    answer = agree_validate(call["payload"])
                 else:
                     answer = self._scores(call["payload"])
                 door.post(f"/calls/{call['id']}/answer", json={"result": answer})
@@ -83,7 +85,7 @@ def sampler(
     backend: Backend,
     answer: Answer = echo,
     failing: frozenset[str] = frozenset(),
-    kinds: tuple[str, ...] = ("sample", "score"),
+    kinds: tuple[str, ...] = ("sample", "score", "validate"),
 ) -> Iterator[Sampler]:
     """kinds: the calls that it answers; another worker answers the rest."""
     running = Sampler(backend, answer, failing, kinds)

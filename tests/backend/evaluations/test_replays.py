@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -50,20 +51,22 @@ def job_with_completions(backend: Backend, *steps: list[float], **changes: Any) 
     return job
 
 
-def ended(backend: Backend, id: str) -> dict[str, Any]:
-    def found() -> dict[str, Any] | None:
-        shown: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
-        return shown if shown["status"] != "running" else None
-
-    with backend.lane(score=nothing):
-        result: dict[str, Any] = wait_until(found, "the replay")
-    return result
-
-
 def nothing(payload: dict[str, Any]) -> dict[str, Any]:
     """A sandbox in which every reward is 0."""
     results = [{"name": payload["name"], "status": "ok", "value": 0.0} for _ in payload["rows"]]
     return {"jail": "L", "results": results, "load_error": None}
+
+
+def ended(
+    backend: Backend, id: str, score: Callable[[dict[str, Any]], dict[str, Any]] = nothing
+) -> dict[str, Any]:
+    def found() -> dict[str, Any] | None:
+        shown: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
+        return shown if shown["status"] != "running" else None
+
+    with backend.lane(score=score):
+        result: dict[str, Any] = wait_until(found, "the replay")
+    return result
 
 
 def test_a_replay_compares_all_completions(backend: Backend) -> None:
@@ -80,6 +83,21 @@ def test_a_replay_compares_all_completions(backend: Backend) -> None:
     assert [each["id"] for each in backend.api.get("/evaluations", params={"job": job}).json()["data"]] == [
         done["id"]
     ]
+
+
+def test_a_replay_reads_the_answer_from_the_declared_column(backend: Backend) -> None:
+    """The job stored plain rows, as jobs did before they filled item.answer."""
+    data = {"dataset": backend.add_dataset([{"prompt": "1", "n": "1"}] * 9), "columns": {"answer": "n"}}
+    job = job_with_completions(backend, [1.0, 0.0], data=data)
+    started = backend.api.post("/evaluations", json={"job": job, "source": REWARD}).json()
+    items: list[dict[str, Any]] = []
+
+    def score(payload: dict[str, Any]) -> dict[str, Any]:
+        items.extend(each["item"] for each in payload["rows"])
+        return nothing(payload)
+
+    assert ended(backend, started["id"], score)["status"] == "succeeded"
+    assert items == [{"n": 0, "answer": 0}, {"n": 1, "answer": 1}]
 
 
 def test_a_large_job_is_replayed_in_whole_groups_from_every_step(backend: Backend) -> None:
