@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
+from reinforge.learning_rate import AUTO, unknown_hidden_size
+from reinforge.model_config import read_hidden_size
 from reinforge.offline_rewards import checkpoints, secret_variables, write_rewards
 from reinforge.platform.keeper import die_with
 from reinforge.platform.supervisor import Service
@@ -53,13 +55,14 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
     model = model_folder(spec.model)
     dataset = _file(spec.data.dataset, "data.dataset")
     held_out = _file(spec.data.held_out, "data.held_out") if spec.data.held_out else None
+    resolved = _resolved(spec, model)
     rewards = out / "rewards"
     rewards.mkdir(parents=True)
     code = write_rewards(spec, rewards)
     manifest = RunManifest(
         job=f"offline-{out.name}",
         attempt=1,
-        spec=spec.resolved().model_dump(mode="json"),
+        spec=resolved.model_dump(mode="json"),
         model_path=str(model),
         dataset_path=str(dataset),
         held_out_path=str(held_out) if held_out else None,
@@ -71,6 +74,14 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
     )
     (out / "run.json").write_text(manifest.model_dump_json(indent=2), encoding="utf-8")
     return manifest
+
+
+def _resolved(spec: JobSpec, model: Path) -> JobSpec:
+    """Raises InvalidInput `hidden_size_unknown`. A folder without a configuration is left to the trainer to refuse."""
+    resolved = spec.resolved(hidden_size=read_hidden_size(model))
+    if resolved.optimizer.learning_rate == AUTO and (model / "config.json").is_file():
+        raise unknown_hidden_size(str(model))
+    return resolved
 
 
 def model_folder(model: str) -> Path:

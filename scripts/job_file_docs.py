@@ -14,6 +14,7 @@ os.environ["REINFORGE_PLUGINS"] = "off"  # the page is about what everybody has
 from reinforge.jobfile import schema
 from reinforge.metrics import METRICS
 from reinforge.presets import PRESETS, Preset
+from reinforge.presets.cards import rate_note
 from reinforge.spec import JobSpec
 
 PAGE = Path(__file__).parent.parent / "docs" / "job-file.md"
@@ -82,7 +83,8 @@ def preset_text(name: str, preset: Preset) -> str:
     lines += [f"* Needs: {', '.join(preset.needs)}"] if preset.needs else []
     lines += [f"* Differs: {text}" for text in preset.deviations]
     lines += [f"* Learns slowly: {preset.learning}"] if preset.learning else []
-    lines += [f"* As published, for full fine-tuning: `{json.dumps(preset.recipe)}`"] if preset.recipe else []
+    lines += [f"* As published: `{json.dumps(preset.recipe)}`"] if preset.recipe else []
+    lines += [f"* Learning rate: {note}"] if (note := rate_note(preset)) else []
     return "\n".join(lines)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from reinforge.dataset import Message, Tool
 from reinforge.errors import InvalidInput
+from reinforge.model_config import hidden_size
 from worker.models.chat import PromptRenderer, renderer
 from worker.models.inspect import context_length
 from worker.models.sources import ModelStore
@@ -12,7 +13,7 @@ from worker.models.tokenizer_files import read_json
 
 def render(models: ModelStore, payload: dict[str, Any]) -> dict[str, Any]:
     """{model_source, rows: [messages], tools?: [each row's, or null], tolerant?, texts?}
-    → {prompts, longest: {index, tokens}, context_length, takes_tools}.
+    → {prompts, longest: {index, tokens}, context_length, hidden_size, takes_tools}.
 
     prompts: one `{text, tokens}` per row, or `{error}` for a row that the template refuses when the call is
     `tolerant`; `texts: false` leaves the texts out. Otherwise the first refused row raises InvalidInput with
@@ -36,10 +37,12 @@ def render(models: ModelStore, payload: dict[str, Any]) -> dict[str, Any]:
         else:
             answers.append({"tokens": tokens[index]})
     longest = max(good, key=tokens.__getitem__, default=None)
+    config = read_json(folder / "config.json")
     return {
         "prompts": answers,
         "longest": None if longest is None else {"index": longest, "tokens": tokens[longest]},
-        "context_length": context_length(read_json(folder / "config.json")),
+        "context_length": context_length(config),
+        "hidden_size": hidden_size(config),
         "takes_tools": prompts.takes_tools,
     }
 

@@ -279,6 +279,7 @@ class Job:
             "info",
             f"{self.spec.model}: {facts['architecture']}, {whole:,} parameters and {trainable:,} in the adapter, "
             f"on {facts['device']} in {facts['precision']}, torch threads: {facts['torch_threads']}; "
+            f"learning rate {self.spec.optimizer.rate:g}; "
             + (f"rewards run in jail {facts['jail']}" if facts["jail"] else "no reward runs code"),
         )
         for note in prompts.notes:

@@ -14,6 +14,7 @@ from backend.calls import Calls
 from backend.database import Database
 from backend.models import BaseModel, now
 from backend.sealing import Sealer
+from reinforge import learning_rate
 from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConflict
 from reinforge.memory import ModelShape, estimate
 from reinforge.schemas.jobs import JobError
@@ -179,7 +180,14 @@ def view(model: BaseModel) -> BaseModelInfo:
     if model.parameters is not None and model.shape is not None:
         shape = ModelShape.model_validate(model.shape)
         shown.memory = estimate(model.parameters, shape, model.context_length)
+    if (size := hidden_size(model)) is not None:
+        shown.auto_learning_rate = learning_rate.explained(size)
     return shown
+
+
+def hidden_size(model: BaseModel) -> int | None:
+    """None where no worker has stored it, or the model's configuration does not say it."""
+    return ModelShape.model_validate(model.shape or {}).hidden
 
 
 async def ensure_builtin(database: Database, calls: Calls, id: str) -> None:

@@ -17,6 +17,7 @@ from backend.rewards import service as rewards
 from reinforge.dataset import NO_PLACE_FOR_TOOLS, DatasetError, PromptRow, iter_prompts
 from reinforge.errors import InvalidInput, TooLarge, Unavailable
 from reinforge.grading.multi import runs_code
+from reinforge.learning_rate import AUTO, unknown_hidden_size
 from reinforge.schemas.datasets import PromptView
 from reinforge.spec import ColumnRoles, DataSpec
 
@@ -51,6 +52,8 @@ async def examine(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> li
             await _check_prompts(plan, calls, rows, param)
         except InvalidInput as error:
             problems.append(error)
+    if plan.spec.optimizer.learning_rate == AUTO and plan.hidden_size is None and not problems:
+        problems.append(unknown_hidden_size(plan.model.id))
     if not problems:
         plan.warnings += await _leaks(plan, objects, cache)
     return problems
@@ -219,6 +222,7 @@ async def _check_prompts(plan: Plan, calls: Calls, rows: Rows, param: str) -> No
         plan.warnings += [] if NO_PLACE_FOR_TOOLS in plan.warnings else [NO_PLACE_FOR_TOOLS]
     longest, limit = answer["longest"], plan.prompt_limit
     plan.longest_prompt = max(plan.longest_prompt or 0, longest["tokens"])
+    plan.hidden_size = plan.hidden_size or answer.get("hidden_size")
     context = answer.get("context_length")
     if limit is None and context is not None:
         limit = context - plan.spec.rollout.max_completion_tokens

@@ -59,6 +59,8 @@ def _card(family: str, name: str) -> Preset:
         algorithm=cards.algorithm_of(name, preset).model_dump(mode="json"),
         job=preset.job,
         recipe=preset.recipe,
+        published_rate=preset.published_rate,
+        rate_note=cards.rate_note(preset),
         single_turn=reason is None,
         reason=reason,
     )

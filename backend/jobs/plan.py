@@ -62,6 +62,8 @@ class Plan:
     jail: str | None = None
     longest_prompt: int | None = None
     """Tokens, as a worker measured it."""
+    hidden_size: int | None = None
+    """Of the base model; None until a worker has read it, where the model was added before it was stored."""
 
     @property
     def prompt_limit(self) -> int | None:
@@ -121,7 +123,8 @@ async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Surve
     problems += await _judge_problems(session, project_id, spec, pinned)
     plan = None
     if model is not None and dataset is not None:
-        plan = Plan(spec, model, dataset, held_out, [reward for reward in pinned if reward is not None])
+        pins = [reward for reward in pinned if reward is not None]
+        plan = Plan(spec, model, dataset, held_out, pins, hidden_size=base_models.hidden_size(model))
     problems += _column_problems(spec, dataset, held_out)
     tables = [each for each in (dataset, held_out) if each is not None]
     for index, (reward, pin) in enumerate(zip(spec.rewards, pinned, strict=True)):

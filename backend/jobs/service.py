@@ -111,8 +111,11 @@ async def any_job(session: AsyncSession, project_id: str) -> bool:
 
 
 def resolve(plan: Plan) -> JobSpec:
-    """The specification with nothing left open: revisions, entries and the prompt limit as validated."""
-    spec = plan.spec.resolved().model_dump()
+    """The specification with nothing left open: revisions, entries and the prompt limit as validated.
+
+    The learning rate stays `auto` while the plan does not know the model's hidden size, which no worker has read yet.
+    """
+    spec = plan.spec.resolved(hidden_size=plan.hidden_size).model_dump()
     spec["rollout"]["max_prompt_tokens"] = plan.prompt_limit
     spec["rewards"] = [
         _resolved(reward, pinned) for reward, pinned in zip(spec["rewards"], plan.rewards, strict=True)

@@ -64,17 +64,21 @@ def reinforcement(body: JobCreate) -> Reinforcement:
     return body.method.reinforcement
 
 
-def translate(body: JobCreate, method: Reinforcement, rows: int, held_out: str | None = None) -> Translated:
+def translate(body: JobCreate, method: Reinforcement, rows: int, hidden_size: int | None) -> Translated:
     """`rows` in the training file; a part of them is held out unless there is a validation file.
+
+    hidden_size: of the base model; None where no worker has stored it.
 
     Raises InvalidInput with the request's field at fault.
     """
+    held_out = body.validation_file
     seed = secrets.randbelow(2**31) if body.seed is None else body.seed
     asked = method.hyperparameters or Hyperparameters()
     notes = _notes(method, asked)
     reward = as_reward(method.grader)
     kept = (asked.model_extra or {}).get("held_out_rows")
-    resolved = hyperparameters.resolve(asked, training_rows(rows, held_out, kept))
+    training = training_rows(rows, held_out, kept)
+    resolved = hyperparameters.resolve(asked, training, body.model, hidden_size)
     given = resolved.spec
     given["model"] = body.model
     data = {"dataset": body.training_file} | given.get("data", {})

@@ -5,10 +5,21 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.base_models import service as base_models
 from backend.cursors import by_creation, cut
 from backend.jobs import event_rows
 from backend.jobs.event_rows import OneEvent
-from backend.models import Adapter, Checkpoint, Dataset, Event, Job, MetricPoint, MetricSeries, Project
+from backend.models import (
+    Adapter,
+    BaseModel,
+    Checkpoint,
+    Dataset,
+    Event,
+    Job,
+    MetricPoint,
+    MetricSeries,
+    Project,
+)
 
 TOLD = ("status", "metrics", "checkpoint", "finding", "rewind", "change")
 """Types of events that are told, besides log lines worth reading."""
@@ -47,6 +58,12 @@ async def dataset_rows(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, 
     """By dataset: rows of those that the jobs train on, deleted ones too."""
     query = select(Dataset.id, Dataset.rows).where(Dataset.id.in_({job.dataset_id for job in jobs}))
     return {row.id: row.rows for row in await session.execute(query)}
+
+
+async def hidden_sizes(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, int | None]:
+    """By base model."""
+    query = select(BaseModel).where(BaseModel.id.in_({job.model_id for job in jobs}))
+    return {model.id: base_models.hidden_size(model) for model in await session.scalars(query)}
 
 
 def _worth_telling() -> ColumnElement[bool]:

@@ -23,8 +23,10 @@ STATUSES = {
 """Ours → OpenAI's, where the names differ. `pausing` and `paused` are known from OpenAI's service and Azure's."""
 
 
-def job_view(job: Job, project: Project, trained_tokens: int | None, rows: int) -> FineTuningJob:
-    """`rows`: of its training file."""
+def job_view(
+    job: Job, project: Project, trained_tokens: int | None, rows: int, hidden_size: int | None
+) -> FineTuningJob:
+    """`rows`: of its training file. `hidden_size`: of its base model."""
     spec = job.resolved_spec
     status = JobStatus(job.status)
     left = progress(job).eta_seconds
@@ -43,21 +45,22 @@ def job_view(job: Job, project: Project, trained_tokens: int | None, rows: int) 
         validation_file=job.held_out_dataset_id,
         estimated_finish=None if left is None else seconds(now() + timedelta(seconds=left)),
         metadata=spec["metadata"],
-        method={"type": "reinforcement", "reinforcement": method(job, rows)},
+        method={"type": "reinforcement", "reinforcement": method(job, rows, hidden_size)},
         user_provided_suffix=(job.openai or {}).get("suffix"),
     )
 
 
-def method(job: Job, rows: int) -> dict[str, Any]:
+def method(job: Job, rows: int, hidden_size: int | None) -> dict[str, Any]:
     """As asked for, with numbers where it said `auto`; for a job from elsewhere what its specification amounts to."""
     if job.openai is not None:
         asked: dict[str, Any] = job.openai["reinforcement"]
-        return asked
+        rate = {"learning_rate": job.resolved_spec["optimizer"]["learning_rate"]}
+        return asked | {"hyperparameters": rate | asked["hyperparameters"]}
     spec = JobSpec.model_validate(job.resolved_spec)
     return {
         "grader": _grader(spec),
         "hyperparameters": hyperparameters.of_spec(
-            spec, training_rows(rows, job.held_out_dataset_id, spec.data.held_out_rows)
+            spec, training_rows(rows, job.held_out_dataset_id, spec.data.held_out_rows), hidden_size
         ),
         "response_format": None,
     }

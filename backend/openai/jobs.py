@@ -166,7 +166,7 @@ async def _translated(
             param="training_file",
             hint="Upload it with POST /v1/files.",
         ) from error
-    return translate(body, method, max(dataset.rows, 1), body.validation_file)
+    return translate(body, method, max(dataset.rows, 1), base_models.hidden_size(model.base))
 
 
 async def _find(session: Session, project_id: str, id: str) -> Job:
@@ -190,8 +190,12 @@ async def _shown(session: Session, job: Job) -> FineTuningJob:
 async def _views(session: Session, project_id: str, jobs: Sequence[Job]) -> list[FineTuningJob]:
     tokens = await job_rows.trained_tokens(session, [job.id for job in jobs])
     rows = await job_rows.dataset_rows(session, jobs)
+    sizes = await job_rows.hidden_sizes(session, jobs)
     project = await job_rows.project(session, project_id)
-    return [job_view(job, project, tokens.get(job.id), rows.get(job.dataset_id, 1)) for job in jobs]
+    return [
+        job_view(job, project, tokens.get(job.id), rows.get(job.dataset_id, 1), sizes.get(job.model_id))
+        for job in jobs
+    ]
 
 
 def _metadata(request: Request) -> dict[str, str] | None:

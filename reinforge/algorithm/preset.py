@@ -32,5 +32,9 @@ class Preset:
     job: dict[str, Any] = field(default_factory=dict)
     """Parts of the job outside the slots without which it is not this variant; filled like the slots."""
     recipe: dict[str, Any] = field(default_factory=dict)
-    """Parts of a job as published, for full fine-tuning; not filled in unless asked for. With LoRA the learning rate
-    is about ten times as large."""
+    """Parts of a job as published; not filled in unless asked for. A learning rate in it is used as it is, whatever the
+    model: leave it out, so that it stays `auto`."""
+    published_rate: float | None = None
+    """The learning rate of the source. It is shown and never filled in."""
+    published_rate_trains: Literal["all weights", "an adapter"] = "all weights"
+    """What the source trained with it."""

@@ -16,6 +16,7 @@ from reinforge.cli.watch import follow
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.jobfile import load, schema
+from reinforge.learning_rate import AUTO
 from reinforge.schemas.jobs import CompletionHits, CompletionPage, JobDetail
 from reinforge.spec import JobSpec
 from reinforge.states import JobStatus
@@ -225,6 +226,8 @@ def report(job: JobDetail) -> None:
     out.print(f"  step       {job.progress.step} of {job.progress.steps}, attempt {job.attempt}")
     out.print(f"  held-out   {number(job.held_out_reward_before)} → {number(job.held_out_reward)}")
     out.print(f"  model      {job.model}")
+    if rate := learning_rate(job):
+        out.print(f"  rate       {rate}")
     if job.adapter:
         out.print(f"  adapter    {job.adapter}  (reinforge adapter download {job.adapter})")
     if job.error:
@@ -235,6 +238,15 @@ def report(job: JobDetail) -> None:
             out.print(job.error.traceback, markup=False)
     if job.status == JobStatus.PAUSED:
         out.print(f"  go on with  reinforge job resume {job.id}", markup=False)
+
+
+def learning_rate(job: JobDetail) -> str:
+    """The number that the job was created with, and whether it comes from `auto`."""
+    value = (job.resolved_spec or {}).get("optimizer", {}).get("learning_rate")
+    if not isinstance(value, float):
+        return ""
+    requested = job.spec.get("optimizer", {}).get("learning_rate", AUTO)
+    return f"{value:g} (auto)" if requested == AUTO else f"{value:g}"
 
 
 def _check_timeout(timeout: float | None, wait: bool) -> None:

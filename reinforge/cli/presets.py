@@ -58,16 +58,15 @@ def show(
         _line(f"differs     {deviation}")
     if preset.learning:
         _line(f"learning    {preset.learning}")
+    if note := cards.rate_note(preset):
+        _line(f"rate        {note}")
     for need in preset.needs:
         _line(f"needs       {need}")
     if refusal:
         _line(f"refused     {refusal}")
     _line(f"\n# in a job file; `preset: {name}` alone says the same\n{cards.job_yaml(name, preset)}".rstrip())
     if preset.recipe:
-        _line(
-            "\n# as published, for full fine-tuning: an adapter takes about ten times the learning rate\n"
-            + cards.as_yaml(preset.recipe).rstrip()
-        )
+        _line(f"\n# as published\n{cards.as_yaml(preset.recipe)}".rstrip())
 
 
 def _card(name: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """OpenAI's hyperparameters, and ours beside them, as parts of a job's specification.
 
-`auto` becomes a number here, from the number of rows alone, so that the same request gives the same job.
+`auto` becomes what a job has without any of them, so that a request with neither is the same job on every way in.
 """
 
 import difflib
@@ -9,19 +9,18 @@ from math import ceil
 from typing import Any
 
 from reinforge.errors import InvalidInput
+from reinforge.learning_rate import AUTO, auto_learning_rate, unknown_hidden_size
 from reinforge.schemas.openai_jobs import Hyperparameters
-from reinforge.spec import JobSpec
+from reinforge.spec import Evaluation, JobSpec, Limits, Rollout
 
 WHERE = "method.reinforcement.hyperparameters"
-COMPLETIONS = 8
+COMPLETIONS = Rollout().completions_per_prompt
 """Completions per prompt at `compute_multiplier` 1."""
-LEARNING_RATE = 1e-5
-"""At `learning_rate_multiplier` 1."""
-AUTO_BATCH = 16
-AUTO_STEPS = 100
-"""`n_epochs: auto` comes near this many steps, within OpenAI's range of epochs."""
-AUTO_EVALUATIONS = 10
-AUTO_SAMPLES = 4
+AUTO_BATCH = Rollout().prompts_per_step
+AUTO_STEPS = Limits().steps
+"""Of `n_epochs: auto`; fewer where they would be more than OpenAI's largest number of epochs."""
+AUTO_EVALUATIONS = AUTO_STEPS // Evaluation().every_steps
+AUTO_SAMPLES = Evaluation().samples_per_row
 MOST_EPOCHS = 50
 
 OURS: dict[str, str] = {
@@ -77,27 +76,30 @@ class Resolved:
     """What the job shows as its hyperparameters: nothing is `auto`."""
 
 
-def resolve(asked: Hyperparameters, rows: int) -> Resolved:
-    """`rows` train. Raises InvalidInput with the field at fault."""
+def resolve(asked: Hyperparameters, rows: int, model: str, hidden_size: int | None) -> Resolved:
+    """`rows` train the model, whose hidden size None stands for an unknown one.
+
+    Raises InvalidInput with the field at fault.
+    """
     ours = _ours(asked)
     batch = asked.batch_size or min(AUTO_BATCH, rows)
     if "steps" in ours:
-        epochs = None
+        steps = ours["steps"]
     elif asked.n_epochs is None:
-        epochs = min(max(round(AUTO_STEPS * batch / rows), 1), MOST_EPOCHS)
+        steps = max(min(AUTO_STEPS, ceil(rows * MOST_EPOCHS / batch)), 1)
     else:
-        epochs = asked.n_epochs
-    steps = ours["steps"] if epochs is None else max(ceil(rows * epochs / batch), 1)
+        steps = max(ceil(rows * asked.n_epochs / batch), 1)
     count = steps if isinstance(steps, int) else AUTO_STEPS  # what is no number is refused with the whole
+    epochs = asked.n_epochs if "steps" not in ours else None
     every = asked.eval_interval or max(count // AUTO_EVALUATIONS, 1)
-    rate = asked.learning_rate_multiplier or 1.0
+    rate = _rate(asked.learning_rate_multiplier, model, hidden_size)
     compute = asked.compute_multiplier or 1.0
     samples = asked.eval_samples or AUTO_SAMPLES
     group = max(round(COMPLETIONS * compute), 2)
     parts: dict[str, Any] = {
         "rollout.prompts_per_step": batch,
         "rollout.completions_per_prompt": group,
-        "optimizer.learning_rate": LEARNING_RATE * rate,
+        "optimizer.learning_rate": rate,
         "evaluation.every_steps": every,
         "evaluation.samples_per_row": samples,
         "limits.steps": steps,
@@ -106,23 +108,46 @@ def resolve(asked: Hyperparameters, rows: int) -> Resolved:
     parts |= {OURS[name]: value for name, value in ours.items()}
     shown = ours | {
         "batch_size": batch,
-        "n_epochs": max(ceil(count * batch / rows), 1) if epochs is None else epochs,
+        "n_epochs": epochs or _epochs(count * batch, rows, most=None if "steps" in ours else MOST_EPOCHS),
         "eval_interval": every,
         "eval_samples": samples,
         "reasoning_effort": asked.reasoning_effort,
-        "compute_multiplier": _share(parts["rollout.completions_per_prompt"], COMPLETIONS, compute, ours),
-        "learning_rate_multiplier": _share(parts["optimizer.learning_rate"], LEARNING_RATE, rate, ours),
+        "compute_multiplier": compute,
         "completions_per_prompt": parts["rollout.completions_per_prompt"],
-        "learning_rate": parts["optimizer.learning_rate"],
         "steps": steps,
     }
+    if isinstance(completions := ours.get("completions_per_prompt"), int):
+        shown["compute_multiplier"] = completions / COMPLETIONS
+    shown |= rates(parts["optimizer.learning_rate"], hidden_size)
+    if asked.learning_rate_multiplier is not None:
+        shown["learning_rate_multiplier"] = asked.learning_rate_multiplier
     return Resolved(_nested(parts), shown)
 
 
-def _share(value: Any, whole: float, given: float, ours: dict[str, Any]) -> float:
-    """The multiplier that gives the value, where the value itself was given."""
-    name = "completions_per_prompt" if whole == COMPLETIONS else "learning_rate"
-    return value / whole if name in ours and isinstance(value, int | float) else given
+def _rate(multiplier: float | None, model: str, hidden_size: int | None) -> float | str:
+    """`auto`, or the number that it stands for times the multiplier. Raises InvalidInput `hidden_size_unknown`."""
+    if multiplier is None or multiplier == 1:
+        return AUTO
+    if hidden_size is None:
+        raise unknown_hidden_size(model, f"{WHERE}.learning_rate_multiplier")
+    return auto_learning_rate(hidden_size) * multiplier
+
+
+def rates(learning_rate: Any, hidden_size: int | None) -> dict[str, float]:
+    """The learning rate as a number and as a multiple of `auto`; without what an unknown hidden size leaves open."""
+    auto = None if hidden_size is None else auto_learning_rate(hidden_size)
+    value = auto if learning_rate == AUTO else learning_rate
+    found = {"learning_rate_multiplier": 1.0} if learning_rate == AUTO else {}
+    if isinstance(value, int | float):
+        found["learning_rate"] = value
+        if auto is not None and learning_rate != AUTO:
+            found["learning_rate_multiplier"] = float(f"{value / auto:.6g}")
+    return found
+
+
+def _epochs(prompts: int, rows: int, *, most: int | None = None) -> int:
+    epochs = max(ceil(prompts / rows), 1)
+    return epochs if most is None else min(epochs, most)
 
 
 def _ours(asked: Hyperparameters) -> dict[str, Any]:
@@ -178,18 +203,16 @@ def _nested(parts: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
-def of_spec(spec: JobSpec, rows: int | None = None) -> dict[str, Any]:
-    """Hyperparameters of a job that was not asked for over this wire."""
+def of_spec(spec: JobSpec, rows: int | None = None, hidden_size: int | None = None) -> dict[str, Any]:
+    """Hyperparameters of a job that was not asked for over this wire; `spec` is resolved."""
     batch, steps = spec.rollout.prompts_per_step, spec.limits.steps
     return {
         "batch_size": batch,
-        "n_epochs": max(ceil(steps * batch / rows), 1) if rows else 1,
-        "learning_rate_multiplier": spec.optimizer.learning_rate / LEARNING_RATE,
+        "n_epochs": _epochs(steps * batch, rows) if rows else 1,
         "compute_multiplier": spec.rollout.completions_per_prompt / COMPLETIONS,
         "eval_interval": spec.evaluation.every_steps or steps,
         "eval_samples": spec.evaluation.samples_per_row,
         "reasoning_effort": "default",
         "completions_per_prompt": spec.rollout.completions_per_prompt,
-        "learning_rate": spec.optimizer.learning_rate,
         "steps": steps,
-    }
+    } | rates(spec.optimizer.learning_rate, hidden_size)

@@ -12,6 +12,8 @@ from reinforge.imports import grader as graders
 from reinforge.imports import hyperparameters
 from reinforge.imports.project import Project
 from reinforge.imports.reward_file import read_keys
+from reinforge.model_config import read_hidden_size
+from reinforge.offline import model_folder
 from reinforge.python_source import parse
 from reinforge.schemas.openai_jobs import Hyperparameters
 
@@ -82,6 +84,14 @@ def _reward(found: Project, grader: dict[str, Any]) -> dict[str, Any]:
     return {"type": "grader", "name": name, "path": "grader.json", "on_error": "zero"}
 
 
+def _hidden_size(model: str) -> int | None:
+    """None for a model whose files are not on this machine."""
+    try:
+        return read_hidden_size(model_folder(model))
+    except InvalidInput:
+        return None
+
+
 def _numbers(found: Project, raw: dict[str, Any], rows: int | None) -> None:
     known = {
         name: value
@@ -100,7 +110,16 @@ def _numbers(found: Project, raw: dict[str, Any], rows: int | None) -> None:
         first = error.errors()[0]
         where = ".".join(map(str, (hyperparameters.WHERE, *first["loc"])))
         raise InvalidInput(f"{where}: {first['msg']}", code="invalid_input", param=where) from error
-    resolved = hyperparameters.resolve(asked, rows or _ASSUMED_ROWS)
+    model = found.job["model"]
+    size = _hidden_size(model)
+    multiplier = asked.learning_rate_multiplier
+    if multiplier is not None and size is None:
+        asked.learning_rate_multiplier = None
+        found.notes.append(
+            f"learning_rate_multiplier was {multiplier:g}, of the automatic rate: set optimizer.learning_rate to "
+            f"{multiplier:g} × the number that `reinforge models list --json` shows for {model}."
+        )
+    resolved = hyperparameters.resolve(asked, rows or _ASSUMED_ROWS, model, size)
     for part, value in resolved.spec.items():
         found.job[part] = found.job.get(part, {}) | value if isinstance(value, dict) else value
     if rows is None and asked.n_epochs is not None:

@@ -45,9 +45,11 @@ def read(tree: ast.Module) -> Script:
     """Empty for a file that trains nothing."""
     script = Script()
     left = []
+    adapter = False
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         match _called(call):
             case "GRPOConfig" | "LoraConfig":
+                adapter |= _called(call) == "LoraConfig"
                 left += _configuration(script, call)
             case "GRPOTrainer":
                 _trainer(script, call)
@@ -55,6 +57,13 @@ def read(tree: ast.Module) -> Script:
                 script.notes.append(
                     f"The rows were load_dataset({ast.unparse(call.args[0])}): write them as JSONL."
                 )
+    optimizer = script.job.get("optimizer", {})
+    if not adapter and (rate := optimizer.pop("learning_rate", None)) is not None:
+        script.notes.append(
+            f"learning_rate was {rate:g}, for all weights. Here an adapter is trained: the rate is `auto`."
+        )
+    if not optimizer:
+        script.job.pop("optimizer", None)
     if left:
         script.notes.append(f"Not carried over: {', '.join(sorted(set(left)))}.")
     return script

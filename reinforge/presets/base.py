@@ -12,16 +12,17 @@ def recipe(
     group: int | None = None,
     prompts: int | None = None,
     updates: int | None = None,
-    lr: float | None = None,
     warmup: int | None = None,
     tokens: int | None = None,
 ) -> dict[str, Any]:
-    """Published numbers at their places in a job; what is not published stays out."""
+    """Published numbers at their places in a job; what is not published stays out.
+
+    The learning rate is `Preset.published_rate`: it suits the weights and the model of the source, no other.
+    """
     places = {
         ("rollout", "completions_per_prompt"): group,
         ("rollout", "prompts_per_step"): prompts,
         ("rollout", "max_completion_tokens"): tokens,
-        ("optimizer", "learning_rate"): lr,
         ("optimizer", "warmup_steps"): warmup,
         ("algorithm", "updates_per_step"): updates,
     }

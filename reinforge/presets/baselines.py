@@ -46,7 +46,8 @@ BASELINES: dict[str, Preset] = {
             "advantage": {"type": "dr_grpo"},
             "loss": {"aggregation": {"type": "constant"}},
         },
-        recipe=recipe(group=8, prompts=16, updates=1, lr=1e-6, tokens=3000),
+        published_rate=1e-6,
+        recipe=recipe(group=8, prompts=16, updates=1, tokens=3000),
     ),
     "grpo_2": Preset(
         title="2-GRPO",
@@ -78,7 +79,8 @@ BASELINES: dict[str, Preset] = {
             "advantage": {"type": "rloo"},
             "loss": {"ratio_level": "trajectory"},
         },
-        recipe=recipe(group=2, updates=2, lr=1e-6, prompts=512),
+        published_rate=1e-6,
+        recipe=recipe(group=2, updates=2, prompts=512),
     ),
     "reinforce": Preset(
         title="REINFORCE",
@@ -144,6 +146,7 @@ BASELINES: dict[str, Preset] = {
             "additions half as fast: until the critic is good, a reward at the end fades on its way back.",
             "The critic has an optimizer of its own, as in verl, in place of a coefficient in one loss.",
             "Its head starts at 0, its adapter is drawn like the policy's; its loss is a mean over tokens.",
+            "verl's critic, with all weights, has ten times the policy's learning rate; here it has the same.",
             "One pass over a step's completions; several epochs would repeat it.",
             "No distance from the reference in the reward: for RLHF's form set `shaping.kl` with level `token`.",
         ),
@@ -152,11 +155,12 @@ BASELINES: dict[str, Preset] = {
             "loss": {"aggregation": TOKEN_MEAN},
             "critic": {"type": "value_head"},
         },
+        published_rate=1e-6,
         recipe={
-            **recipe(group=1, prompts=1024, lr=1e-6, tokens=512),
+            **recipe(group=1, prompts=1024, tokens=512),
             "algorithm": {
                 "updates_per_step": 4,
-                "critic": {"type": "value_head", "learning_rate": 1e-5, "clip_range": 0.5},
+                "critic": {"type": "value_head", "clip_range": 0.5},
             },
         },
     ),

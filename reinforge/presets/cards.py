@@ -31,5 +31,15 @@ def job_yaml(name: str, preset: Preset) -> str:
     return as_yaml({**preset.job, "algorithm": {"preset": name, **preset.slots}})
 
 
+def rate_note(preset: Preset) -> str:
+    """What a person should know about the learning rate of the source; empty where it gives none."""
+    if preset.published_rate is None:
+        return ""
+    return (
+        f"The source trains {preset.published_rate_trains} with a learning rate of {preset.published_rate:g}. "
+        "It is not filled in: `auto` fits the rate to the adapter and to your model's size."
+    )
+
+
 def as_yaml(value: dict[str, Any]) -> str:
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)

@@ -23,7 +23,8 @@ OBJECTIVES: dict[str, Preset] = {
             "selection": {"type": "dynamic_sampling"},
             "loss": {"surrogate": clip(0.2, 0.28), "aggregation": TOKEN_MEAN},
         },
-        recipe=recipe(group=16, prompts=512, updates=16, lr=1e-6, warmup=20, tokens=20480),
+        published_rate=1e-6,
+        recipe=recipe(group=16, prompts=512, updates=16, warmup=20, tokens=20480),
     ),
     "gspo": Preset(
         title="GSPO",

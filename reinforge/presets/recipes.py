@@ -13,7 +13,8 @@ RECIPES: dict[str, Preset] = {
         source="Shao et al. 2024 (arXiv 2402.03300), section 4",
         deviations=("Rewards and their replay are the job's own.",),
         slots={"loss": {"kl": {"beta": 0.04}}},
-        recipe=recipe(group=64, prompts=16, updates=1, lr=1e-6, tokens=1024),
+        published_rate=1e-6,
+        recipe=recipe(group=64, prompts=16, updates=1, tokens=1024),
     ),
     "r1_zero": Preset(
         title="DeepSeek-R1-Zero",
@@ -27,7 +28,8 @@ RECIPES: dict[str, Preset] = {
             "Tokens are compared one by one, as every implementation does; the report prints outputs.",
         ),
         slots={"loss": {"surrogate": clip(1.0, 10.0), "kl": {"beta": 0.001}}},
-        recipe=recipe(group=16, prompts=32, updates=16, lr=3e-6, tokens=32_768),
+        published_rate=3e-6,
+        recipe=recipe(group=16, prompts=32, updates=16, tokens=32_768),
     ),
     "v3_2_math": Preset(
         title="DeepSeek-V3.2, mathematics",
@@ -50,7 +52,8 @@ RECIPES: dict[str, Preset] = {
                 "off_policy_mask": {"type": "sequence", "delta": 0.5},
             },
         },
-        recipe=recipe(group=16, updates=1, lr=1e-6, tokens=65_536),
+        published_rate=1e-6,
+        recipe=recipe(group=16, updates=1, tokens=65_536),
     ),
     "trl_default": Preset(
         title="TRL's defaults",
@@ -67,7 +70,8 @@ RECIPES: dict[str, Preset] = {
                 "mismatch": {"type": "importance", "mode": "sequence_mask", "ratio_max": 3.0},
             },
         },
-        recipe=recipe(group=8, updates=1, lr=1e-6, tokens=512),
+        published_rate=1e-6,
+        recipe=recipe(group=8, updates=1, tokens=512),
     ),
     "verl_default": Preset(
         title="verl's defaults",
@@ -96,7 +100,9 @@ RECIPES: dict[str, Preset] = {
             "Ranges are given; these are their low ends.",
         ),
         slots={"loss": {"kl": {"beta": 0.001}}},
-        recipe=recipe(group=8, updates=1, lr=5e-6),
+        published_rate=5e-6,
+        published_rate_trains="an adapter",
+        recipe=recipe(group=8, updates=1),
     ),
     "intellect2": Preset(
         title="INTELLECT-2",
@@ -114,7 +120,8 @@ RECIPES: dict[str, Preset] = {
                 "kl": {"beta": 0.001},
             },
         },
-        recipe=recipe(group=16, lr=3e-7),
+        published_rate=3e-7,
+        recipe=recipe(group=16),
     ),
     "scale_rl": Preset(
         title="ScaleRL",

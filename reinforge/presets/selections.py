@@ -35,8 +35,9 @@ SELECTIONS: dict[str, Preset] = {
             "advantage": {"type": "grpo", "std": "population", "eps": 0.0},
             "loss": _LOSS,
         },
+        published_rate=1e-7,
         recipe={
-            **recipe(group=16, prompts=64, lr=1e-7, warmup=10, tokens=31_000),
+            **recipe(group=16, prompts=64, warmup=10, tokens=31_000),
             "algorithm": {"updates_per_step": 1, "selection": {"type": "gfpo", "keep": 8}},
         },
     ),
@@ -62,8 +63,9 @@ SELECTIONS: dict[str, Preset] = {
             "advantage": {"type": "grpo", "std": "population", "eps": 0.0},
             "loss": _LOSS,
         },
+        published_rate=1e-7,
         recipe={
-            **recipe(group=16, prompts=64, lr=1e-7, warmup=10, tokens=31_000),
+            **recipe(group=16, prompts=64, warmup=10, tokens=31_000),
             "algorithm": {
                 "updates_per_step": 1,
                 "selection": {

@@ -51,7 +51,11 @@ class Preset(Response):
     job: dict[str, Any]
     """Parts of the job outside the algorithm that it fills as well."""
     recipe: dict[str, Any]
-    """Parts of a job as published, for full fine-tuning; filled in on request only."""
+    """Parts of a job as published; filled in on request only."""
+    published_rate: float | None = None
+    """The learning rate of the source, which is never filled in."""
+    rate_note: str = ""
+    """What to know about that rate; empty where there is none."""
     single_turn: bool
     """Whether a job with one completion per prompt can run it."""
     reason: str | None = None

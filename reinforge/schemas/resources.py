@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from reinforge.learning_rate import AutoLearningRate
 from reinforge.memory import MemoryEstimate
 from reinforge.schemas.common import Editable, Request, Response, Timestamp
 from reinforge.schemas.datasets import PromptView
@@ -167,6 +168,8 @@ class BaseModelInfo(Response):
     """Commit on the hub."""
     has_token: bool = False
     memory: MemoryEstimate | None = None
+    auto_learning_rate: AutoLearningRate | None = None
+    """What `optimizer.learning_rate: auto` is for this model."""
     architecture: str | None
     parameters: int | None
     context_length: int | None

@@ -117,17 +117,18 @@ class Backend:
 
     # ── what other rooms make, put there directly ──────────────────────────────────────────────────────────
 
-    def add_model(self, id: str = "tiny", context: int = 128) -> str:
+    def add_model(self, id: str = "tiny", context: int = 128, hidden_size: int | None = 128) -> str:
         self.sql(
             "INSERT INTO base_model (id, source, status, architecture, parameters, context_length, has_chat_template,"
-            " vocabulary, lora_targets, bytes, sha256, created_at)"
-            " VALUES (%s, %s, 'ready', 'Qwen3ForCausalLM', 1000, %s, true, 64, %s, 4000, %s, now())"
+            " vocabulary, lora_targets, bytes, sha256, shape, created_at)"
+            " VALUES (%s, %s, 'ready', 'Qwen3ForCausalLM', 1000, %s, true, 64, %s, 4000, %s, %s, now())"
             " ON CONFLICT DO NOTHING",
             id,
             f"/models/{id}",
             context,
             Jsonb(["q_proj", "v_proj"]),
             "ab" * 32,
+            None if hidden_size is None else Jsonb({"hidden": hidden_size}),
         )
         return id
 
@@ -384,7 +385,8 @@ def agree_render(payload: dict[str, Any]) -> dict[str, Any]:
     prompts = [prompt | {"tokens": len(str(prompt["text"]))} for prompt in prompts]
     longest = max(range(len(prompts)), key=lambda index: prompts[index]["tokens"])
     tokens = prompts[longest]["tokens"]
-    return {"prompts": prompts, "longest": {"index": longest, "tokens": tokens}, "context_length": 128}
+    found = {"prompts": prompts, "longest": {"index": longest, "tokens": tokens}, "context_length": 128}
+    return found | {"hidden_size": 128}
 
 
 def agree_inspect(payload: dict[str, Any]) -> dict[str, Any]:

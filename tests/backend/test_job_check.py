@@ -198,7 +198,10 @@ def test_the_form_has_each_card_whole(backend: Backend) -> None:
     cards = {preset["id"]: preset for preset in backend.api.get("/job-form").json()["presets"]}
     assert {name for name, card in cards.items() if not card["single_turn"]} == {"gagpo", "ih_grpo", "axpo"}
     assert (cards["dapo"]["family"], cards["dapo"]["confidence"]) == ("objectives", "high")
-    assert cards["dapo"]["recipe"]["optimizer"] == {"learning_rate": 1e-6, "warmup_steps": 20}
+    assert cards["dapo"]["recipe"]["optimizer"] == {"warmup_steps": 20}
+    assert cards["dapo"]["published_rate"] == 1e-6
+    assert "all weights with a learning rate of 1e-06" in cards["dapo"]["rate_note"]
+    assert cards["grpo"]["rate_note"] == ""
     assert cards["grpo_2"]["job"] == {"rollout": {"completions_per_prompt": 2}}
     assert cards["pow3r"]["needs"] == ["a reward that returns `criteria`"]
     assert all(card["formula"] for card in cards.values())

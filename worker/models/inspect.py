@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
+from reinforge.model_config import hidden_size, whole_number
 from worker.models import hub
 from worker.models.architectures import check_architecture
 from worker.models.licence import find_licence
@@ -51,7 +52,7 @@ def inspect_model(
         "context_length": context_length(config),
         "has_chat_template": template is not None,
         "chat_template_source": template.source if template else None,
-        "vocabulary": _number(config, ("vocab_size",)),
+        "vocabulary": whole_number(config, ("vocab_size",)),
         "lora_targets": linear_layers(tensors),
         "bytes": sum(path.stat().st_size for path in content_files(folder)),
         "licence": find_licence(folder),
@@ -86,17 +87,17 @@ def linear_layers(tensors: list[Tensor]) -> list[str]:
 
 def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None]:
     """What estimates of memory need (`reinforge.memory.ModelShape`); None for what the configuration does not say."""
-    heads = _number(config, ("num_attention_heads", "n_head", "num_heads"))
-    hidden = _number(config, ("hidden_size", "n_embd", "d_model"))
-    head_dim = _number(config, ("head_dim",)) or (hidden // heads if hidden and heads else None)
+    heads = whole_number(config, ("num_attention_heads", "n_head", "num_heads"))
+    hidden = hidden_size(config)
+    head_dim = whole_number(config, ("head_dim",)) or (hidden // heads if hidden and heads else None)
     linear = [each for each in tensors if _is_linear(each)]
     return {
-        "layers": _number(config, ("num_hidden_layers", "n_layer", "num_layers")),
+        "layers": whole_number(config, ("num_hidden_layers", "n_layer", "num_layers")),
         "hidden": hidden,
-        "intermediate": _number(config, ("intermediate_size", "n_inner", "ffn_dim")),
-        "kv_heads": _number(config, ("num_key_value_heads",)) or heads,
+        "intermediate": whole_number(config, ("intermediate_size", "n_inner", "ffn_dim")),
+        "kv_heads": whole_number(config, ("num_key_value_heads",)) or heads,
         "head_dim": head_dim,
-        "vocabulary": _number(config, ("vocab_size",)),
+        "vocabulary": whole_number(config, ("vocab_size",)),
         "lora_per_rank": sum(sum(each.shape) for each in linear),
     }
 
@@ -110,7 +111,7 @@ def _is_linear(tensor: Tensor) -> bool:
 
 def context_length(config: dict[str, Any]) -> int | None:
     """Tokens that the model was made for."""
-    return _number(config, _CONTEXT_KEYS)
+    return whole_number(config, _CONTEXT_KEYS)
 
 
 def _architecture(config: dict[str, Any]) -> str | None:
@@ -118,13 +119,3 @@ def _architecture(config: dict[str, Any]) -> str | None:
     if isinstance(listed, list) and listed:
         return str(listed[0])
     return str(config["model_type"]) if "model_type" in config else None
-
-
-def _number(config: dict[str, Any], keys: tuple[str, ...]) -> int | None:
-    """The first of `keys` in the configuration, or in its text part for models that also see."""
-    nested = config.get("text_config")
-    for part in (config, nested if isinstance(nested, dict) else {}):
-        for key in keys:
-            if isinstance(part.get(key), int):
-                return int(part[key])
-    return None

@@ -33,7 +33,7 @@ def update_critic(
     if not isinstance(slot, ValueHead) or returns is None or old is None:
         raise ValueError("a critic is trained on its own values and on the returns of slot 3")
     done.add(value_metrics(old, returns, credit.trained))
-    share = learning_rate / optimizer.learning_rate
+    share = learning_rate / optimizer.rate
     groups, _ = mini_batches(batch.rows.group, credit.trained.any(1), spec.algorithm.updates_per_step)
     for rows in groups:
         sequences = batch.sequences.take(rows)
@@ -44,7 +44,7 @@ def update_critic(
         part = Batch(sequences, tensors, mask.any(1), float(mask.sum()))
         done.add(critic.forward_backward(part, value_function(slot.clip_range)))
         norm = critic.optimizer_step(
-            learning_rate=(slot.learning_rate or optimizer.learning_rate) * share,
+            learning_rate=(slot.learning_rate or optimizer.rate) * share,
             betas=optimizer.betas,
             eps=optimizer.eps,
             weight_decay=optimizer.weight_decay,

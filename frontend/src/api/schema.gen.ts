@@ -3322,6 +3322,26 @@ export interface components {
             };
         };
         /**
+         * AutoLearningRate
+         * @description What `auto` is for one base model.
+         */
+        AutoLearningRate: {
+            /** Value */
+            value: number;
+            /** Hidden Size */
+            hidden_size: number;
+            /**
+             * Measured
+             * @description The rule was measured at this size.
+             */
+            measured: boolean;
+            /**
+             * Reason
+             * @description How the value was found, in one sentence.
+             */
+            reason: string;
+        };
+        /**
          * Axpo
          * @description Prompts on which every tool call went wrong are sampled again from behind the call's opening marker (AXPO).
          */
@@ -3379,6 +3399,7 @@ export interface components {
              */
             has_token?: boolean;
             memory?: components["schemas"]["MemoryEstimate"] | null;
+            auto_learning_rate?: components["schemas"]["AutoLearningRate"] | null;
             /** Architecture */
             architecture: string | null;
             /** Parameters */
@@ -7094,7 +7115,7 @@ export interface components {
              * @description How gradients become updates.
              * @default {
              *       "type": "adamw",
-             *       "learning_rate": 0.00001,
+             *       "learning_rate": "auto",
              *       "betas": [
              *         0.9,
              *         0.999
@@ -8415,10 +8436,11 @@ export interface components {
             type?: "adamw";
             /**
              * Learning Rate
-             * @description For LoRA about ten times what full fine-tuning would use.
-             * @default 0.00001
+             * @description `auto` becomes a number when the job is created: 0.08 ÷ the base model's hidden size (128 → 6.25e-4). Above a
+             *     hidden size of 512 it stays within 2e-5 and 1e-4, and was not measured.
+             * @default auto
              */
-            learning_rate?: number;
+            learning_rate?: "auto" | number;
             /**
              * Betas
              * @description Decay of the running means of gradient and squared gradient.
@@ -9271,6 +9293,13 @@ export interface components {
             recipe: {
                 [key: string]: unknown;
             };
+            /** Published Rate */
+            published_rate?: number | null;
+            /**
+             * Rate Note
+             * @default
+             */
+            rate_note?: string;
             /** Single Turn */
             single_turn: boolean;
             /** Reason */

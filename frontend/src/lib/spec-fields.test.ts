@@ -85,6 +85,9 @@ describe("fieldsOf", () => {
     ]);
     expect(field("optimizer.betas")).toMatchObject({ kind: "tuple", fallback: [0.9, 0.999] });
     expect(field("adapter.targets")).toMatchObject({ kind: "word_or_list", fallback: "all-linear" });
+    const rate = field("optimizer.learning_rate");
+    expect(rate).toMatchObject({ kind: "word_or_number", fallback: "auto" });
+    expect(range(rate)).toBe("above 0, at most 1");
     expect(field("adapter.dropout").kind).toBe("fixed");
     expect(field("rewards[0].weight")).toMatchObject({ value: 2, fallback: 1 });
     expect(field("model").required).toBe(true);
@@ -128,6 +131,11 @@ describe("complaint", () => {
   const about = (path: string, value: string | number | number[]) => {
     return complaint({ ...field(path), value });
   };
+  it("takes a number or the word where both are allowed", () => {
+    expect(about("optimizer.learning_rate", "auto")).toBeNull();
+    expect(about("optimizer.learning_rate", "fast")).toBe("Type a number, or auto.");
+    expect(about("optimizer.learning_rate", 2)).toBe("Allowed: above 0, at most 1.");
+  });
   it("is about numbers and their bounds", () => {
     expect(about("limits.steps", "ten")).toBe("This is not a number.");
     expect(about("limits.steps", 1.5)).toBe("A whole number is needed.");

@@ -14,6 +14,8 @@ export type FieldKind =
   | "map"
   /** A word, or a list of words. */
   | "word_or_list"
+  /** A word, or a number. */
+  | "word_or_number"
   /** Only one value is possible. */
   | "fixed";
 
@@ -143,7 +145,12 @@ export function leaf(node: Node, place: FieldPlace): Field {
   if (node.const !== undefined) return field("fixed", { options: words([node.const]) });
   if (node.enum) return field(node.enum.length > 1 ? "choice" : "fixed", { options: words(node.enum) });
   const word = node.anyOf?.find((each) => each.const !== undefined)?.const;
-  if (word !== undefined) return field("word_or_list", { options: words([word]) });
+  if (word !== undefined) {
+    const number = node.anyOf?.find((each) => each.type === "number");
+    if (!number) return field("word_or_list", { options: words([word]) });
+    const { bounds } = blank({ ...number, nullable: false }, place, "number");
+    return field("word_or_number", { options: words([word]), bounds });
+  }
   if (node.prefixItems) {
     const [first] = node.prefixItems;
     return {
@@ -178,6 +185,11 @@ export function complaint(field: Field): string | null {
   if (value === undefined || value === null) return null;
   if (kind === "tuple" && Array.isArray(value)) {
     return value.map((item) => outside(field, item)).find((text) => text !== null) ?? null;
+  }
+  if (kind === "word_or_number") {
+    const { value: word } = field.options[0] ?? { value: "" };
+    if (value === word) return null;
+    return typeof value === "number" ? outside(field, value) : `Type a number, or ${word}.`;
   }
   return kind === "integer" || kind === "number" ? outside(field, value) : null;
 }

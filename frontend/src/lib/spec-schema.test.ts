@@ -42,7 +42,7 @@ describe("defaults", () => {
     expect(plain).toMatchObject({
       seed: 0,
       data: { sampling: "shuffle" },
-      optimizer: { learning_rate: 1e-5 },
+      optimizer: { learning_rate: "auto" },
     });
     expect(plain).not.toHaveProperty("model");
   });

@@ -46,7 +46,9 @@ def test_a_job_is_what_the_request_says(wire: httpx.Client, open_lane: Backend) 
     assert spec["limits"]["steps"] == 15  # 20 rows, 3 epochs, 4 rows a step
     assert (spec["evaluation"]["every_steps"], spec["limits"]["checkpoint_every"]) == (5, 5)
     assert spec["evaluation"]["samples_per_row"] == 2
-    assert spec["optimizer"]["learning_rate"] == pytest.approx(2.5e-5)
+    assert spec["optimizer"]["learning_rate"] == pytest.approx(2.5 * 6.25e-4)
+    shown = job["method"]["reinforcement"]["hyperparameters"]
+    assert (shown["learning_rate_multiplier"], shown["learning_rate"]) == (2.5, pytest.approx(2.5 * 6.25e-4))
     assert spec["algorithm"]["preset"] == "dr_grpo"
     assert spec["rewards"][0]["name"] == "Exact_match"
     assert open_lane.job(job["id"])["name"] == "my sums"
@@ -74,7 +76,7 @@ def test_auto_is_echoed_as_what_it_became(wire: httpx.Client, open_lane: Backend
 
 @pytest.mark.parametrize(("multiplier", "completions"), [(0.0001, 2), (0.25, 2), (1, 8), (2.5, 20), (10, 80)])
 def test_compute_multiplier_is_completions_per_prompt(multiplier: float, completions: int) -> None:
-    found = hyperparameters.resolve(Hyperparameters(compute_multiplier=multiplier), 100)
+    found = hyperparameters.resolve(Hyperparameters(compute_multiplier=multiplier), 100, "m", 128)
     assert found.spec["rollout"]["completions_per_prompt"] == completions
     assert found.shown["compute_multiplier"] == multiplier
 

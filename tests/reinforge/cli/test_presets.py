@@ -37,7 +37,7 @@ def test_one_preset_tells_what_a_person_needs() -> None:
     assert done.returncode == 0, done.stderr
     for text in (preset.title, preset.summary, preset.formula, preset.source, *preset.deviations):
         assert text in done.stdout
-    assert "ten times the learning rate" in done.stdout
+    assert "all weights with a learning rate of 1e-07. It is not filled in" in done.stdout
 
 
 def test_a_preset_that_hardly_learns_says_why() -> None:

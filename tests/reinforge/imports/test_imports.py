@@ -112,7 +112,7 @@ def test_a_fine_tuning_job_becomes_a_folder(tmp_path: Path) -> None:
     assert (reward.type, reward.name, reward.on_error) == ("grader", "Both_of_them", "zero")
     assert json.loads((folder / "grader.json").read_text()) == FTJOB["method"]["reinforcement"]["grader"]
     assert (job.rollout.prompts_per_step, job.rollout.completions_per_prompt) == (4, 8)
-    assert job.optimizer.learning_rate == pytest.approx(2e-5)
+    assert job.optimizer.learning_rate == 2 * 6.25e-4
     assert (job.evaluation.every_steps, job.evaluation.samples_per_row) == (5, 2)
     assert (job.seed, job.metadata, job.name) == (950, {"team": "sums"}, "sums")
     assert columns(folder) == columns(folder, "heldout.jsonl") == {"messages", "answer", "scale"}
@@ -181,7 +181,7 @@ def test_a_trl_script_gives_its_rewards_and_settings(tmp_path: Path) -> None:
     job, project, folder = made(tmp_path, "train.py", TRL)
     assert [(reward.name, reward.weight) for reward in job.rewards] == [("correct", 2.0), ("formatted", 1.0)]
     assert (job.rollout.completions_per_prompt, job.rollout.max_completion_tokens) == (4, 128)
-    assert (job.optimizer.learning_rate, job.optimizer.schedule, job.limits.steps) == (2e-6, "cosine", 30)
+    assert (job.optimizer.learning_rate, job.optimizer.schedule, job.limits.steps) == ("auto", "cosine", 30)
     source = (folder / "reward.py").read_text()
     names: dict[str, Any] = {}
     exec(compile(source, "reward.py", "exec"), names)
@@ -192,8 +192,29 @@ def test_a_trl_script_gives_its_rewards_and_settings(tmp_path: Path) -> None:
     assert "not_used" not in source
     assert columns(folder) == {"messages", "answer"}
     said = "\n".join(project.notes)
-    for part in ("openai/gsm8k", "Qwen/Qwen3-0.6B", "beta=0.04", "line 27"):
+    for part in (
+        "openai/gsm8k",
+        "Qwen/Qwen3-0.6B",
+        "beta=0.04",
+        "line 27",
+        "learning_rate was 2e-06, for all",
+    ):
         assert part in said, (part, said)
+
+
+def test_the_learning_rate_of_a_script_that_trains_an_adapter_is_kept(tmp_path: Path) -> None:
+    adapter = "from peft import LoraConfig\nadapter = LoraConfig(r=8)\n"
+    job, project, _ = made(tmp_path, "train.py", TRL + adapter)
+    assert (job.optimizer.learning_rate, job.adapter.rank) == (2e-6, 8)
+    assert not any("learning_rate" in note for note in project.notes)
+
+
+def test_a_multiple_of_a_rate_that_is_not_known_here_is_a_note(tmp_path: Path) -> None:
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(FTJOB))
+    project = imports.read(file, "a-model-of-the-server", None)
+    assert project.job["optimizer"] == {"learning_rate": "auto"}
+    assert any("learning_rate_multiplier was 2" in note for note in project.notes)
 
 
 def test_what_a_sandbox_does_not_have_is_said(tmp_path: Path) -> None:

@@ -143,6 +143,7 @@ export function Control(props: Props) {
   switch (field.kind) {
     case "integer":
     case "number":
+    case "word_or_number":
       return <NumberText {...props} value={field.value} placeholder={placeholder} />;
     case "choice":
     case "variant":

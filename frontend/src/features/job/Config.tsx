@@ -21,6 +21,12 @@ const ABOUT: Record<View, string> = {
   different: "Only what differs from the defaults: enough to start the same job again.",
 };
 
+/** Behind a line: where its value comes from. */
+function noteOn(mark: MarkedLine["mark"], was: string): string {
+  if (mark !== "filled") return ` # default ${was}`;
+  return was === '"auto"' ? " # auto, for this model" : " # found by the server";
+}
+
 function Lines({ lines }: { lines: readonly MarkedLine[] }) {
   return (
     <section className={styles.lines} aria-label="Specification" tabIndex={0}>
@@ -29,7 +35,7 @@ function Lines({ lines }: { lines: readonly MarkedLine[] }) {
           // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text have no other name
           <span key={i} data-mark={mark ?? undefined}>
             {text}
-            {was !== null && <i>{mark === "filled" ? " # found by the server" : ` # default ${was}`}</i>}
+            {was !== null && <i>{noteOn(mark, was)}</i>}
           </span>
         ))}
       </pre>

@@ -27,6 +27,18 @@ describe("markedLines", () => {
     expect(line("weight: 1")?.mark).toBeNull();
   });
 
+  it("marks a number that stands for `auto` as found by the server", () => {
+    const number = merge(resolved, { optimizer: { learning_rate: 6.25e-4 } }) as JsonObject;
+    for (const learning_rate of [undefined, "auto", 6.25e-4]) {
+      const optimizer = learning_rate === undefined ? {} : { learning_rate };
+      const all = markedLines(number, { ...given, optimizer } as JsonObject, basis);
+      expect(line("learning_rate: 0.000625", all)).toMatchObject({
+        mark: learning_rate === 6.25e-4 ? "given" : "filled",
+        was: '"auto"',
+      });
+    }
+  });
+
   it("marks a list with its items", () => {
     expect(line("betas:")).toMatchObject({ mark: "given", was: "[0.9,0.999]" });
     expect(line("- 0.95")).toMatchObject({ mark: "given", was: null });

@@ -3,7 +3,8 @@ import { type Field, fieldsOf } from "@/lib/spec-fields";
 import { defaults, type JsonSchema, type Presets } from "@/lib/spec-schema";
 import { yamlLines } from "@/lib/yaml";
 
-/** `given`: somebody set it to something else than the default. `filled`: the server found it, nobody set it. */
+/** `given`: somebody set it to something else than the default. `filled`: the server found it: nobody set it, or it was
+ * set to `auto`. */
 export type Mark = "given" | "filled" | null;
 export type MarkedLine = { text: string; mark: Mark; was: string | null };
 
@@ -19,7 +20,8 @@ export function markedLines(shown: JsonObject, given: JsonObject, basis: Basis |
     for (const field of fieldsOf(basis.schema, shown, base)) {
       if (field.kind === "fixed" || field.value === undefined || same(field.value, field.fallback)) continue;
       const path = pathOf(field);
-      const mark = getAt(given, path) === undefined ? "filled" : "given";
+      const said = getAt(given, path);
+      const mark = said === undefined || said === "auto" ? "filled" : "given";
       different.set(path, { mark, was: field.required ? undefined : field.fallback });
     }
   }

@@ -2,9 +2,8 @@ import { Checkbox, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { Path, Words } from "@/components/spec/Words";
 import { count } from "@/lib/format";
-import { getAt } from "@/lib/paths";
 import { CHOSEN_ABOVE, grouped, search } from "./advanced";
-import { rewardsOf, suggestions } from "./draft";
+import { rewardsOf } from "./draft";
 import { LongField } from "./Field";
 import field from "./Field.module.css";
 import { fieldId } from "./focus";
@@ -15,13 +14,12 @@ type Props = { open: boolean; onOpen: (open: boolean) => void };
 
 /** Every field of the specification, generated from its schema. */
 export function Advanced({ open, onOpen }: Props) {
-  const { fields, draft, model, goTo } = useForm();
+  const { fields, draft, goTo } = useForm();
   const [query, setQuery] = useState("");
   const [changedOnly, setChangedOnly] = useState(false);
   const changed = fields.filter((one) => one.value !== undefined && one.kind !== "fixed");
   const found = search(changedOnly ? changed : fields, query);
   const names = rewardsOf(draft).map((one) => one.name ?? "reward");
-  const suggested = suggestions(model);
   return (
     <details className={styles.advanced} open={open} onToggle={(event) => onOpen(event.currentTarget.open)}>
       <summary>
@@ -78,11 +76,7 @@ export function Advanced({ open, onOpen }: Props) {
                     </div>
                   </div>
                 ) : (
-                  <LongField
-                    key={one.path}
-                    field={one}
-                    suggested={getAt(suggested, one.path) !== undefined}
-                  />
+                  <LongField key={one.path} field={one} />
                 );
               })}
             </section>

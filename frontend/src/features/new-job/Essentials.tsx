@@ -1,22 +1,37 @@
+import type { BaseModel } from "@/api/models";
 import { ESSENTIALS } from "./essential";
 import { ShortField } from "./Field";
 import { useForm } from "./form";
+import { autoText, LEARNING_RATE } from "./learning-rate";
 import styles from "./NewJob.module.css";
 import { Section } from "./Section";
+
+/** How `auto` was found, and a warning where nobody measured it. */
+function AutoReason({ model }: { model: BaseModel | undefined }) {
+  const auto = model?.auto_learning_rate;
+  if (!auto) return null;
+  return (
+    <span className={styles.reason}>
+      {auto.measured ? `auto is ${auto.reason}` : <b>auto is {auto.reason}</b>}
+    </span>
+  );
+}
 
 /** Step five: the few numbers that most jobs need. */
 export function Essentials() {
   const { model } = useForm();
   return (
-    <Section
-      id="essentials"
-      title="Training"
-      about={`Empty fields take the number shown in them: the default${model ? `, or what suits ${model.id}` : ""}.`}
-    >
+    <Section id="essentials" title="Training" about="Empty fields take what is shown in them.">
       <div className={styles.numbers}>
         {ESSENTIALS.map(([path, label, about]) => (
-          <ShortField key={path} path={path} label={label}>
+          <ShortField
+            key={path}
+            path={path}
+            label={label}
+            placeholder={path === LEARNING_RATE ? autoText(model) : undefined}
+          >
             {about}
+            {path === LEARNING_RATE && <AutoReason model={model} />}
           </ShortField>
         ))}
       </div>

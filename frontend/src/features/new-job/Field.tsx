@@ -7,6 +7,7 @@ import { shown } from "@/lib/spec-values";
 import styles from "./Field.module.css";
 import { fieldId } from "./focus";
 import { useField, useForm } from "./form";
+import { autoText, LEARNING_RATE } from "./learning-rate";
 import { Problems } from "./Problems";
 
 type Props = {
@@ -43,15 +44,16 @@ export function ShortField({ path, label, children, where, placeholder }: Props)
   );
 }
 
-function defaultText(field: SpecField, suggested: boolean): string {
+function defaultText(field: SpecField, auto: string | undefined): string {
   if (field.required || field.kind === "fixed") return "";
   const value = field.fallback == null || shown(field.fallback) === "" ? "not set" : shown(field.fallback);
-  return `${suggested ? "Suggested for this model" : "Default"}: ${value === "{}" ? "none" : value}`;
+  return `Default: ${auto ?? (value === "{}" ? "none" : value)}`;
 }
 
 /** A field of the whole specification: name and path, control, explanation with bounds and default, reset. */
-export function LongField({ field, suggested }: { field: SpecField; suggested: boolean }) {
+export function LongField({ field }: { field: SpecField }) {
   const { set, readOnly, placed, model } = useForm();
+  const auto = field.path === LEARNING_RATE ? autoText(model) : undefined;
   const problems = placed.at.get(field.path) ?? [];
   const id = fieldId(field.path, "-all");
   const changed = field.value !== undefined && field.kind !== "fixed";
@@ -72,6 +74,7 @@ export function LongField({ field, suggested }: { field: SpecField; suggested: b
           invalid={problems.length > 0}
           disabled={readOnly}
           field={field}
+          placeholder={auto}
           suggestions={field.path === "adapter.targets" ? model?.lora_targets : undefined}
           onChange={(value) => set(field, value)}
         />
@@ -84,7 +87,7 @@ export function LongField({ field, suggested }: { field: SpecField; suggested: b
             .join(" ")}
         />
         <small>
-          {[defaultText(field, suggested), range(field)].filter(Boolean).join(" · ")}
+          {[defaultText(field, auto), range(field)].filter(Boolean).join(" · ")}
           {changed && !readOnly && (
             <Button
               className={styles.reset}

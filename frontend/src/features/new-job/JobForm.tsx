@@ -49,9 +49,9 @@ export function JobForm(props: Props) {
   const whole = useRef<HTMLDivElement>(null);
   const models = useQuery(modelsQuery).data?.data;
   const model = models?.find((one) => one.id === modelOf(draft));
-  const fields = useFields(basis, draft, model);
+  const fields = useFields(basis, draft);
   const byPath = useMemo(() => new Map(fields.map((field) => [field.path, field])), [fields]);
-  const spec = useMemo(() => toSpec(basis, draft, model), [basis, draft, model]);
+  const spec = useMemo(() => toSpec(basis, draft), [basis, draft]);
   const check = useCheck(spec);
   const quick = check.quick.data;
   const full = check.known ? check.full.data : undefined;

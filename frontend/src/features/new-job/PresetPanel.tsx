@@ -46,9 +46,6 @@ function Recipe({ recipe }: { recipe: JsonObject }) {
           </li>
         ))}
       </ul>
-      <p className={styles.note}>
-        For full fine-tuning. An adapter usually takes about ten times the learning rate.
-      </p>
       {!readOnly && (
         <Button
           variant="default"
@@ -133,6 +130,14 @@ export function PresetPanel({ preset, changed }: { preset: Preset; changed: read
             <dt>As published</dt>
             <dd>
               <Recipe recipe={recipe} />
+            </dd>
+          </>
+        )}
+        {preset.rate_note && (
+          <>
+            <dt>Learning rate</dt>
+            <dd>
+              <Words text={preset.rate_note} />
             </dd>
           </>
         )}

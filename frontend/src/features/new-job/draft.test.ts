@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { Dataset } from "@/api/datasets";
-import type { BaseModel } from "@/api/models";
 import jobSpec from "@/lib/fixtures/job-spec.json";
 import type { JsonObject } from "@/lib/paths";
 import { fieldsOf } from "@/lib/spec-fields";
@@ -29,7 +28,6 @@ const basis: Basis = {
 };
 
 const dataset = (more: object) => ({ id: "file-1", rows: 3, columns: [], ...more }) as unknown as Dataset;
-const small = { id: "starter-arith", parameters: 821_248 } as unknown as BaseModel;
 const full: Draft = {
   model: "starter-arith",
   data: { dataset: "file-1" },
@@ -37,19 +35,15 @@ const full: Draft = {
 };
 
 describe("toSpec", () => {
-  it("takes what suits a small model, and says only what differs from the defaults", () => {
-    expect(toSpec(basis, full, small)).toEqual({
-      ...full,
-      limits: { steps: 60 },
-      rollout: { max_completion_tokens: 56 },
-      optimizer: { learning_rate: 6e-4 },
-    });
-    expect(toSpec(basis, full, undefined)).toEqual(full);
+  it("says only what differs from the defaults: nothing beside a model, a dataset and a reward", () => {
+    expect(toSpec(basis, full)).toEqual(full);
+    const typed = { ...full, limits: { steps: 100 }, optimizer: { learning_rate: "auto" } };
+    expect(toSpec(basis, typed)).toEqual(full);
   });
 
-  it("lets what was typed win over the suggestion, the default too", () => {
-    const typed = { ...full, limits: { steps: 100 }, optimizer: { learning_rate: 1e-5 } };
-    expect(toSpec(basis, typed, small)).toEqual({ ...full, rollout: { max_completion_tokens: 56 } });
+  it("keeps a learning rate that was typed", () => {
+    const typed = { ...full, optimizer: { learning_rate: 1e-5 } };
+    expect(toSpec(basis, typed)).toEqual(typed);
   });
 });
 

@@ -1,11 +1,10 @@
 import type { Dataset } from "@/api/datasets";
 import { type JobForm, type JobProblem, type Preset, partsOf } from "@/api/job-form";
 import type { JobDetail } from "@/api/jobs";
-import type { BaseModel } from "@/api/models";
 import type { RewardSummary } from "@/api/rewards";
 import { getAt, isObject, type Json, type JsonObject, setAt, unsetAt } from "@/lib/paths";
 import { complaint, type Field } from "@/lib/spec-fields";
-import { type JsonSchema, merge, type Presets, pruned } from "@/lib/spec-schema";
+import { type JsonSchema, type Presets, pruned } from "@/lib/spec-schema";
 
 /** What was chosen and typed, and nothing else: a specification with holes. Numbers that are none stay text. */
 export type Draft = JsonObject;
@@ -21,22 +20,9 @@ export const basisOf = (form: JobForm): Basis => ({
   algorithms: partsOf(form.presets),
 });
 
-/** A model of a few million parameters needs, and stands, larger steps; its context is short. */
-const SMALL_PARAMETERS = 50e6;
-
-/** What empty fields stand for with this model, where that is not the default. */
-export function suggestions(model: BaseModel | undefined): Draft {
-  if (model?.parameters == null || model.parameters >= SMALL_PARAMETERS) return {};
-  return {
-    limits: { steps: 60 },
-    rollout: { max_completion_tokens: 56 },
-    optimizer: { learning_rate: 6e-4 },
-  };
-}
-
 /** The specification that is checked, started and copied: only what differs from the server's defaults. */
-export function toSpec(basis: Basis, draft: Draft, model: BaseModel | undefined): Draft {
-  return pruned(basis.schema, basis.algorithms, merge(suggestions(model), draft) as Draft);
+export function toSpec(basis: Basis, draft: Draft): Draft {
+  return pruned(basis.schema, basis.algorithms, draft);
 }
 
 const text = (value: Json | undefined) => (typeof value === "string" ? value : undefined);

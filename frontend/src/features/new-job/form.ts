@@ -1,10 +1,10 @@
 import { createContext, useContext, useMemo } from "react";
 import type { JobProblem } from "@/api/job-form";
 import type { BaseModel } from "@/api/models";
-import type { Json, JsonObject } from "@/lib/paths";
+import type { Json } from "@/lib/paths";
 import { assign, type Field, fieldsOf } from "@/lib/spec-fields";
-import { defaults, merge } from "@/lib/spec-schema";
-import { type Basis, type Draft, suggestions } from "./draft";
+import { defaults } from "@/lib/spec-schema";
+import type { Basis, Draft } from "./draft";
 import type { Placed } from "./problems";
 
 export type Form = {
@@ -37,17 +37,12 @@ export function useField(path: string): { field: Field | undefined; problems: re
   return { field: byPath.get(path), problems: placed.at.get(path) ?? [] };
 }
 
-/** Every field with its default: the preset's where it says something, the suggestion for the model where there is one. */
-export function useFields(
-  basis: Basis | undefined,
-  draft: Draft,
-  model: BaseModel | undefined,
-): readonly Field[] {
+/** Every field with its default: the preset's where it says something. */
+export function useFields(basis: Basis | undefined, draft: Draft): readonly Field[] {
   return useMemo(() => {
     if (!basis) return [];
-    const base = defaults(basis.schema, basis.algorithms, draft);
-    return fieldsOf(basis.schema, draft, merge(base, suggestions(model)) as JsonObject);
-  }, [basis, draft, model]);
+    return fieldsOf(basis.schema, draft, defaults(basis.schema, basis.algorithms, draft));
+  }, [basis, draft]);
 }
 
 export { assign };

@@ -1,0 +1,32 @@
+"""What a model's `config.json` says of its size, under the names that its architecture uses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+_HIDDEN_KEYS = ("hidden_size", "n_embd", "n_embed", "d_model", "model_dim")
+
+
+def whole_number(config: dict[str, Any], keys: tuple[str, ...]) -> int | None:
+    """The first of `keys` in the configuration, or in its text part for models that also read images or sound."""
+    nested = config.get("text_config")
+    for part in (config, nested if isinstance(nested, dict) else {}):
+        for key in keys:
+            if isinstance(part.get(key), int):
+                return int(part[key])
+    return None
+
+
+def hidden_size(config: dict[str, Any]) -> int | None:
+    """Width of the vector that each token is inside the model."""
+    size = whole_number(config, _HIDDEN_KEYS)
+    return size if size is not None and size > 0 else None
+
+
+def read_hidden_size(folder: Path) -> int | None:
+    """Of the model in a folder; None where its `config.json` cannot be read, or does not say it."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return hidden_size(config) if isinstance(config, dict) else None
