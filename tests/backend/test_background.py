@@ -9,8 +9,10 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from backend import leader_lock
 from backend.background import Leader
 from backend.database import Database
 from backend.models import Base
@@ -33,6 +35,22 @@ def with_leader(backend: Backend, action: Callable[[Leader], Awaitable[None]]) -
             await database.close()
 
     asyncio.run(run())
+
+
+def test_the_health_check_finds_the_leader_of_this_database(
+    empty_database_url: str,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url.replace("postgresql:", "postgresql+psycopg:"))
+    assert leader_lock.main() == 1 and "No background process leads" in capsys.readouterr().err
+    with psycopg.connect(database_url) as connection:
+        connection.execute("SELECT pg_try_advisory_lock(%s)", (leader_lock.LEADER_LOCK,))
+        assert leader_lock.main() == 0
+        assert not leader_lock.is_held(empty_database_url), "the lock of another database counts there alone"
+    monkeypatch.setenv("DATABASE_URL", "postgresql://u@127.0.0.1:1/d")
+    assert leader_lock.main() == 1 and "does not answer" in capsys.readouterr().err
 
 
 def messages(backend: Backend, job: str) -> int:

@@ -120,11 +120,25 @@ compose exec -T -e REINFORGE_API_KEY="$key" -e REINFORGE_URL=http://127.0.0.1:83
 ' > job.log 2>&1 || shown job.log "the job failed"
 tail -3 job.log
 grep -q ' succeeded$' job.log || shown job.log "the job did not succeed"
+job=$(sed -n 's/ succeeded$//p' job.log)
 
 step "models and caches outlive the worker's container"
 compose exec -T worker sh -c 'touch /var/lib/reinforge/mark /home/reinforge/.cache/mark; ls -d /models'
 compose up -d --no-build --no-deps --force-recreate --wait worker > again.log 2>&1 || shown again.log "the worker does not come back"
 compose exec -T worker ls /var/lib/reinforge/mark /home/reinforge/.cache/mark
+
+step "backup, and restore into empty volumes"
+rm -rf backup && mkdir backup && chown 10001 backup
+mounted() { compose run --rm --no-deps -v "$seen/backup:/backup" api "$@"; }
+mounted reinforge backup /backup > backup.log 2>&1 || shown backup.log "the backup failed"
+compose down -v > down.log 2>&1
+compose up -d --no-build --wait postgres > again.log 2>&1 || shown again.log "postgres does not start"
+mounted reinforge restore /backup > restore.log 2>&1 || shown restore.log "the restore failed"
+compose up -d --no-build --wait > again.log 2>&1 || shown again.log "the restored platform does not start"
+compose exec -T -e REINFORGE_API_KEY="$key" -e REINFORGE_URL=http://127.0.0.1:8321 api sh -c '
+  reinforge job list && cd /tmp && reinforge adapter download '"$job"' --to adapter
+' > restored.log 2>&1 || shown restored.log "the adapter of before the backup is gone"
+tail -2 restored.log
 
 step "stop"
 compose stop > stop.log 2>&1 || shown stop.log "docker compose stop failed"

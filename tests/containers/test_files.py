@@ -71,7 +71,7 @@ def test_secrets_are_neither_committed_nor_sent_to_the_builder() -> None:
         assert subprocess.run([*git, name], cwd=ROOT).returncode == 0, name
     assert subprocess.run([*git, ".env.example"], cwd=ROOT).returncode == 1
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
-    assert {".env", ".env.*", ".venv", ".venv-vllm", ".git", "models", "dist"} <= set(ignored)
+    assert {".env", ".env.*", ".venv", ".venv-vllm", ".git", "models", "backup", "dist"} <= set(ignored)
 
 
 def test_nothing_is_published_but_the_api_on_loopback() -> None:

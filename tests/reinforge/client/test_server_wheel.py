@@ -73,6 +73,18 @@ def test_both_together_are_the_platform(installed: Path) -> None:
     assert (inside, found, torch) == ("True", f"True {migrations}", "False")
 
 
+def test_it_serves_the_client_that_is_installed_beside_it(installed: Path, wheel: Path) -> None:
+    code = (
+        "import io, zipfile\n"
+        "from backend.client_wheel import client_wheel\n"
+        "served = client_wheel()\n"
+        "print(served.name, *sorted(zipfile.ZipFile(io.BytesIO(served.content)).namelist()))\n"
+    )
+    name, *files = run(installed, "-c", code).split()
+    with zipfile.ZipFile(wheel) as built:
+        assert (name, set(files)) == (wheel.name, set(built.namelist()))
+
+
 def test_its_processes_start(installed: Path) -> None:
     assert '"openapi"' in run(installed, "-P", "-m", "backend", "openapi")
     assert "--socket" in run(installed, "-P", "-m", "worker.sandbox", "--help")
