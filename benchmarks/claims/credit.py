@@ -5,8 +5,9 @@ from typing import Any
 import torch
 from common.folder import Folder
 
+from claims.evidence import MIXED_STEPS
 from claims.fixtures import job, reward, sums
-from claims.ledger import Arm, Claim, at_least, at_most
+from claims.ledger import Arm, Claim, at_least, at_most, needs_at_least
 from claims.measures import taken
 from worker.algorithm.advantages.process import process
 from worker.algorithm.rows import Rows, Steps
@@ -22,6 +23,7 @@ def step_credit(folder: Folder) -> dict[str, Any]:
     wrong: list[float] = []
     behind: list[float] = []
     outcome: list[float] = []
+    mixed: list[bool] = []
     for step in folder.series("train").steps:
         rows = folder.completions("train", step)
         values = process(_rows(rows), torch.zeros(len(rows)), torch.ones(len(rows), dtype=torch.bool))
@@ -31,11 +33,13 @@ def step_credit(folder: Folder) -> dict[str, Any]:
             ends = [int(end) for _, end in steps]
             at = [float(values[number, end - 1]) for end in ends]
             right = [value > 0.5 for value, _ in steps]
+            mixed.append(len(set(right)) > 1)
             wrong += [credit for credit, fine in zip(at, right, strict=True) if not fine]
             if right == [False, True]:
                 behind.append(at[1])
                 outcome.append(groups[number])
     return {
+        "mixed_steps": sum(mixed) / len(mixed),
         "wrong": sum(wrong) / len(wrong),
         "wrong_negative": sum(credit < 0 for credit in wrong) / len(wrong),
         "right_behind_wrong": sum(behind) / len(behind),
@@ -103,6 +107,7 @@ CLAIMS = (
         ),
         arms={"process": PROCESS},
         measures=(ON_WRONG, BLAMED, BEHIND, OUTCOME),
+        bounds=(needs_at_least(MIXED_STEPS, "process", 0.1),),
         rule=(
             at_most(ON_WRONG, "process", -0.3),
             at_least(BLAMED, "process", 0.8),

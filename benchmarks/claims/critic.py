@@ -1,7 +1,7 @@
 """PPO with a critic, which the articles measure GRPO against."""
 
 from claims.arms import GRPO, additions
-from claims.ledger import Claim, Measure, times
+from claims.ledger import Bound, Claim, Measure, times
 from claims.measures import last
 
 BYTES = last("memory/state", "GiB", steps=1)
@@ -21,6 +21,13 @@ CLAIMS = (
         ),
         arms={"PPO, own base": PPO_OWN, "PPO, shared base": PPO, "GRPO": GRPO},
         measures=(STATE,),
+        bounds=(
+            Bound(
+                times(STATE, "PPO, shared base", "GRPO", at_least=1.1),
+                (("PPO, shared base", STATE), ("GRPO", STATE)),
+                "after the measure",
+            ),
+        ),
         rule=(times(STATE, "PPO, own base", "GRPO", at_least=1.8),),
     ),
 )

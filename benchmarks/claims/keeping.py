@@ -3,7 +3,7 @@
 from typing import Any
 
 from claims.fixtures import job, reward, riddles, sums
-from claims.ledger import Arm, Claim, Test, at_least, higher, median
+from claims.ledger import Arm, Bound, Claim, Test, at_least, higher, median
 from claims.measures import growth, held_out, held_out_first
 
 BEFORE = held_out_first("right sums before")
@@ -40,12 +40,17 @@ CLAIMS = (
         ran=f"{RAN}GRPO without KL and with β {BETA} (k3, per token).",
         arms={"with KL": HELD, "without": FREE},
         measures=(BEFORE, AFTER, SEVENS),
-        acted=(
-            Test(
-                "without KL the sums get worse by 0.1 or more in the median",
-                lambda numbers: (
-                    median(numbers["without"][BEFORE.name]) - median(numbers["without"][AFTER.name]) >= 0.1
+        bounds=(
+            Bound(
+                Test(
+                    "without KL the sums get worse by 0.1 or more in the median",
+                    lambda numbers: (
+                        median(numbers["without"][BEFORE.name]) - median(numbers["without"][AFTER.name])
+                        >= 0.1
+                    ),
                 ),
+                (("without", BEFORE), ("without", AFTER)),
+                "before the runs",
             ),
         ),
         rule=(higher(AFTER, "with KL", "without", by=0.1), at_least(SEVENS, "with KL", 0.1)),

@@ -1,7 +1,8 @@
 """What a claim is: a statement, the runs that speak about it, and a rule, written before they ran, that marks it.
 
-A rule is a list of tests on the measured numbers of three seeds. All hold: **confirmed**. One does not: **refuted**,
-at this scale. Where the mechanism did not act at all (`acted` fails), the runs say nothing: **out of reach**.
+A rule is a list of tests on the measured numbers of three seeds. All hold: **reproduced here**. One does not: **not
+reproduced here**. Bounds say what the mechanism needs in order to act at all: below one of them the runs say nothing
+about the claim, whatever the rule says, and the mark is **could not act**.
 """
 
 import statistics
@@ -14,9 +15,12 @@ from common.runs import Result, Run, StopRule
 
 SEEDS = (0, 1, 2)
 
-Mark = Literal["confirmed", "refuted", "out of reach"]
+Mark = Literal["reproduced here", "not reproduced here", "could not act"]
+MARKS: tuple[Mark, ...] = ("reproduced here", "not reproduced here", "could not act")
 Numbers = Mapping[str, Mapping[str, Sequence[float]]]
 """arm → measure → one number per seed."""
+When = Literal["before the runs", "before the measure", "after the measure"]
+"""A bound was written: before any run; after the runs but before its own number was taken; or with the number known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class Measure:
     name: str
     """With its unit, as the page shows it."""
     of: Callable[[Result], float]
+    fact: Callable[[Mapping[str, Any]], float] | None = None
+    """The same from what `results/learning.json` has of a run that is not stored any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,21 @@ class Test:
 
     says: str
     holds: Callable[[Numbers], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What the mechanism needs: below it, runs say nothing about the claim."""
+
+    test: Test
+    measures: Sequence[tuple[str, Measure]]
+    """(arm, measure) that the test reads."""
+    when: When
+
+    def holds(self, numbers: Numbers) -> bool | None:
+        """None where a number is missing."""
+        there = all(measure.name in numbers.get(arm, {}) for arm, measure in self.measures)
+        return self.test.holds(numbers) if there else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +84,7 @@ class Claim:
     """By the label that the page shows."""
     measures: Sequence[Measure]
     rule: Sequence[Test]
-    acted: Sequence[Test] = ()
-    """That the mechanism was there at all."""
-    note: str = ""
-    """Written after the runs: why it came out so, as far as the numbers tell."""
+    bounds: Sequence[Bound] = ()
 
     def numbers(self, results: Mapping[tuple[str, int], Result]) -> dict[str, dict[str, list[float]]]:
         """Raises KeyError while a run is missing."""
@@ -78,10 +96,36 @@ class Claim:
             for label, arm in self.arms.items()
         }
 
+    def evidence(self) -> dict[str, list[Measure]]:
+        """What bounds read beside `measures`, by arm."""
+        needed: dict[str, dict[str, Measure]] = {}
+        for bound in self.bounds:
+            for arm, measure in bound.measures:
+                if measure not in self.measures:
+                    needed.setdefault(arm, {})[measure.name] = measure
+        return {arm: list(measures.values()) for arm, measures in needed.items()}
+
+    def could_act(self, numbers: Numbers) -> bool | None:
+        """`numbers` with those of the evidence. None: not measured, and nothing that was measured is below a bound."""
+        answers = [bound.holds(numbers) for bound in self.bounds]
+        return False if False in answers else None if None in answers else True
+
     def mark(self, numbers: Numbers) -> Mark:
-        if not all(test.holds(numbers) for test in self.acted):
-            return "out of reach"
-        return "confirmed" if all(test.holds(numbers) for test in self.rule) else "refuted"
+        if self.could_act(numbers) is False:
+            return "could not act"
+        return "reproduced here" if all(test.holds(numbers) for test in self.rule) else "not reproduced here"
+
+
+def with_evidence(numbers: Numbers, evidence: Numbers) -> dict[str, dict[str, Sequence[float]]]:
+    return {arm: {**numbers.get(arm, {}), **evidence.get(arm, {})} for arm in [*numbers, *evidence]}
+
+
+def needs_at_least(measure: Measure, arm: str, bound: float, when: When = "before the measure") -> Bound:
+    return Bound(at_least(measure, arm, bound), ((arm, measure),), when)
+
+
+def needs_at_most(measure: Measure, arm: str, bound: float, when: When = "before the measure") -> Bound:
+    return Bound(at_most(measure, arm, bound), ((arm, measure),), when)
 
 
 def median(values: Sequence[float]) -> float:

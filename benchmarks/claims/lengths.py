@@ -3,10 +3,23 @@
 from common.learned import ACCURACY
 
 from claims.arms import AT_ONCE_GRPO, GRPO, additions, at_once
+from claims.evidence import LONG_FIRST, PUNISHED, SHORT_RIGHT, WORKED_FIRST, WRONG_SPREAD, beyond
 from claims.fixtures import job, reward, sums
 from claims.learned import GRPO as LEARNED_GRPO
 from claims.learned import RECIPE, learned
-from claims.ledger import Arm, Claim, Numbers, Test, at_least, at_most, higher, median, not_below, times
+from claims.ledger import (
+    Arm,
+    Claim,
+    Numbers,
+    Test,
+    at_least,
+    at_most,
+    higher,
+    median,
+    needs_at_least,
+    not_below,
+    times,
+)
 from claims.measures import held_out, last, over, taken
 
 TRAINED_LENGTH = over("completions/length_mean", "mean length (tokens), steps 6 to 20", begin=6)
@@ -24,15 +37,19 @@ DR_GRPO = additions("dr_grpo", {"preset": "dr_grpo"})
 AT_ONCE_DR = at_once("dr_grpo", {"preset": "dr_grpo"})
 
 
+ROOM, RAMP = 48, 4
+
+
 def short_of_room(name: str, shaping: dict[str, object]) -> Arm:
     """A limit of 48 tokens: workings with a carry need 49 to 51, the others fit."""
     algorithm = {"preset": "grpo", "shaping": {"type": "weighted_sum", **shaping}}
     rows, held_out = sums(512, held_out=False), sums(64, held_out=True)
-    return Arm(f"short_of_room/{name}", job(rows, held_out, [reward("right")], algorithm, tokens=48))
+    spec = job(rows, held_out, [reward("right")], algorithm, tokens=ROOM)
+    return Arm(f"short_of_room/{name}", spec, beyond(ROOM - RAMP))
 
 
 PLAIN = short_of_room("plain", {})
-SOFT = short_of_room("soft_overlong", {"soft_overlong": {"weight": 1.0, "cache": 4}})
+SOFT = short_of_room("soft_overlong", {"soft_overlong": {"weight": 1.0, "cache": RAMP}})
 
 
 def _growth(numbers: Numbers, arm: str) -> list[float]:
@@ -51,6 +68,7 @@ CLAIMS = (
         ),
         arms={"token_mean": TOKEN_MEAN, "seq_mean": LEARNED_GRPO},
         measures=(TRAINED_LENGTH,),
+        bounds=(needs_at_least(LONG_FIRST, "seq_mean", 1.2),),
         rule=(higher(TRAINED_LENGTH, "token_mean", "seq_mean", by=1.0),),
     ),
     Claim(
@@ -62,6 +80,7 @@ CLAIMS = (
         ),
         arms={"Dr. GRPO": DR_GRPO, "GRPO": GRPO},
         measures=(WRONG_FIRST, WRONG_LAST),
+        bounds=(needs_at_least(WRONG_SPREAD, "GRPO", 0.2),),
         rule=(
             Test(
                 "wrong answers of GRPO grow in every seed",
@@ -91,6 +110,10 @@ CLAIMS = (
         ),
         arms={"Dr. GRPO": AT_ONCE_DR, "GRPO": AT_ONCE_GRPO},
         measures=(WRONG_LAST,),
+        bounds=(
+            needs_at_least(WORKED_FIRST, "GRPO", 0.05, "after the measure"),
+            needs_at_least(WRONG_SPREAD, "GRPO", 0.2),
+        ),
         rule=(times(WRONG_LAST, "Dr. GRPO", "GRPO", at_most=0.95),),
     ),
     Claim(
@@ -103,6 +126,7 @@ CLAIMS = (
         ran=f"{RECIPE}Presets GFPO (the shortest 4 of 8) and GRPO.",
         arms={"GFPO": GFPO, "GRPO": LEARNED_GRPO},
         measures=(LENGTH, ACCURACY_END),
+        bounds=(needs_at_least(SHORT_RIGHT, "GRPO", 0.5),),
         rule=(
             times(LENGTH, "GFPO", "GRPO", at_most=0.7),
             not_below(ACCURACY_END, "GFPO", "GRPO", within=0.05),
@@ -118,6 +142,7 @@ CLAIMS = (
         ),
         arms={"long pays": LAMBDA_LONG, "short pays": LAMBDA_SHORT},
         measures=(LAMBDA,),
+        bounds=(needs_at_least(LONG_FIRST, "long pays", 1.2), needs_at_least(LONG_FIRST, "short pays", 1.2)),
         rule=(at_least(LAMBDA, "long pays", 0.02), at_most(LAMBDA, "short pays", -0.02)),
     ),
     Claim(
@@ -132,7 +157,10 @@ CLAIMS = (
         ),
         arms={"soft overlong": SOFT, "plain": PLAIN},
         measures=(CUT, RIGHT),
-        acted=(at_least(CUT, "plain", 0.005),),
+        bounds=(
+            needs_at_least(CUT, "plain", 0.005, "before the runs"),
+            needs_at_least(PUNISHED, "soft overlong", 0.05),
+        ),
         rule=(
             times(CUT, "soft overlong", "plain", at_most=0.8),
             not_below(RIGHT, "soft overlong", "plain", within=0.03),

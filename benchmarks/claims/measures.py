@@ -116,7 +116,8 @@ def taken(name: str, title: str) -> Measure:
 
 
 def by_outcome(folder: Folder) -> dict[str, Any]:
-    """Mean tokens of right and of wrong completions, and the share worked out: early and late training steps."""
+    """Mean tokens of right and of wrong completions, how far wrong ones differ in length, and the share worked out:
+    early and late training steps."""
     steps = folder.series("train").steps
     found: dict[str, Any] = {}
     for when, chosen in (("first", steps[:EDGE]), ("last", steps[-EDGE:])):
@@ -124,8 +125,15 @@ def by_outcome(folder: Folder) -> dict[str, Any]:
         for side, right in (("right", True), ("wrong", False)):
             lengths = [row["length"] for row in rows if (row["reward"] > 0.5) == right]
             found[f"{side}_length_{when}"] = _mean(lengths) if lengths else None
+            found[f"{side}_spread_{when}"] = relative_spread(lengths) if lengths else None
         found[f"worked_{when}"] = _mean([float("<think>" in row["text"]) for row in rows])
     return found
+
+
+def relative_spread(values: Sequence[float]) -> float:
+    """Population deviation over the mean; 0 where the mean is 0."""
+    mean = _mean(values)
+    return _mean([(value - mean) ** 2 for value in values]) ** 0.5 / mean if mean else 0.0
 
 
 def _known(result: Result, name: str) -> list[float]:

@@ -4,8 +4,10 @@ from typing import Any
 
 from common.folder import Folder
 
+from claims import evidence
+from claims.evidence import CANDIDATES, MOVED, SCALES
 from claims.fixtures import job, reward, riddles, sums
-from claims.ledger import Arm, Claim, at_least, higher, times
+from claims.ledger import Arm, Claim, at_least, higher, needs_at_least, times
 from claims.measures import growth, held_out_gain, reached, taken
 
 BIG = held_out_gain("gain in the held-out sum, nearly all of it the large reward, 0 to 100")
@@ -22,14 +24,14 @@ def two_scales(name: str, algorithm: dict[str, Any]) -> Arm:
     return Arm(
         f"two_scales/{name}",
         job(riddles(), riddles(), rewards, algorithm, tokens=24, steps=40, every=40),
+        evidence.two_scales,
     )
 
 
 def rubric(name: str, algorithm: dict[str, Any]) -> Arm:
     rows, held_out = sums(32, held_out=False), sums(64, held_out=True)
-    return Arm(
-        f"rubric/{name}", job(rows, held_out, [reward("rubric")], algorithm, steps=40, every=40, samples=1)
-    )
+    spec = job(rows, held_out, [reward("rubric")], algorithm, steps=40, every=40, samples=1)
+    return Arm(f"rubric/{name}", spec, evidence.moved_advantages)
 
 
 def best_by_any_weighting(folder: Folder) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def best_by_any_weighting(folder: Folder) -> dict[str, Any]:
     for row in folder.completions("held_out", step):
         by_prompt.setdefault(row["prompt"], []).append(row["rewards"][0]["candidates"])
     sets = list(by_prompt.values())  # of each prompt's 8 completions, their candidates
-    return {
+    return evidence.several_candidates(folder) | {
         "best_of_8": _mean([search_score([each for one in tries for each in one]) for tries in sets]),
         "best_of_1": _mean([search_score(one) for tries in sets for one in tries]),
     }
@@ -84,6 +86,7 @@ CLAIMS = (
         ),
         arms={"MO-GRPO": MO, "sum": SUM},
         measures=(BIG, SMALL),
+        bounds=(needs_at_least(SCALES, "sum", 10),),
         rule=(
             at_least(BIG, "MO-GRPO", 10.0),
             at_least(SMALL, "MO-GRPO", 0.1),
@@ -100,6 +103,7 @@ CLAIMS = (
         ),
         arms={"POW3R": POW3R, "static": STATIC},
         measures=(RIGHT_STEPS,),
+        bounds=(needs_at_least(MOVED, "static", 0.1),),
         rule=(times(RIGHT_STEPS, "POW3R", "static", at_most=0.8),),
     ),
     Claim(
@@ -112,6 +116,7 @@ CLAIMS = (
         ),
         arms={"VPO": VPO, "GRPO": SCALAR},
         measures=(BEST, ONE),
+        bounds=(needs_at_least(CANDIDATES, "VPO", 0.2),),
         rule=(higher(BEST, "VPO", "GRPO", by=0.03),),
     ),
 )

@@ -3,9 +3,10 @@
 from common.learned import ACCURACY
 from common.runs import Result
 
+from claims.evidence import BOTH_SIDES, ENTROPY_LEFT, ENTROPY_SPREAD, TOKEN_SPREAD, WRONG_SHARE
 from claims.fixtures import job, reward, riddles
 from claims.learned import GRPO, RECIPE, learned
-from claims.ledger import Arm, Claim, Measure, at_least, not_below, times
+from claims.ledger import Arm, Claim, Measure, needs_at_least, needs_at_most, not_below, times
 from claims.measures import held_out, over
 
 ENTROPY = over("entropy/mean", "entropy (nat), steps 6 to 20", begin=6)
@@ -45,7 +46,7 @@ CLAIMS = (
         ),
         arms={"0.2 / 0.28": CLIP_HIGHER, "0.2 / 0.2": PLAIN},
         measures=(ENTROPY, HIGH),
-        acted=(at_least(HIGH, "0.2 / 0.2", 0.0005),),
+        bounds=(needs_at_least(HIGH, "0.2 / 0.2", 0.0005, "before the runs"),),
         rule=(times(ENTROPY, "0.2 / 0.28", "0.2 / 0.2", at_least=1.05),),
     ),
     Claim(
@@ -55,6 +56,7 @@ CLAIMS = (
         ran=f"{RECIPE}Presets GSPO and GRPO; tokens clipped in the first 20 steps.",
         arms={"GSPO": GSPO, "GRPO": GRPO},
         measures=(CLIPPED, ACCURACY_END),
+        bounds=(needs_at_least(CLIPPED, "GSPO", 0.01, "after the measure"),),
         rule=(
             times(CLIPPED, "GSPO", "GRPO", at_least=10),
             not_below(ACCURACY_END, "GSPO", "GRPO", within=0.05),
@@ -67,6 +69,10 @@ CLAIMS = (
         ran=f"{RECIPE}Presets `eda`, which is EDGE-GRPO without repair, and GRPO.",
         arms={"EDA": EDA, "GRPO": GRPO},
         measures=(ENTROPY, ACCURACY_END),
+        bounds=(
+            needs_at_most(ENTROPY_LEFT, "GRPO", 0.5, "after the measure"),
+            needs_at_least(ENTROPY_SPREAD, "GRPO", 0.1),
+        ),
         rule=(times(ENTROPY, "EDA", "GRPO", at_least=1.1),),
     ),
     Claim(
@@ -76,6 +82,10 @@ CLAIMS = (
         ran=f"{RECIPE}Presets EDGE-GRPO and GRPO.",
         arms={"EDGE-GRPO": EDGE, "GRPO": GRPO},
         measures=(ENTROPY, ACCURACY_END),
+        bounds=(
+            needs_at_most(ENTROPY_LEFT, "GRPO", 0.5, "after the measure"),
+            needs_at_least(WRONG_SHARE, "GRPO", 0.1),
+        ),
         rule=(
             times(ENTROPY, "EDGE-GRPO", "GRPO", at_least=1.1),
             not_below(ACCURACY_END, "EDGE-GRPO", "GRPO", within=0.05),
@@ -88,6 +98,11 @@ CLAIMS = (
         ran=f"{RECIPE}Presets GTPO and GRPO.",
         arms={"GTPO": GTPO, "GRPO": GRPO},
         measures=(ENTROPY, ACCURACY_END),
+        bounds=(
+            needs_at_most(ENTROPY_LEFT, "GRPO", 0.5, "after the measure"),
+            needs_at_least(TOKEN_SPREAD, "GRPO", 0.5),
+            needs_at_least(BOTH_SIDES, "GRPO", 0.5),
+        ),
         rule=(
             times(ENTROPY, "GTPO", "GRPO", at_least=1.1),
             not_below(ACCURACY_END, "GTPO", "GRPO", within=0.1),

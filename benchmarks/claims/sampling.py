@@ -5,9 +5,11 @@ from typing import Any
 from common.runs import StopRule
 
 from claims.arms import GRPO
-from claims.baselines import REWARD
+from claims.baselines import GAIN, REWARD
+from claims.evidence import FRONTIER as AT_THE_FRONTIER
+from claims.evidence import UNIFORM_FIRST, at_the_frontier
 from claims.fixtures import job, out_of_reach, reward, sums
-from claims.ledger import Arm, Claim, at_least, at_most, close, higher, times
+from claims.ledger import Arm, Claim, at_least, close, higher, needs_at_least, needs_at_most, times
 from claims.measures import held_out_first, over, reached
 
 LEVEL = 0.75
@@ -31,7 +33,7 @@ def mostly_hopeless(name: str, algorithm: dict[str, Any], stop: StopRule | None 
         samples=2,
         **more,
     )
-    return Arm(f"mostly_hopeless/{name}", spec, stop=stop)
+    return Arm(f"mostly_hopeless/{name}", spec, at_the_frontier, stop=stop)
 
 
 PLAIN = mostly_hopeless("plain", {"preset": "grpo"})
@@ -78,7 +80,7 @@ CLAIMS = (
         ),
         arms={"dynamic sampling": DYNAMIC, "plain": PLAIN},
         measures=(STEPS, UNIFORM, ROUNDS),
-        acted=(at_least(UNIFORM, "plain", 0.3),),
+        bounds=(needs_at_least(UNIFORM, "plain", 0.3, "before the runs"),),
         rule=(times(STEPS, "dynamic sampling", "plain", at_most=0.75),),
     ),
     Claim(
@@ -88,7 +90,10 @@ CLAIMS = (
         ran="The rows of `dynamic-sampling-saves-updates`; `data.sampling: frontier` and `shuffle`, 40 steps.",
         arms={"frontier": FRONTIER, "shuffle": PLAIN},
         measures=(STEPS, UNIFORM),
-        acted=(at_least(UNIFORM, "shuffle", 0.3),),
+        bounds=(
+            needs_at_least(UNIFORM, "shuffle", 0.3, "before the runs"),
+            needs_at_least(AT_THE_FRONTIER, "shuffle", 0.1),
+        ),
         rule=(times(STEPS, "frontier", "shuffle", at_most=0.85),),
     ),
     Claim(
@@ -98,6 +103,10 @@ CLAIMS = (
         ran="Additions, GRPO, 64 completions a step as 32 × 2, 8 × 8 and 2 × 32; 20 steps.",
         arms={"32 × 2": TWO, "8 × 8": GRPO, "2 × 32": MANY},
         measures=(REWARD,),
+        bounds=(
+            needs_at_least(UNIFORM_FIRST, "32 × 2", 0.3, "after the measure"),
+            needs_at_least(GAIN, "8 × 8", 0.2, "after the measure"),
+        ),
         rule=(close(REWARD, "32 × 2", "8 × 8", within=0.05), close(REWARD, "32 × 2", "2 × 32", within=0.05)),
     ),
     Claim(
@@ -107,6 +116,10 @@ CLAIMS = (
         ran="The runs of `two-as-good-as-many`.",
         arms={"8 × 8": GRPO, "32 × 2": TWO},
         measures=(REWARD,),
+        bounds=(
+            needs_at_least(UNIFORM_FIRST, "32 × 2", 0.3, "after the measure"),
+            needs_at_least(GAIN, "8 × 8", 0.2, "after the measure"),
+        ),
         rule=(higher(REWARD, "8 × 8", "32 × 2", by=0.05),),
     ),
     Claim(
@@ -116,7 +129,7 @@ CLAIMS = (
         ran="Additions asked for without the `=` the model knows, right once in twenty; GRPO, 60 steps.",
         arms={"GRPO": UNFAMILIAR},
         measures=(BASE, REWARD),
-        acted=(at_most(BASE, "GRPO", 0.1),),
+        bounds=(needs_at_most(BASE, "GRPO", 0.1, "before the runs"),),
         rule=(at_least(REWARD, "GRPO", 0.5),),
     ),
 )
