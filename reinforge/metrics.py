@@ -1,15 +1,25 @@
 """Every metric name once: unit, meaning, how to read it. Page, docs and trainer all use this table."""
 
 from reinforge.metric import JUDGES, Metric
+from reinforge.metric_families import of_family
 
 _ALL = [
     Metric(
         "reward/mean",
         "reward",
         "Reward",
-        "Mean combined reward of the step's scored completions.",
+        "Mean over the step's scored completions of your rewards by their weights, without the algorithm's shaping.",
         "The headline. Watch the held-out reward beside it.",
         "higher",
+    ),
+    Metric(
+        "reward/shaped_mean",
+        "reward",
+        "Shaped reward",
+        "Mean of what training maximises: your reward with what algorithm.shaping makes of it.",
+        "Its level says little. If it rises while the reward does not, the model is learning the shaping.",
+        "higher",
+        when="algorithm.shaping changes the reward",
     ),
     Metric(
         "reward/p10", "reward", "Reward, 10th percentile", "A tenth of the step's completions score lower."
@@ -314,8 +324,8 @@ _ALL = [
         "held_out/reward_mean",
         "reward",
         "Held-out reward",
-        "Mean reward on rows that are never trained on.",
-        "The number that counts.",
+        "Mean of your rewards by their weights, without the algorithm's shaping, on rows that are never trained on.",
+        "The number that counts. It means the same under every preset and in a stand-alone evaluation.",
         "higher",
     ),
     Metric("held_out/reward_std_error", "reward", "Held-out standard error", "Over rows."),
@@ -330,68 +340,6 @@ _ALL = [
 METRICS: dict[str, Metric] = {metric.key: metric for metric in _ALL}
 
 
-_AT_K = {
-    "pass": ("share", "Probability that at least one of {k} completions of a held-out row passes."),
-    "best": ("reward", "Expected best reward of {k} completions of a held-out row."),
-    "maj": (
-        "share",
-        "Probability that the most frequent answer of {k} completions of a held-out row passes.",
-    ),
-}
-_OF_SLICES = {
-    "reward_mean": ("reward", "Mean combined reward"),
-    "pass_share": ("share", "Completions that pass"),
-    "length_mean": ("tokens", "Mean tokens per completion"),
-    "kl_mean": ("nat", "Mean over completions of the k3 estimate per token between policy and reference"),
-}
-
-
 def describe(key: str) -> Metric:
-    """The metric behind a key. Made as they come: `reward/<name>/mean`, `…/part/<part>`, `…/label/<label>` per reward,
-    `held_out/pass@<k>` with `…/low` and `…/high`, `slice/<value>/…` per value of `data.columns.slice`."""
-    if key in METRICS:
-        return METRICS[key]
-    if key.startswith("held_out/") and "@" in key:
-        return _at_k(key)
-    if key.startswith(("slice/", "held_out/slice/")):
-        return _of_slice(key)
-    if key.startswith("reward/") and "/label/" in key:
-        return _of_label(key)
-    if key.startswith("reward/") and key.endswith("/spared"):
-        name = key.removeprefix("reward/").removesuffix("/spared")
-        return Metric(key, "share", f"Spared {name}", "Completions that a gate kept away from this part.")
-    if key.startswith("reward/") and key.count("/") >= 2:
-        name = key.split("/", 1)[1]
-        return Metric(
-            key,
-            "reward",
-            f"Reward {name}",
-            "Mean over the step's completions where it applies.",
-            "",
-            "higher",
-        )
-    return Metric(key, "", key, "")
-
-
-def _of_label(key: str) -> Metric:
-    name, _, label = key.removeprefix("reward/").partition("/label/")
-    meaning = f"Share of the step's labelled completions that {name} calls {label}."
-    return Metric(key, "share", f"{name}: {label}", meaning)
-
-
-def _at_k(key: str) -> Metric:
-    name, _, end = key.removeprefix("held_out/").partition("/")
-    kind, _, k = name.partition("@")
-    unit, meaning = _AT_K[kind]
-    edge = {"low": ", lower end", "high": ", upper end"}.get(end, "")
-    reading = (
-        "End of the 95 % bootstrap interval over rows." if end else "Estimated from all samples of a row."
-    )
-    return Metric(key, unit, f"{name}{edge}", meaning.format(k=k), reading, "higher")
-
-
-def _of_slice(key: str) -> Metric:
-    *_, value, name = key.split("/")
-    unit, meaning = _OF_SLICES[name]
-    rows = "held-out rows" if key.startswith("held_out/") else "the step's rows"
-    return Metric(key, unit, f"{meaning}, {value}", f"{meaning} on {rows} of slice {value}.")
+    """The metric behind a key."""
+    return METRICS.get(key) or of_family(key)

@@ -46,6 +46,7 @@ def _fields(job: JobRow) -> dict[str, object]:
         "reward_names": [reward["name"] for reward in job.resolved_spec["rewards"]],
         "held_out_reward_before": job.held_out_reward_before,
         "held_out_reward": job.held_out_reward,
+        "held_out_includes_shaping": job.held_out_includes_shaping,
         "best_step": job.best_step,
         "adapter": job.adapter_id,
         "jail": job.jail,

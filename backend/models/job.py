@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, Created, now
@@ -66,6 +66,8 @@ class Job(Created, Base):
     """Wall time of the last steps, newest last; the remaining time is estimated from it."""
     held_out_reward_before: Mapped[float | None]
     held_out_reward: Mapped[float | None]
+    held_out_includes_shaping: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Its held-out figures have the algorithm's shaping in them: a trainer before 0.2 made one of them."""
     best_step: Mapped[int | None]
     adapter_id: Mapped[str | None]
     """Set when it succeeds; without a foreign key, which would go round in a circle."""

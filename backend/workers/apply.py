@@ -31,6 +31,7 @@ from backend.objects import require_stored
 from backend.queue import WakeUps
 from backend.workers.claim import HELD_OUT_REWARD
 from backend.workers.ending import end_attempt
+from backend.workers.held_out import includes_shaping
 from backend.workers.metering import Meter
 from backend.workers.points import Points
 from reinforge.records import (
@@ -189,6 +190,8 @@ class Applier:
         if record.step == (job.forked_step or 0):
             job.held_out_reward_before = reward
         job.held_out_reward = reward
+        if reward is not None and includes_shaping(job.resolved_spec, record):
+            job.held_out_includes_shaping = True
         query = select(Checkpoint).where(Checkpoint.job_id == job.id, Checkpoint.step == record.step)
         checkpoint = await self.session.scalar(query)
         if checkpoint is not None and checkpoint.held_out_reward is None:

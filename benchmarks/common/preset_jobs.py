@@ -36,7 +36,7 @@ NEEDS: dict[str, tuple[dict[str, Any], str]] = {
     "vpo": ({}, "candidates: the first four answers, each scored for the sum and its last digit"),
     "grpo_process": ({}, "steps: each column that is written down, and the sum"),
     "dapo": (
-        {"evaluation": {"pass_above": 0.0}},
+        {},
         "the soft punishment begins at 45 of the 56 tokens, where a worked answer ends at about 48",
     ),
     "edge_grpo": (
@@ -85,7 +85,7 @@ def job(name: str, rows: Path, *, steps: int = STEPS) -> dict[str, Any]:
         },
         "adapter": {"rank": 16},
         "optimizer": {"learning_rate": LEARNING_RATE},
-        # Right completions have reward 1, in every form of it, and wrong ones at most 2/3.
+        # Right completions have reward 1, wrong ones 0, or 0.5 where the last digit counts and is right.
         "evaluation": {"every_steps": EVERY, "rows": 64, "samples_per_row": SAMPLES, "pass_above": 0.75},
         "limits": {"steps": steps, "checkpoint_every": steps + 1},
     }

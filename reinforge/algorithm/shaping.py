@@ -102,6 +102,11 @@ class ShapingModel(SpecModel):
     mask_truncated: bool = False
     """Completions that hit the token limit are compared with the others, but not trained on (overlong filtering)."""
 
+    @property
+    def changes_reward(self) -> bool:
+        """Training maximises another number than the weighted sum of the rewards."""
+        return not self.compares
+
 
 class OutcomeShaping(ShapingModel):
     """Combinations that give a reward, to which more can be added."""
@@ -120,6 +125,11 @@ class WeightedSum(OutcomeShaping):
     """R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a row with none leaves its group."""
 
     type: Literal["weighted_sum"] = "weighted_sum"
+
+    @property
+    def changes_reward(self) -> bool:
+        terms = self.soft_overlong, self.repetition, self.cosine_length
+        return any(term.weight > 0 for term in terms) or self.kl.beta > 0
 
 
 class MoGrpo(ShapingModel):

@@ -224,7 +224,9 @@ def report(job: JobDetail) -> None:
         if job.queue.notice:
             out.print(f"  notice     {job.queue.notice}", markup=False)
     out.print(f"  step       {job.progress.step} of {job.progress.steps}, attempt {job.attempt}")
-    out.print(f"  held-out   {number(job.held_out_reward_before)} → {number(job.held_out_reward)}")
+    out.print(
+        f"  held-out   {number(job.held_out_reward_before)} → {number(job.held_out_reward)}{_shaping(job)}"
+    )
     out.print(f"  model      {job.model}")
     if rate := learning_rate(job):
         out.print(f"  rate       {rate}")
@@ -247,6 +249,10 @@ def learning_rate(job: JobDetail) -> str:
         return ""
     requested = job.spec.get("optimizer", {}).get("learning_rate", AUTO)
     return f"{value:g} (auto)" if requested == AUTO else f"{value:g}"
+
+
+def _shaping(job: JobDetail) -> str:
+    return "  (includes the preset's shaping: job made before 0.2)" if job.held_out_includes_shaping else ""
 
 
 def _check_timeout(timeout: float | None, wait: bool) -> None:

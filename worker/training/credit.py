@@ -13,7 +13,7 @@ from worker.algorithm.kl_control import advance_kl, with_current_beta
 from worker.algorithm.rows import Rows, State
 from worker.algorithm.selection import Selected, select
 from worker.algorithm.shaping import Shaped, shape
-from worker.algorithm.shaping.combine import weighted_sum
+from worker.algorithm.shaping.combine import sum_of
 from worker.algorithm.shaping.reward_kl import mean_kl
 from worker.policy.base import SumCount
 from worker.training.batch import StepBatch
@@ -37,7 +37,10 @@ class Credit:
     """What slots 1 to 3 decided about N rows."""
 
     rewards: Tensor
-    """(N,) float64, NaN for rows without one: what metrics call the reward."""
+    """(N,) float64, NaN for rows without one: the user's reward, before any shaping."""
+    compared: Tensor
+    """(N,) float64, NaN for rows without one: the reward with the terms of slot 1, on a scale that does not move, by
+    which a group counts as uniform."""
     outcomes: Tensor
     """(N,) float64, NaN for rows without one: what slots 2 and 3 compared."""
     keep: Tensor
@@ -100,7 +103,8 @@ def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dic
     tokens = rows.mask if selected.injected is None else rows.mask | selected.injected
     counted = selected.keep if selected.counted is None else selected.counted
     return Credit(
-        rewards=shaped.reported,
+        rewards=user_rewards(rows),
+        compared=shaped.reported,
         outcomes=shaped.rewards,
         keep=keep,
         trained=tokens & keep[:, None],
@@ -112,29 +116,31 @@ def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dic
             "selection": selected.state,
             **({"reward_kl": choice.reward_kl} if choice.reward_kl else {}),
         },
-        metrics={name: (value, 1.0) for name, value in metrics.items()} | seen,
+        metrics={name: (value, 1.0) for name, value in metrics.items()} | seen | _shaped_mean(spec, shaped),
     )
 
 
 def no_credit(batch: StepBatch) -> Credit:
     """Of a step that ends before its update: what the rewards said, and nothing to learn."""
     nothing = torch.zeros_like(batch.rows.mask)
-    rewards = weighted_sum(batch.rows, {}).rewards
-    return Credit(rewards, rewards, nothing.any(1), nothing, nothing, torch.zeros_like(rewards))
+    rewards = user_rewards(batch.rows)
+    return Credit(rewards, rewards, rewards, nothing.any(1), nothing, nothing, torch.zeros_like(rewards))
 
 
-def held_out_rewards(spec: JobSpec, batch: StepBatch) -> Tensor:
-    """(N,) float64, NaN for rows without one: the reward as metrics report it, without what training itself moves.
+def user_rewards(rows: Rows) -> Tensor:
+    """(N,) float64, NaN for rows without one: Σ_k weight_k · r_{i,k}, what the user's rewards returned with the user's
+    weights. Nothing under `algorithm` changes it, so that presets can be compared by it."""
+    return sum_of(rows, rows.values)
 
-    Raises JobFailure `algorithm_input_missing`.
-    """
-    if not bool(batch.rows.scorable.any()):
-        return torch.full((len(batch.rollouts),), torch.nan, dtype=torch.float64)
-    slot = spec.algorithm.shaping.model_dump() | {"kl": None}
-    try:
-        return shape(slot, replace(batch.rows, seed=spec.seed), {}).reported
-    except ValueError as error:
-        raise _missing(error) from error
+
+def _shaped_mean(spec: JobSpec, shaped: Shaped) -> dict[str, SumCount]:
+    """`reward/shaped_mean`, the mean of what training maximises, where slot 1 changes the reward. Combinations that
+    compare a group have none: their mean is 0."""
+    if not spec.algorithm.shaping.changes_reward:
+        return {}
+    per_row = shaped.rewards if shaped.token_rewards is None else shaped.token_rewards.sum(1)
+    scored = per_row[~per_row.isnan()]
+    return {"reward/shaped_mean": (float(scored.sum()), float(len(scored)))}
 
 
 def _missing(error: ValueError) -> JobFailure:

@@ -1,5 +1,7 @@
-"""Held-out evaluation: the policy on rows it is never trained on, sampled and scored like training.
+"""Held-out evaluation: the policy on rows it is never trained on, sampled like training.
 
+Completions are scored by the user's rewards and weights alone. What the algorithm's slots make of a reward is left out,
+so that the figure means the same under every preset and in a stand-alone evaluation.
 The noise is the same in every evaluation of a job, so that two of them differ by the policy alone.
 """
 
@@ -18,8 +20,9 @@ from worker.rollout.engine import Sampling
 from worker.rollout.noise import Stream
 from worker.training.at_k import ANSWERS, best_at_k, interval, maj_at_k, pass_at_k, sizes
 from worker.training.batch import assemble
-from worker.training.credit import held_out_rewards
+from worker.training.credit import user_rewards
 from worker.training.frontier import passed
+from worker.training.metrics import per_reward
 from worker.training.rollout_table import row_statuses
 from worker.training.slices import Slices
 
@@ -65,11 +68,12 @@ async def evaluate(
     )
     collected = await collector.collect(prompts, round, tell)
     batch = assemble(collected.groups, scorer, sampling.temperature or 1.0, decode)
-    rewards = held_out_rewards(spec, batch)
+    rewards = user_rewards(batch.rows)
     listed = [None if value != value else value for value in rewards.tolist()]
     return Evaluation(
         collected,
         _values(listed, spec.evaluation.samples_per_row, batch.rows.lengths)
+        | per_reward(batch.rollouts, "held_out")
         | _at_k(spec.evaluation, batch.rollouts, listed)
         | slices.means(
             batch.rollouts,

@@ -165,7 +165,7 @@ def _rewards(rewards: Tensor) -> Values:
 
 
 def _groups(credit: Credit, group: Tensor) -> Values:
-    stats = group_statistics(credit.rewards, group, credit.keep)
+    stats = group_statistics(credit.compared, group, credit.keep)
     numbers = group[credit.keep]
     first = {
         int(number): row for row, number in zip(credit.keep.nonzero()[:, 0].tolist(), numbers, strict=True)
@@ -174,7 +174,8 @@ def _groups(credit: Credit, group: Tensor) -> Values:
     if not rows:
         names = ("zero_variance_share", "all_right_share", "all_wrong_share")
         return {f"groups/{name}": None for name in names}
-    uniform, right = stats.uniform[rows], stats.mean[rows] > 0
+    rewards = group_statistics(credit.rewards, group, credit.keep)
+    uniform, right = stats.uniform[rows], rewards.mean[rows] > 0
     return {
         "groups/zero_variance_share": float(uniform.double().mean()),
         "groups/all_right_share": float((uniform & right).double().mean()),

@@ -16,7 +16,7 @@ class Combined:
     state: State
     """For the next step."""
     reported: Tensor | None = None
-    """(N,) float64: what metrics call the reward, where `rewards` is on a scale that moves; None: the same."""
+    """(N,) float64: the reward on a scale that stays, where that of `rewards` moves; None: the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +26,8 @@ class Shaped:
     rewards: Tensor
     """(N,) float64, NaN for rows without one; slots 2 and 3 read it."""
     reported: Tensor
-    """(N,) float64, NaN for rows without one: what metrics call the reward. Without what training itself moves:
-    standardisation, reweighted criteria, the distance from the reference."""
+    """(N,) float64, NaN for rows without one: combination and terms without what training itself moves, which are
+    standardisation, reweighted criteria and the distance from the reference."""
     trained: Tensor
     """(N,) bool: rows whose tokens are trained on. The others still enter their group's statistics."""
     state: State

@@ -1,0 +1,19 @@
+"""Held-out figures of trainers before 0.2, which had the algorithm's shaping in them."""
+
+from typing import Any
+
+from reinforge.records import Evaluated
+
+TERMS = ("soft_overlong", "repetition", "cosine_length")
+STANDARDISING = ("mo_grpo", "gdpo")
+"""Combinations whose figure was the plain sum then, too."""
+
+
+def includes_shaping(spec: dict[str, Any], record: Evaluated) -> bool:
+    """`spec`: the resolved one. Trainers from 0.2 on also report each reward's own mean; earlier ones did not."""
+    if any(f"held_out/{reward['name']}/mean" in record.values for reward in spec["rewards"]):
+        return False
+    shaping = spec["algorithm"].get("shaping") or {}
+    if shaping.get("type", "weighted_sum") == "weighted_sum":
+        return any((shaping.get(term) or {}).get("weight", 0) > 0 for term in TERMS)
+    return shaping["type"] not in STANDARDISING
