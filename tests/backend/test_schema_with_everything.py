@@ -77,11 +77,22 @@ def anything(table: str, column: sa.Column[Any]) -> Any:
     return {"some": "thing"} if isinstance(column.type, JSONB) else values[column.type.python_type]
 
 
+SHAPINGS: dict[str, dict[str, Any]] = {
+    "length": {"type": "weighted_sum", "soft_overlong": {"weight": 1.0}, "repetition": {"weight": 0.0}},
+    "plain": {"type": "weighted_sum", "soft_overlong": {"weight": 0.0}, "kl": {"beta": 0.05}},
+    "rubric": {"type": "pow3r"},
+    "standardised": {"type": "mo_grpo"},
+}
+"""Of a job by its id."""
+
+
 def awkward_rows(database: Database) -> None:
     """What an older release has no word for."""
     insert(database, "job", id="preflight", purpose="preflight", forked_from_id=None)
     insert(database, "job_reward", job_id="preflight", position=0)
     insert(database, "job", id="fork", status="queued")
+    for id, shaping in SHAPINGS.items():
+        insert(database, "job", id=id, resolved_spec={"algorithm": {"shaping": shaping}})
     insert(database, "reward", id="code", kind="python")
     insert(database, "reward_revision", reward_id="code", kind="python", source="def grade(): {1}")
     insert(database, "job_reward", position=2, kind="python", reward_id=None, revision=None, source="code")
@@ -137,10 +148,19 @@ def test_what_the_first_schema_has_is_there_again(walked: tuple[Database, dict[s
     # The pre-flight with its reward, the model that was not there yet, what was deleted, and keys that the older
     # release could not hold to their bounds.
     assert lost == {"job", "job_reward", "base_model", "adapter", "api_key"}
-    assert rows(database, "id, status", "job") == [("fork", "cancelled"), ("job-id", "succeeded")]
+    jobs = {"fork": "cancelled", "job-id": "succeeded"} | dict.fromkeys(SHAPINGS, "succeeded")
+    assert dict(rows(database, "id, status", "job")) == jobs
     assert rows(database, "id", "base_model") == [("base_model-id",)]
     assert rows(database, "id", "adapter") == [("adapter-id",)]
     assert after["event"] == 1 + 3  # those that shared a row are apart
+
+
+def test_jobs_whose_held_out_figures_had_shaping_in_them_are_marked(
+    walked: tuple[Database, dict[str, int]],
+) -> None:
+    database, _ = walked
+    marked = [id for id, shaped in rows(database, "id, held_out_includes_shaping", "job") if shaped]
+    assert marked == ["length", "rubric"]
 
 
 def test_a_grader_does_not_become_code(walked: tuple[Database, dict[str, int]]) -> None:

@@ -263,6 +263,21 @@ def test_an_evaluation_after_the_checkpoint_counts_for_it(backend: Backend) -> N
     assert (checkpoint["held_out_reward"], checkpoint["best"]) == (0.4, True)
 
 
+def test_a_figure_of_an_earlier_trainer_is_marked_where_shaping_is_in_it(backend: Backend) -> None:
+    own = {"held_out/reward_mean": 0.5, "held_out/right/mean": 0.5}
+    for preset, values, marked in (
+        ("dapo", {"held_out/reward_mean": 0.5}, True),
+        ("dapo", own, False),
+        ("grpo", {"held_out/reward_mean": 0.5}, False),
+    ):
+        job = backend.create_job(algorithm={"preset": preset})
+        trainer = backend.claim(job)
+        trainer.start()
+        trainer.send({"kind": "evaluated", "step": 0, "values": values, "rows": 2, "samples_per_row": 4})
+        assert backend.job(job)["held_out_includes_shaping"] is marked
+        trainer.end("cancelled", step=0, reason="cancel_requested")
+
+
 def test_only_the_two_newest_resume_states_are_kept(backend: Backend) -> None:
     trainer = backend.claim(backend.create_job(limits={"steps": 10}))
     for step in range(1, 6):

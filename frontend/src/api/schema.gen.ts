@@ -6589,6 +6589,11 @@ export interface components {
             held_out_reward_before?: number | null;
             /** Held Out Reward */
             held_out_reward?: number | null;
+            /**
+             * Held Out Includes Shaping
+             * @default false
+             */
+            held_out_includes_shaping?: boolean;
             /** Best Step */
             best_step?: number | null;
             /** Adapter */
@@ -6780,6 +6785,11 @@ export interface components {
             held_out_reward_before?: number | null;
             /** Held Out Reward */
             held_out_reward?: number | null;
+            /**
+             * Held Out Includes Shaping
+             * @default false
+             */
+            held_out_includes_shaping?: boolean;
             /** Best Step */
             best_step?: number | null;
             /** Adapter */

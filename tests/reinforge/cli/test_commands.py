@@ -114,6 +114,18 @@ def test_wrong_usage(stub: StubServer, args: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_show_says_whether_shaping_is_in_the_held_out_figures(stub: StubServer) -> None:
+    held_out = {"held_out_reward_before": 0.5, "held_out_reward": 0.57}
+    for marked, end in (
+        (True, "0.500 → 0.570  (includes the preset's shaping: job made before 0.2)"),
+        (False, "0.570"),
+    ):
+        stub.on("GET", "/jobs/ftjob-1", Answer(200, JOB | held_out | {"held_out_includes_shaping": marked}))
+        done = run(stub, "job", "show", "ftjob-1")
+        (line,) = [line for line in done.stdout.splitlines() if "held-out" in line]
+        assert line.rstrip().endswith(end), done.stdout
+
+
 def job_files(folder: Path) -> Path:
     (folder / "rows.jsonl").write_text('{"prompt": "1+1"}\n')
     (folder / "reward.py").write_text("def grade(sample, item): return 1\n")

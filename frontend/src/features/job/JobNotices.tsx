@@ -94,6 +94,12 @@ export function JobNotices({ job }: { job: JobDetail }) {
     <div className={styles.stack}>
       <Ending job={job} />
       {job.status === "queued" && <Queue job={job} />}
+      {job.held_out_includes_shaping && (
+        <Notice tone="warn" title="Held-out figures include shaping">
+          This job was made before 0.2: its held-out figures include the preset's shaping, such as a penalty
+          for length. Do not compare them with other jobs'. To compare, evaluate its adapter with your reward.
+        </Notice>
+      )}
       {(job.warnings ?? []).map((warning) => (
         <Notice key={warning} tone="warn" title="Worth knowing">
           {warning}

@@ -8,7 +8,7 @@ import { metaQuery } from "@/api/platform";
 import { ChartSpaceProvider } from "@/components/chart/space";
 import { Changes } from "./Changes";
 import { marksOf } from "./change-words";
-import { BIG, type ChartDef, chartGroups, KL, searchText } from "./chart-defs";
+import { bigCharts, type ChartDef, chartGroups, KL, searchText } from "./chart-defs";
 import { Family } from "./Family";
 import { KlCard } from "./KlCard";
 import { MetricChart } from "./MetricChart";
@@ -57,9 +57,10 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
     const charts = group.charts.filter((def) => passes(searchText(def, group.title)));
     return charts.length > 0 ? [{ ...group, charts }] : [];
   });
-  const big = BIG.filter((def) => passes(searchText(def, "")));
+  const all = useMemo(() => bigCharts(keys.split(" ")), [keys]);
+  const big = all.filter((def) => passes(searchText(def, "")));
   const large =
-    view.large && [...BIG, ...groups.flatMap((group) => group.charts)].find((def) => def.id === view.large);
+    view.large && [...all, ...groups.flatMap((group) => group.charts)].find((def) => def.id === view.large);
 
   const draw = (def: ChartDef, height: number, inDialog = false) => {
     if (def === KL && beta === 0) return <KlCard key={def.id} />;

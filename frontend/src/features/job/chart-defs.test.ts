@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { BIG, chartGroups, searchText } from "./chart-defs";
+import { BIG, bigCharts, chartGroups, searchText } from "./chart-defs";
 import { matcher } from "./view-state";
 
 const METRIC = {
@@ -50,6 +50,21 @@ describe("chartGroups", () => {
     const slices = charts.find((def) => def.title === "Slices: reward");
     expect(slices?.lines.map((line) => line.label)).toEqual(["easy", "hard"]);
     expect(charts.some((def) => def.title.includes("/"))).toBe(false);
+  });
+
+  it("draws the shaped reward beside yours, and only where there is one", () => {
+    const lines = (keys: string[]) => bigCharts(keys)[0]?.lines.map((line) => line.key);
+    expect(lines(KEYS)).toEqual(["reward/mean", "held_out/reward_mean"]);
+    const keys = [...KEYS, "reward/shaped_mean"];
+    expect(lines(keys)).toContain("reward/shaped_mean");
+    expect(titles(keys)).not.toContain("reward/shaped_mean");
+  });
+
+  it("has the held-out rows' rewards and parts in charts of their own", () => {
+    const keys = ["held_out/right/mean", "held_out/right/part/digits"];
+    expect(titles(keys)).toContain("Held-out: parts of the reward");
+    expect(titles(keys)).not.toContain("held_out/right/mean");
+    expect(titles([...keys, "held_out/short/mean"])).toContain("Held-out: each reward");
   });
 
   it("does not repeat the only reward, and compares several in one chart", () => {

@@ -75,6 +75,20 @@ export const BIG: ChartDef[] = [
   },
 ];
 
+/** Only of jobs whose algorithm changes the reward. */
+const SHAPED: LineDef = {
+  key: "reward/shaped_mean",
+  label: "shaped, what training maximises",
+  color: "c4",
+  dash: true,
+};
+
+/** The big three. Beside your reward stands the shaped one, where there is one. */
+export const bigCharts = (keys: readonly string[]): ChartDef[] =>
+  BIG.map((def) =>
+    def.id === "reward" && keys.includes(SHAPED.key) ? { ...def, lines: [...def.lines, SHAPED] } : def,
+  );
+
 const one = (key: string, label: string, color: ChartColor = "c1"): LineDef[] => [{ key, label, color }];
 
 export const KL: ChartDef = {
@@ -228,26 +242,42 @@ const style = (at: number) => ({
   dash: at >= COLORS.length,
 });
 
+const SPLITS = {
+  reward: { pattern: /^reward\/(.+?)\/(?:mean|part\/(.+))$/, id: "", title: "", sparse: false },
+  heldOut: {
+    pattern: /^held_out\/(.+?)\/(?:mean|part\/(.+))$/,
+    id: "held-out-",
+    title: "Held-out: ",
+    sparse: true,
+  },
+};
+
 /** The rewards of a job with several, in one chart, and the parts of each that has parts. */
-function rewardCharts(keys: readonly string[]): ChartDef[] {
+function rewardCharts(keys: readonly string[], split: (typeof SPLITS)[keyof typeof SPLITS]): ChartDef[] {
+  const { sparse } = split;
   const found = keys.flatMap((key) => {
-    const [, name, part] = /^reward\/(.+?)\/(?:mean|part\/(.+))$/.exec(key) ?? [];
+    const [, name, part] = split.pattern.exec(key) ?? [];
     return name ? [{ key, name, part }] : [];
   });
   const lines = (of: typeof found, label: (one: (typeof found)[number]) => string): LineDef[] =>
-    of.map((one, at) => ({ key: one.key, label: label(one), ...style(at) }));
+    of.map((one, at) => ({ key: one.key, label: label(one), ...style(at), ...(sparse && { sparse }) }));
+  const title = (text: string) =>
+    sparse ? split.title + text.charAt(0).toLowerCase() + text.slice(1) : text;
   const means = found.filter((one) => one.part === undefined);
   const charts: ChartDef[] = [];
   // With a single reward its own mean is the mean that is already shown.
   if (means.length > 1) {
     const all = lines(means, (one) => one.name);
-    charts.push({ ...plain, id: "rewards", title: "Each reward", unit: "mean", min: undefined, lines: all });
+    const id = `${split.id}rewards`;
+    charts.push({ ...plain, id, title: title("Each reward"), unit: "mean", min: undefined, lines: all });
   }
   for (const name of new Set(found.flatMap((one) => (one.part === undefined ? [] : [one.name])))) {
     const parts = found.filter((one) => one.name === name && one.part !== undefined);
-    const title = means.length > 1 ? `Parts of “${name}”` : "Parts of the reward";
+    if (parts.length === 0) continue;
+    const id = `${split.id}parts-${slug(name)}`;
+    const called = title(means.length > 1 ? `Parts of “${name}”` : "Parts of the reward");
     const drawn = lines(parts, (one) => one.part ?? "");
-    charts.push({ ...plain, id: `parts-${slug(name)}`, title, unit: "mean", min: undefined, lines: drawn });
+    charts.push({ ...plain, id, title: called, unit: "mean", min: undefined, lines: drawn });
   }
   return charts;
 }
@@ -271,7 +301,8 @@ function generic(key: string, at: number, catalogue: readonly Metric[]): ChartDe
  * then every other metric that was.
  */
 export function chartGroups(keys: readonly string[], catalogue: readonly Metric[]): ChartGroup[] {
-  const rewards = rewardCharts(keys);
+  const rewards = rewardCharts(keys, SPLITS.reward);
+  const heldOutRewards = rewardCharts(keys, SPLITS.heldOut);
   const fixed = [
     { title: "Signal", charts: [...SIGNAL, ...rewards] },
     { title: "Policy", charts: POLICY },
@@ -280,13 +311,16 @@ export function chartGroups(keys: readonly string[], catalogue: readonly Metric[
     { title: "Optimizer", charts: OPTIMIZER },
   ];
   const shown = new Set<string>(COUNTERS);
-  for (const def of [...BIG, ...fixed.flatMap((group) => group.charts)]) {
+  for (const def of [...bigCharts(keys), ...fixed.flatMap((group) => group.charts), ...heldOutRewards]) {
     for (const line of def.lines) shown.add(line.key);
     if (def.band) shown.add(def.band.low).add(def.band.high);
     if (def.about) shown.add(def.about);
   }
-  const single = keys.filter((key) => /^reward\/.+\/mean$/.test(key));
-  if (single.length === 1) shown.add(single[0] as string);
+  // With a single reward its own mean is the mean that is already shown.
+  for (const split of ["reward", "held_out"]) {
+    const single = keys.filter((key) => key.startsWith(`${split}/`) && /\/.+\/mean$/.test(key));
+    if (single.length === 1) shown.add(single[0] as string);
+  }
   const rest = [...new Set(keys)].filter((key) => !shown.has(key) && !isOfFamily(key)).sort();
   const held = rest.filter((key) => key.startsWith("held_out/"));
   const other = rest.filter((key) => !key.startsWith("held_out/"));
@@ -294,7 +328,11 @@ export function chartGroups(keys: readonly string[], catalogue: readonly Metric[
     ...fixed,
     {
       title: "Held-out rows",
-      charts: [...familyCharts(keys), ...held.map((key, at) => generic(key, at, catalogue))],
+      charts: [
+        ...heldOutRewards,
+        ...familyCharts(keys),
+        ...held.map((key, at) => generic(key, at, catalogue)),
+      ],
     },
     { title: "Other", charts: other.map((key, at) => generic(key, at, catalogue)) },
   ];
