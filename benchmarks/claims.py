@@ -5,9 +5,10 @@
     benchmarks/claims.py --page          write results and page from the runs there are
     benchmarks/claims.py --check         compare docs/claims.md with the committed results; writes nothing
 
-What each claim's runs are and when it counts as confirmed stands in `claims/`, written before the runs. Single runs
-are kept in `.reinforge/claims/runs.jsonl`: an interrupted ledger goes on where it was. Some are those of
-`learning.py`, in its folder: run here what is missing there. An hour or two on two cores.
+What each claim's runs are, when it counts as reproduced here, and what its mechanism needs in order to act at all
+stands in `claims/`. Single runs are kept in `.reinforge/claims/runs.jsonl`: an interrupted ledger goes on where it was.
+Some are those of `learning.py`, in its folder: run here what is missing there. An hour or two on two cores. Numbers of
+runs that are not stored any more stay as committed, while their jobs are the same.
 """
 
 import argparse

@@ -8,7 +8,7 @@ from common.runs import Result
 
 from claims import pictures, results
 from claims.fixtures import ROOT
-from claims.ledger import Claim, median
+from claims.ledger import MARKS, Claim, median, with_evidence
 from claims.notes import NOTES
 from claims.registry import CLAIMS
 
@@ -16,25 +16,36 @@ PAGE = ROOT / "docs" / "claims.md"
 
 INTRO = """# Claims
 
-What articles and papers say that GRPO and its variants do, each run again at our scale: a model of 0.8 million
-parameters, one kind of task at a time, minutes of training, three seeds. {marked} claims: {counts}.
+What articles and papers say that GRPO and its variants do, each run again here: one kind of task at a time, minutes of
+training, three seeds. **One model of 0.8 million parameters says nothing about the papers' scale.** A claim that is not
+reproduced here may well hold there, and one that is reproduced here may not.
 
-* **Confirmed**: every test of the claim's rule holds. The rule, below each claim, was written before the runs.
-* **Refuted**: one does not. At this scale, on this task: the published effect may well be there at theirs.
-* **Out of reach**: at this scale the mechanism cannot act, so that runs say nothing.
+{marked} claims: {counts}.
+
+* **Reproduced here**: every test of the claim's rule holds. The rule, below each claim, was written before the runs.
+* **Not reproduced here**: one test does not hold.
+* **Could not act**: what the mechanism works on was not there, so that the runs say nothing about the claim.
+
+*Could the mechanism act?* is measured against bounds: what there has to be for the mechanism to work on. Below a bound
+the mark is *could not act*, whatever the rule says; the script derives every mark. Each claim says when its bounds were
+written: before the runs, after the runs but before the bound's own number was taken, or with that number known, which
+counts for less. *Not measured*: no stored run has the number yet; the mark is then the rule's alone.
 
 Numbers are the median over three seeds, with the lowest and the highest. Unless a row says otherwise: starter model,
 8 prompts × 8 completions of at most 56 tokens, one update per step, 20 steps, LoRA r = 16, AdamW at 6e-4, temperature
 1; presets with their slots, not with their published recipe. *Additions* are the demo's: hasty answers (22 tokens, one
-in three right) and workings (about 46, nearly always right).
+in three right) and workings (about 46, nearly always right). Rewards are the user's, without any preset's shaping.
+{checkpoints}
 
 This page is written from `benchmarks/results/claims.json` by `benchmarks/claims.py --page`.
 """
+HOLDS = {True: "Holds.", False: "Does not hold.", None: "Not measured."}
+ANSWER = {True: "yes", False: "no", None: "not measured"}
 
 
 def write(found: Mapping[tuple[str, int], Result]) -> None:
     """Results, page and pictures from the runs there are."""
-    content = results.collect(found)
+    content = results.collect(found, results.read())
     results.write(content)
     for path, text in pictures.drawn(content).items():
         path.write_text(text, encoding="utf-8")
@@ -57,12 +68,12 @@ def check() -> int:
 def text_of(content: Mapping[str, Any]) -> str:
     marked = content["claims"]
     counted = Counter(entry["mark"] for entry in marked.values())
-    counts = ", ".join(f"{counted[mark]} {mark}" for mark in ("confirmed", "refuted", "out of reach"))
+    counts = ", ".join(f"{counted[mark]} {mark}" for mark in MARKS)
     there = [claim for claim in CLAIMS if claim.id in marked]
     lines = [
-        INTRO.format(marked=len(there), counts=counts),
-        "| claim | source | what we ran | measured | mark |",
-        "|---|---|---|---|---|",
+        INTRO.format(marked=len(there), counts=counts, checkpoints=_checkpoints(content)),
+        "| claim | source | what we ran | measured | could the mechanism act? | mark |",
+        "|---|---|---|---|---|---|",
         *(_row(claim, marked[claim.id]) for claim in there),
         "",
         *pictures.lines(content),
@@ -83,25 +94,49 @@ def _row(claim: Claim, entry: Mapping[str, Any]) -> str:
         claim.source,
         claim.ran,
         measured or "–",
+        _could_act(claim, entry),
         f"**{entry['mark']}**",
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
+def _could_act(claim: Claim, entry: Mapping[str, Any]) -> str:
+    numbers = with_evidence(entry["numbers"], entry["evidence"])
+    measured = [
+        f"{measure.name}: {arm} {_range(numbers[arm][measure.name])}"
+        for bound in claim.bounds
+        if bound.holds(numbers) is not None
+        for arm, measure in bound.measures
+    ]
+    return "<br>".join([f"**{ANSWER[claim.could_act(numbers)]}**", *dict.fromkeys(measured)])
+
+
 def _section(claim: Claim, entry: Mapping[str, Any]) -> list[str]:
-    tests = [("Only if", test) for test in claim.acted] + [("Rule", test) for test in claim.rule]
+    numbers = with_evidence(entry["numbers"], entry["evidence"])
     return [
         f"## {claim.id}",
         "",
         f"{claim.statement} **{entry['mark'].capitalize()}.** {NOTES.get(claim.id, '')}".rstrip(),
         "",
         *(
-            f"* {kind}: {test.says}. {'Holds.' if test.holds(entry['numbers']) else 'Does not hold.'}"
-            for kind, test in tests
+            f"* It can act only if: {bound.test.says}. {HOLDS[bound.holds(numbers)]} (Bound written {bound.when}.)"
+            for bound in claim.bounds
         ),
+        *(f"* Rule: {test.says}. {HOLDS[test.holds(numbers)]}" for test in claim.rule),
         *([f"* `.venv/bin/python benchmarks/claims.py --only {claim.id}`"] if claim.arms else []),
         "",
     ]
+
+
+def _checkpoints(content: Mapping[str, Any]) -> str:
+    """Which starter weights were trained, with the arms of all but the most frequent ones."""
+    by: dict[str, list[str]] = {}
+    for name, about in content["arms"].items():
+        by.setdefault(about["checkpoint"], []).append(f"`{name}`")
+    (most, _), *others = sorted(by.items(), key=lambda each: -len(each[1]))
+    lines = [f"Starter weights: SHA-256 `{most}…` of `worker/starter/starter-arith/model.safetensors`"]
+    lines += [f"`{checkpoint}…` for {', '.join(names)}" for checkpoint, names in others]
+    return "; ".join(lines) + "."
 
 
 def _by_arm(entry: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Sequence[float]]]]:

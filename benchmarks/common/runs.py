@@ -5,6 +5,7 @@ line of `<folder>/runs.jsonl`, also when it failed; `run_all` on the same folder
 are comparable only where nobody stopped the processes in between.
 """
 
+import functools
 import hashlib
 import json
 import queue
@@ -25,6 +26,7 @@ from common.folder import Folder, Series, Split
 from common.forks import Forks
 from reinforge.offline import prepare, sandbox
 from reinforge.spec import JobSpec
+from worker.starter import CHECKPOINT
 
 ROOT = Path(__file__).resolve().parents[2]
 POLL = 0.4
@@ -93,6 +95,8 @@ class Result:
     findings: list[dict[str, Any]] = field(default_factory=list)
     """What detectors noticed: code, step, message."""
     extra: dict[str, Any] = field(default_factory=dict)
+    checkpoint: str = ""
+    """Of the starter model, where the run trained it: the beginning of its weights' SHA-256."""
 
     @property
     def ok(self) -> bool:
@@ -305,7 +309,13 @@ def result_of(run: Run, folder: Folder, *, stopped: bool, seconds: float) -> Res
             {key: each[key] for key in ("code", "step", "message")} for each in folder.records("finding")
         ],
         extra=extra,
+        checkpoint=starter_checkpoint() if run.spec["model"] == CHECKPOINT.name else "",
     )
+
+
+@functools.cache
+def starter_checkpoint() -> str:
+    return hashlib.sha256((CHECKPOINT / "model.safetensors").read_bytes()).hexdigest()[:12]
 
 
 @contextmanager

@@ -10,7 +10,9 @@ import pytest
 from claims import page, pictures, registry, results
 from claims.credit import _rows
 from claims.ledger import (
+    MARKS,
     Arm,
+    Bound,
     Claim,
     Measure,
     Test,
@@ -18,8 +20,10 @@ from claims.ledger import (
     at_most,
     close,
     higher,
+    needs_at_least,
     not_below,
     times,
+    with_evidence,
 )
 from claims.measures import crossing, growth, held_out_at, held_out_gain, last, over, ratio
 from claims.multiple import search_score
@@ -61,20 +65,80 @@ def test_a_test_holds(test: Test, found: dict[str, dict[str, list[float]]], hold
     assert test.holds(found) is holds
 
 
-def claim(*, acted: tuple[Test, ...] = (), rule: tuple[Test, ...] = ()) -> Claim:
+def claim(*, bounds: tuple[Bound, ...] = (), rule: tuple[Test, ...] = ()) -> Claim:
     arm = Arm("task/one", {"model": "starter-arith"})
     return Claim(
         id="one", statement="It is so.", source="Somewhere", ran="A run.", arms={"a": arm}, measures=(SCORE,),
-        rule=rule, acted=acted,
+        rule=rule, bounds=bounds,
     )  # fmt: skip
 
 
 def test_marks() -> None:
     yes, no = at_least(SCORE, "a", 1), at_least(SCORE, "a", 3)
     found = numbers(a=(2, 2, 2))
-    assert claim(rule=(yes, yes)).mark(found) == "confirmed"
-    assert claim(rule=(yes, no)).mark(found) == "refuted"
-    assert claim(acted=(no,), rule=(yes,)).mark(found) == "out of reach"
+    assert claim(rule=(yes, yes)).mark(found) == "reproduced here"
+    assert claim(rule=(yes, no)).mark(found) == "not reproduced here"
+
+
+def test_below_a_bound_the_mark_is_that_the_mechanism_could_not_act() -> None:
+    other = Measure("other", lambda result: 1.0)
+    yes, no, unknown = (
+        needs_at_least(SCORE, "a", 1),
+        needs_at_least(SCORE, "a", 3),
+        needs_at_least(other, "a", 1),
+    )
+    found, rule = numbers(a=(2, 2, 2)), (at_least(SCORE, "a", 1),)
+    for bounds, could, mark in (
+        ((yes,), True, "reproduced here"),
+        ((yes, no), False, "could not act"),
+        ((no, unknown), False, "could not act"),
+        ((yes, unknown), None, "reproduced here"),
+    ):
+        one = claim(bounds=bounds, rule=rule)
+        assert (one.could_act(found), one.mark(found)) == (could, mark)
+    one = claim(bounds=(unknown,), rule=rule)
+    assert one.evidence() == {"a": [other]}
+    assert one.could_act(with_evidence(found, {"a": {"other": (0.5,)}})) is False
+
+
+def test_numbers_of_runs_that_are_gone_stay_and_their_evidence_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Measure("read", lambda result: float(result.extra["read"]))
+    fact = Measure("fact", lambda result: float(result.extra["fact"]), lambda facts: float(facts["end"]))
+    one = claim(
+        bounds=tuple(needs_at_least(each, "a", 1) for each in (read, fact)), rule=(at_least(SCORE, "a", 1),)
+    )
+    monkeypatch.setattr(results, "CLAIMS", (one,))
+    monkeypatch.setattr(results, "arms", lambda: [one.arms["a"]])
+    monkeypatch.setattr(results, "learning_facts", lambda: {("task/one", 1): {"end": 2.0}})
+    about = {"fingerprint": results.fingerprint(one.arms["a"]), "checkpoint": "abc"}
+    committed: dict[str, Any] = {
+        "claims": {"one": {"mark": "", "numbers": numbers(a=(1, 2, 3)), "evidence": {"a": {"read": [5.0]}}}},
+        "arms": {"task/one": about},
+        "curves": {},
+    }
+    content = results.collect({}, committed)
+    assert content["arms"] == {"task/one": about}
+    entry = content["claims"]["one"]
+    assert entry["numbers"] == numbers(a=(1, 2, 3))
+    assert entry["evidence"] == {"a": {"read": [5.0], "fact": [2.0]}}
+
+    again = {
+        ("task/one", run.seed): Result(
+            name="task/one",
+            seed=run.seed,
+            digest=run.digest,
+            outcome="succeeded",
+            step=run.seed + 4,
+            extra={"read": 0},
+        )
+        for run in one.arms["a"].runs()
+    }
+    entry = results.collect(again, committed)["claims"]["one"]
+    assert entry["numbers"] == {"a": {"score": [4, 5, 6]}}
+    assert entry["evidence"]["a"]["read"] == [0, 0, 0]
+    assert entry["mark"] == "could not act"
+    about["fingerprint"] = "other"
+    assert results.collect({}, committed)["claims"] == {}
 
 
 def run_of(**series: list[float | None]) -> Result:
@@ -121,15 +185,15 @@ def test_every_arm_is_a_job_and_every_name_is_used_once() -> None:
 
 def test_an_arm_that_changed_no_longer_speaks_for_its_claim() -> None:
     one = claim(rule=(at_least(SCORE, "a", 1),))
-    entry = {"mark": "confirmed", "numbers": numbers(a=(1, 2, 3))}
+    entry = {"mark": "reproduced here", "numbers": numbers(a=(1, 2, 3)), "evidence": {}}
     content: dict[str, Any] = {
         "claims": {"one": entry},
         "arms": {"task/one": {"fingerprint": results.fingerprint(one.arms["a"])}},
     }
     assert results.problems(content, (one,)) == []
-    entry["mark"] = "refuted"
-    assert results.problems(content, (one,)) == ["one: marked refuted, by its rule confirmed"]
-    entry["mark"] = "confirmed"
+    entry["mark"] = "could not act"
+    assert results.problems(content, (one,)) == ["one: marked could not act, by its rule reproduced here"]
+    entry["mark"] = "reproduced here"
     content["arms"]["task/one"]["fingerprint"] = "other"
     assert results.problems(content, (one,)) == ["one: task/one has changed since it ran"]
     assert results.problems({"claims": {}, "arms": {}}, (one,))[0].startswith("one has no mark")
@@ -141,7 +205,7 @@ def test_the_committed_page_says_what_the_results_say() -> None:
     assert [found for found in results.problems(content) if "has no mark" not in found] == []
     text = page.PAGE.read_text(encoding="utf-8")
     assert text == page.text_of(content)
-    rows = re.findall(r"^\| \[.*\| \*\*(confirmed|refuted|out of reach)\*\* \|$", text, re.MULTILINE)
+    rows = re.findall(rf"^\| \[.*\| \*\*({'|'.join(MARKS)})\*\* \|$", text, re.MULTILINE)
     assert len(rows) == len(content["claims"])
     for path, drawing in pictures.drawn(content).items():
         assert path.read_text(encoding="utf-8") == drawing
