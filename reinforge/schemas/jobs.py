@@ -71,8 +71,7 @@ class Job(Response):
     held_out_reward: float | None = None
     """Newest held-out reward: your rewards by their weights, without the algorithm's shaping."""
     held_out_includes_shaping: bool = False
-    """This job's held-out figures have the shaping in them, because a worker before 0.2 measured them. Do not compare
-    them with other jobs'."""
+    """A worker before 0.2 measured them, with the algorithm's shaping in them. Do not compare them with other jobs'."""
     best_step: int | None = None
     adapter: str | None = None
     """`adp_…` once the job has succeeded."""
