@@ -1,6 +1,6 @@
 """which jobs have the algorithm's shaping in their held-out figures
 
-Revises: 0024
+Revises: 0025
 """
 
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-revision: str = "0025"
-down_revision: str | Sequence[str] | None = "0024"
+revision: str = "0026"
+down_revision: str | Sequence[str] | None = "0025"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
