@@ -12,7 +12,7 @@ from backend.idempotency import Once, OnceWhole
 from backend.jobs import changes, commands, lifecycle, repository
 from backend.rewards.service import Account
 from backend.strict_json import StrictRoute
-from reinforge.schemas.jobs import (
+from reinforge.schemas.job_changes import (
     ChangeCreate,
     JobChangeList,
     JobChangeView,

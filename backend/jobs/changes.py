@@ -16,7 +16,7 @@ from reinforge.grading.multi import checkpoints, judges
 from reinforge.grading.source import parse_grader
 from reinforge.live_settings import SETTINGS, live_settings, with_setting
 from reinforge.records import CHANGE, Change, RewardChange, ScheduledChange, SettingChange
-from reinforge.schemas.jobs import JobChangeView, JobSetting, RewardChangeCreate, SettingChangeCreate
+from reinforge.schemas.job_changes import JobChangeView, JobSetting, RewardChangeCreate, SettingChangeCreate
 from reinforge.spec import JobSpec
 from reinforge.states import FINAL, JobStatus
 

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.ids import new_id
 from backend.models import Job, JobCommand, now
 from reinforge.errors import StateConflict
-from reinforge.schemas.jobs import JobCommandView
+from reinforge.schemas.job_changes import JobCommandView
 from reinforge.states import JobStatus
 
 

@@ -9,7 +9,8 @@ from reinforge.cli.connection import connect
 from reinforge.cli.output import Json, err, number, out
 from reinforge.errors import InvalidInput
 from reinforge.jobfile import value_of
-from reinforge.schemas.jobs import JobSetting, JobStart
+from reinforge.schemas.job_changes import JobSetting
+from reinforge.schemas.jobs import JobStart
 
 app = typer.Typer()
 JobId = Annotated[str, typer.Argument(help="Job id (ftjob-…).")]

@@ -19,6 +19,13 @@ from reinforge.client.downloads import Progress
 from reinforge.client.jobs import RESTS, Refused
 from reinforge.client.transport import WORKER_SECONDS, error_from, retry_wait
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
+from reinforge.schemas.job_changes import (
+    JobChangeList,
+    JobChangeView,
+    JobCommandView,
+    JobSetting,
+    JobSettingList,
+)
 from reinforge.schemas.job_checks import JobCheck
 from reinforge.schemas.jobs import (
     Checkpoint,
@@ -29,14 +36,9 @@ from reinforge.schemas.jobs import (
     FindingEntry,
     GroupList,
     Job,
-    JobChangeList,
-    JobChangeView,
-    JobCommandView,
     JobDetail,
     JobEvent,
     JobFamily,
-    JobSetting,
-    JobSettingList,
     JobStart,
     JobStartList,
     LogEntry,
