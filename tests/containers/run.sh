@@ -34,7 +34,10 @@ finish() {
     compose logs --tail 15 >&2 || true
   fi
   compose down -v > /dev/null 2>&1 || true
-  if [ "$seen" = /work ]; then stop_own_docker; fi
+  if [ "$seen" = /work ]; then
+    inside docker image prune --force > /dev/null 2>&1 || true # images that a newer build replaced
+    stop_own_docker
+  fi
   exit "$status"
 }
 trap finish EXIT
