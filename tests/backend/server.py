@@ -384,9 +384,8 @@ def agree_render(payload: dict[str, Any]) -> dict[str, Any]:
     prompts = [{"text": "".join(m["content"] for m in row)} for row in payload["rows"]]
     prompts = [prompt | {"tokens": len(str(prompt["text"]))} for prompt in prompts]
     longest = max(range(len(prompts)), key=lambda index: prompts[index]["tokens"])
-    tokens = prompts[longest]["tokens"]
-    found = {"prompts": prompts, "longest": {"index": longest, "tokens": tokens}, "context_length": 128}
-    return found | {"hidden_size": 128}
+    tokens, sizes = prompts[longest]["tokens"], {"context_length": 128, "hidden_size": 128}
+    return {"prompts": prompts, "longest": {"index": longest, "tokens": tokens}} | sizes
 
 
 def agree_inspect(payload: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 The address and the key come from OPENAI_BASE_URL and OPENAI_API_KEY, as anywhere. Every answer is written to FILE, one
 JSON object a line, for the test to hold against the published schema. KIND `life` follows one job from its file to
-its deletion, `errors` looks at failures.
+its deletion, `errors` looks at failures, `learn` trains with nothing but a grader.
 """
 
 import json
@@ -38,6 +38,12 @@ GRADER = {
 }  # fmt: skip
 
 
+SUM = {
+    "type": "python", "name": "sum",
+    "source": "import re\n\ndef grade(sample, item):\n"
+    "    found = re.findall(r'<answer>(.*?)</answer>', sample['output_text'])\n"
+    "    return float(bool(found) and found[-1].strip() == item['answer'])\n",
+}  # fmt: skip
 AUTO = {
     "batch_size": 16, "n_epochs": 50, "learning_rate_multiplier": 1, "compute_multiplier": 1, "eval_interval": 6,
     "eval_samples": 4,
@@ -226,6 +232,30 @@ def chat(client: OpenAI, recorder: Recorder, model: str) -> None:
     assert "".join(pieces) == whole.choices[0].message.content
 
 
+def learn(client: OpenAI, recorder: Recorder) -> None:
+    """A model, a file and a grader, and no hyperparameter but a smaller number of steps."""
+    rows = [{"messages": [{"role": "user", "content": f"{a}+{b}="}], "answer": str(a + b)}
+            for a in range(10, 100, 3) for b in range(7, 100, 7)]  # fmt: skip
+    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    file = client.files.create(file=("additions.jsonl", content), purpose="fine-tune")
+    reinforcement = {"grader": SUM, "hyperparameters": {"steps": 24, "eval_interval": 24}}
+    method: Any = {"type": "reinforcement", "reinforcement": reinforcement}
+    jobs = client.fine_tuning.jobs
+    job = jobs.create(model=MODEL, training_file=file.id, method=method, seed=0)
+    shown = job.method.reinforcement.hyperparameters
+    assert (shown.learning_rate_multiplier, shown.learning_rate) == (1, 6.25e-4), shown
+    done = until("the job", lambda: ended(client, job.id))
+    assert done.status == "succeeded", done.error
+    held_out = {
+        event.data["step"]: event.data["full_valid_mean_reward"]
+        for event in jobs.list_events(job.id, limit=100)
+        if event.type == "metrics" and event.data.get("full_valid_mean_reward") is not None
+    }
+    gain = held_out[max(held_out)] - held_out[min(held_out)]
+    assert gain >= 0.3, held_out
+    assert recorder.lose == 0
+
+
 def errors(client: OpenAI, recorder: Recorder) -> None:
     jobs, none = client.fine_tuning.jobs, "ftjob-none"
     for look in (
@@ -295,5 +325,5 @@ if __name__ == "__main__":
     watching = Recorder(path)
     http = openai.DefaultHttpxClient(event_hooks={"response": [watching]})
     with OpenAI(http_client=http) as one:
-        {"life": life, "errors": errors}[kind](one, watching)
+        {"life": life, "errors": errors, "learn": learn}[kind](one, watching)
     print(json.dumps({"openai": openai.__version__}))

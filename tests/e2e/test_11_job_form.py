@@ -78,7 +78,7 @@ def copied(page: Page, format: str) -> str:
 class TestChecks:
     @pytest.mark.parametrize(
         ("text", "said"),
-        [("-1", "Allowed: above 0"), ("fast", "This is not a number."), ("1e", "This is not a number.")],
+        [("-1", "Allowed: above 0"), ("fast", "Type a number, or auto."), ("1e", "Type a number, or auto.")],
     )
     def test_a_number_out_of_range_is_told_beside_its_field(self, form: Page, text: str, said: str) -> None:
         field = typed(form, "Learning rate", text)
@@ -212,6 +212,31 @@ class TestTheSameJobElsewhere:
         assert client.jobs.wait(first, timeout=120).status == "succeeded"
         expect(form.get_by_text("Step 1 of 1")).to_be_visible()
         expect(form.get_by_text("Succeeded").first).to_be_visible()
+
+    def test_a_model_a_dataset_and_a_reward_are_the_very_same_job_on_every_way_in(
+        self, form: Page, client: Reinforge, additions: Dataset, reward: str, tmp_path: Path
+    ) -> None:
+        spec = {
+            "model": MODEL,
+            "data": {"dataset": additions.id},
+            "rewards": [{"type": "python", "name": "correct_sum", "reward": reward}],
+        }
+        file = tmp_path / "job.yaml"
+        file.write_text(yaml.safe_dump(spec))
+        command = [sys.executable, "-m", "reinforge.cli.main", "job", "create", "-f", str(file)]
+        environment = os.environ | {"REINFORGE_URL": client.base_url, "REINFORGE_API_KEY": KEY}
+        by_command = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        assert by_command.returncode == 0, by_command.stderr
+        rate = form.get_by_role("textbox", name="Learning rate", exact=True)
+        expect(rate).to_have_attribute("placeholder", "auto (6.25e-4 for this model)")
+        expect(form.get_by_text("auto is 0.08 ÷ hidden size 128.")).to_be_visible()
+        jobs = [start(form), by_command.stdout.strip(), client.jobs.create(spec).id]
+        found = [client.jobs.get(id) for id in jobs]
+        for id in jobs:
+            client.jobs.cancel(id)
+        assert found[0].resolved_spec == found[1].resolved_spec == found[2].resolved_spec
+        assert (found[0].resolved_spec or {})["optimizer"]["learning_rate"] == 6.25e-4
+        assert all("optimizer" not in each.spec for each in found)
 
     def test_the_copied_python_is_the_same_job(self, form: Page) -> None:
         from_yaml = jobfile_of(copied(form, "Job file (YAML)"))
