@@ -110,7 +110,7 @@ def _auto_or_number(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
             raise PydanticKnownError("greater_than", outside["ctx"]) from error
         if outside := types.get("less_than_equal"):
             raise PydanticKnownError("less_than_equal", outside["ctx"]) from error
-        raise PydanticCustomError("number_or_auto", "Input should be a number or `auto`") from error
+        raise PydanticCustomError("number_or_auto", "Input should be 'auto' or a number") from error
 
 
 class Optimizer(SpecModel):

@@ -228,8 +228,8 @@ class TestTheSameJobElsewhere:
         by_command = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
         assert by_command.returncode == 0, by_command.stderr
         rate = form.get_by_role("textbox", name="Learning rate", exact=True)
-        expect(rate).to_have_attribute("placeholder", "auto (6.25e-4 for this model)")
-        expect(form.get_by_text("auto is 0.08 ÷ hidden size 128.")).to_be_visible()
+        expect(rate).to_have_attribute("placeholder", "auto (6.25e-4)")
+        expect(form.get_by_text("auto for this model: 0.08 ÷ hidden size 128.")).to_be_visible()
         jobs = [start(form), by_command.stdout.strip(), client.jobs.create(spec).id]
         found = [client.jobs.get(id) for id in jobs]
         for id in jobs:

@@ -72,8 +72,8 @@ def test_a_critic_follows_the_number() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("fast", "optimizer.learning_rate: Input should be a number or `auto`"),
-        (None, "optimizer.learning_rate: Input should be a number or `auto`"),
+        ("fast", "optimizer.learning_rate: Input should be 'auto' or a number"),
+        (None, "optimizer.learning_rate: Input should be 'auto' or a number"),
         (0, "optimizer.learning_rate: Input should be greater than 0"),
         (2, "optimizer.learning_rate: Input should be less than or equal to 1"),
     ],

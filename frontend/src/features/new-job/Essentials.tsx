@@ -10,11 +10,8 @@ import { Section } from "./Section";
 function AutoReason({ model }: { model: BaseModel | undefined }) {
   const auto = model?.auto_learning_rate;
   if (!auto) return null;
-  return (
-    <span className={styles.reason}>
-      {auto.measured ? `auto is ${auto.reason}` : <b>auto is {auto.reason}</b>}
-    </span>
-  );
+  const text = `auto for this model: ${auto.reason}`;
+  return <span className={styles.reason}>{auto.measured ? text : <b>{text}</b>}</span>;
 }
 
 /** Step five: the few numbers that most jobs need. */

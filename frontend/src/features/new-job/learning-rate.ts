@@ -3,8 +3,8 @@ import { shown } from "@/lib/spec-values";
 
 export const LEARNING_RATE = "optimizer.learning_rate";
 
-/** What an empty learning rate stands for: `auto (6.25e-4 for this model)`. */
+/** What an empty learning rate stands for: `auto (6.25e-4)`. */
 export function autoText(model: BaseModel | undefined): string {
   const auto = model?.auto_learning_rate;
-  return auto ? `auto (${shown(auto.value)} for this model)` : "auto";
+  return auto ? `auto (${shown(auto.value)})` : "auto";
 }
