@@ -199,7 +199,8 @@ def deployment(client: Reinforge, api: httpx.Client, job: str) -> str:
         answer = api.post(
             f"{client.base_url}/v1/chat/completions", json={"model": name, "messages": messages}
         )
-        answer.raise_for_status()
+        if answer.is_error:
+            raise SystemExit(f"{name} does not answer: {answer.text}")
     client.deployments.stop("adder-next")
     return name
 
