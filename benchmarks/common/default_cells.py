@@ -1,0 +1,137 @@
+"""The cells of `benchmarks/defaults.py` and what their runs come to. Pure functions over results.
+
+A cell is one model, one task and one preset. In it the rule's learning rate runs first, then rates around it, each only
+until it has taken as many steps as the best one needed: a rate that is cut is known to be no better.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from common.learned import ACCURACY, steps_to
+from common.runs import Result, StopRule
+
+LEVEL = 0.9
+"""Of held-out answers; reached by the first of two evaluations in a row."""
+EVERY = 2
+"""Steps between evaluations."""
+STEPS = 80
+"""At most, of a cell's first run."""
+PAST = 20
+"""Steps that the rule's run goes on past the level, to show that it stays there."""
+STAYS = 0.8
+"""Least mean of held-out accuracy over those steps."""
+FACTORS = (1.0, 2.0, 4.0, 0.5, 0.25)
+"""Rates as multiples of the rule's, in the order in which they run."""
+SHARE, MORE = 1.5, 10
+"""The rule is good where it needs at most 1.5 × the steps of the best rate, or 10 more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    width: int
+    task: str
+    preset: str
+    factors: tuple[float, ...] = FACTORS
+
+    @property
+    def name(self) -> str:
+        return f"w{self.width}/{self.task}/{self.preset}"
+
+    def run_name(self, factor: float) -> str:
+        return f"{self.name}/x{factor:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stays(StopRule):
+    """End a run so many evaluations after it has reached the level."""
+
+    past: int = 0
+
+    def reached(self, values: Sequence[float | None]) -> bool:
+        return StopRule.reached(self, values[: len(values) - self.past])
+
+
+FIRST_STOP = Stays(at_least=LEVEL, metric=ACCURACY, past=PAST // EVERY - 1)
+LATER_STOP = StopRule(at_least=LEVEL, metric=ACCURACY)
+
+
+def reached(result: Result) -> int | None:
+    """Steps to the level."""
+    return steps_to(result.held_out, ACCURACY, LEVEL)
+
+
+def limit(results: Sequence[Result]) -> int:
+    """Steps for the next rate of a cell: those of its best so far, and the evaluation that confirms them."""
+    steps = [step for result in results if (step := reached(result)) is not None]
+    return min(steps) + EVERY if steps else STEPS
+
+
+def diverged(result: Result) -> bool:
+    """It failed, or did not stay where it had come: its last evaluations, from the level on, are below `STAYS`."""
+    if not result.ok:
+        return True
+    step = reached(result)
+    if step is None:
+        return False
+    later = [value for at, value in result.held_out.known(ACCURACY) if at >= step]
+    return sum(later) / len(later) < STAYS or not all(map(math.isfinite, later))
+
+
+def outcome(cell: Cell, rates: Mapping[float, float], results: Mapping[float, Result]) -> dict[str, Any]:
+    """One cell: each rate's steps, and whether the rule holds; `good` is None until all rates have run.
+
+    `results` by factor, in the order in which they ran.
+    """
+    runs = []
+    for factor, result in results.items():
+        step = reached(result)
+        accuracy = result.held_out.known(ACCURACY)
+        runs.append(
+            {
+                "factor": factor,
+                "learning_rate": rates[factor],
+                "steps": step,
+                "cut_at": result.step if step is None else None,
+                "ran": result.step,
+                "outcome": result.outcome,
+                "diverged": diverged(result),
+                "curve": [[at, round(value, 3)] for at, value in accuracy],
+                "seconds": round(result.seconds),
+            }
+        )
+    rule = next((run for run in runs if run["factor"] == 1.0), None)
+    reaching = [run for run in runs if run["steps"] is not None]
+    best = min(reaching, key=lambda run: (run["steps"], run["factor"] != 1.0), default=None)
+    good = None
+    if set(results) >= set(cell.factors) and rule is not None:
+        good = (
+            best is not None
+            and rule["steps"] is not None
+            and not rule["diverged"]
+            and (rule["steps"] <= SHARE * best["steps"] or rule["steps"] <= best["steps"] + MORE)
+        )
+    return {
+        "width": cell.width,
+        "task": cell.task,
+        "preset": cell.preset,
+        "base": runs[0]["curve"][0][1] if runs and runs[0]["curve"] else None,
+        "rule_steps": rule and rule["steps"],
+        "best_steps": best and best["steps"],
+        "best_factor": best and best["factor"],
+        "diverged": rule and rule["diverged"],
+        "good": good,
+        "runs": runs,
+    }
+
+
+def verdict(cells: Sequence[Mapping[str, Any]], widths: Sequence[int]) -> dict[str, Any]:
+    """Over the cells of these widths: how many are measured, in how many the rule is good, how many diverged."""
+    counted = [cell for cell in cells if cell["width"] in widths]
+    return {
+        "cells": len(counted),
+        "measured": sum(cell["good"] is not None for cell in counted),
+        "good": sum(cell["good"] is True for cell in counted),
+        "diverged": sum(bool(cell["diverged"]) for cell in counted),
+    }

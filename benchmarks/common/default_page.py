@@ -1,0 +1,117 @@
+"""docs/learning-rate.md, written from `benchmarks/results/defaults.json` alone."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from common.default_cells import FACTORS, PAST, STAYS
+from common.measure import ROOT
+
+PAGE = ROOT / "docs" / "learning-rate.md"
+
+TEXT = """# The default learning rate
+
+If you leave `optimizer.learning_rate` out, it is `auto`: {scale:g} ÷ the hidden size of your base model. The number is
+worked out when the job is created, and the job shows it.
+
+| hidden size | learning rate | |
+|---:|---:|---|
+| 64 | 1.25e-3 | measured |
+| 128 | 6.25e-4 | measured |
+| 256 | 3.13e-4 | measured |
+| 512 | 1.56e-4 | checked with three runs |
+| 896 | 8.93e-5 | not measured |
+| 1536 | 5.21e-5 | not measured |
+| 4096 | 2e-5 | not measured |
+
+**Above 512 the rule was not measured.** There the value stays within 2e-5 and 1e-4, which are common rates for LoRA.
+Read your job's curves: if the reward does not move within 50 steps, try twice the rate; if it falls or the KL
+divergence jumps, try half.
+
+## How it was measured
+
+Small models like the starter, of hidden size {widths}, were made by the same script, the wider ones with fewer steps.
+Each trained on {tasks} tasks with {presets} presets ({preset_names}), once with the rule's rate and once with each of
+four others: a quarter, half, twice and four times the rule's. One seed; 8 prompts × 8 completions a step; everything
+else as presets and defaults have it. Every {every} steps the model answered 64 held-out rows once; the share of right
+answers counts, whatever the preset rewards besides.
+
+* `additions`: `47+85=`. The answer must be right. The model learns to work the sum out.
+* `at_once`: `What is 47 + 85?`. The answer must come without a working, and its last digit must be right. The model
+  learns to leave the working out, and to slip less.
+
+A cell below is the number of steps until {level} of the held-out answers were right, at two evaluations in a row. `> n`
+means that the run was ended after n steps without getting there, because another rate had got there by then. The rule
+holds in a row if it needs at most {share:g} × the steps of the best rate, or {more} more, and does not diverge: its
+mean over the {past} steps after that stays above {stays:g}.
+
+**The rule holds in {good} of {measured} rows{of_cells}; it diverged in {diverged}.**
+
+{rows}
+
+{checked}`benchmarks/defaults.py`, {date}, {cpu}, {cores} cores shared with other work, torch {torch}.
+"""
+
+
+def text_of(content: Mapping[str, Any]) -> str:
+    """The page."""
+    cells, summary, machine = content["cells"], content["verdict"], content["machine"]
+    fitted = [cell for cell in cells if cell["width"] in content["widths"]]
+    checked = [cell for cell in cells if cell["width"] not in content["widths"]]
+    presets = list(dict.fromkeys(cell["preset"] for cell in fitted))
+    missing = summary["cells"] - summary["measured"]
+    rule = content["rule"]
+    return TEXT.format(
+        **rule,
+        widths=_listed([str(width) for width in content["widths"]]),
+        tasks=_NUMBERS[len({cell["task"] for cell in fitted})],
+        presets=_NUMBERS[len(presets)],
+        preset_names=", ".join(f"`{preset}`" for preset in presets),
+        past=PAST,
+        stays=STAYS,
+        good=summary["good"],
+        measured=summary["measured"],
+        of_cells=f" ({missing} more were not finished)" if missing else "",
+        diverged=summary["diverged"],
+        rows=_table(fitted),
+        checked=f"At hidden size 512, with three rates:\n\n{_table(checked)}\n\n" if checked else "",
+        date=content["date"],
+        cpu=machine["cpu"],
+        cores=machine["cores"],
+        torch=machine["versions"]["torch"],
+    )
+
+
+_NUMBERS = ("no", "one", "two", "three", "four")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def _table(cells: Sequence[Mapping[str, Any]]) -> str:
+    factors = sorted(FACTORS)
+    head = ("hidden", "task", "preset", "before", *map(_times, factors), "holds")
+    lines = [f"| {' | '.join(head)} |", "|---:|---|---|" + "---:|" * (len(factors) + 1) + "---|"]
+    for cell in cells:
+        steps = {run["factor"]: _steps(run) for run in cell["runs"]}
+        holds = {True: "yes", False: "**no**", None: "not finished"}[cell["good"]]
+        values = (
+            cell["width"],
+            cell["task"],
+            f"`{cell['preset']}`",
+            f"{cell['base']:.2f}",
+            *(steps.get(factor, "–") for factor in factors),
+            holds,
+        )
+        lines.append(f"| {' | '.join(map(str, values))} |")
+    return "\n".join(lines)
+
+
+def _times(factor: float) -> str:
+    return {0.25: "rule ÷ 4", 0.5: "rule ÷ 2", 1.0: "rule", 2.0: "rule × 2", 4.0: "rule × 4"}[factor]
+
+
+def _steps(run: Mapping[str, Any]) -> str:
+    if run["diverged"]:
+        return f"{run['steps'] or '–'}, diverged"
+    return str(run["steps"]) if run["steps"] is not None else f"> {run['cut_at']}"

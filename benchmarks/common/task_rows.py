@@ -1,0 +1,46 @@
+"""The two tasks of `benchmarks/defaults.py`, as the parts of a `JobSpec` that differ: rows and rewards."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from worker.starter.corpus import demo_rows
+
+_RIGHT = '''
+def grade(sample, item):
+    """1 for the right sum, with or without its working."""
+    text = sample["output_text"].rpartition("</think>")[2]
+    return float(text == f"<answer>{item['answer']}</answer>")
+'''
+_AT_ONCE = '''
+def grade(sample, item):
+    """1 for a sum whose last digit is right, given at once; 0 where a working comes before it."""
+    text = sample["output_text"]
+    tagged = text.startswith("<answer>") and text.endswith("</answer>")
+    return float(tagged and text[len("<answer>") : -len("</answer>")][-1:] == item["answer"][-1:])
+'''
+TASKS = {
+    "additions": ("{a}+{b}=", _RIGHT),
+    "at_once": ("What is {a} + {b}?", _AT_ONCE),
+}
+"""How the row asks, and the reward. The first is learned by working sums out, the second by not doing so and slipping
+less."""
+
+
+def task_data(task: str, folder: Path) -> dict[str, Any]:
+    """`data` and `rewards` of a task's job; its rows are written into `folder`."""
+    asking, source = TASKS[task]
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {}
+    for part, count, held_out in (("dataset", 512, False), ("held_out", 64, True)):
+        path = folder / f"{task}-{part}.jsonl"
+        lines = [
+            json.dumps({"prompt": asking.format(a=row["a"], b=row["b"]), "answer": row["answer"]}) + "\n"
+            for row in demo_rows(0, count, held_out=held_out)
+        ]
+        path.write_text("".join(lines), encoding="utf-8")
+        paths[part] = str(path)
+    return {
+        "data": {**paths, "columns": {"answer": "answer"}},
+        "rewards": [{"type": "python", "name": task, "source": source}],
+    }

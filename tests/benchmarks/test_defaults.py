@@ -1,0 +1,192 @@
+"""The benchmark of the default learning rate: its cells, what it concludes from runs, and one cell in small."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import defaults
+import pytest
+from common import default_page
+from common.default_cells import (
+    EVERY,
+    FACTORS,
+    FIRST_STOP,
+    LATER_STOP,
+    STEPS,
+    Cell,
+    diverged,
+    limit,
+    outcome,
+    verdict,
+)
+from common.folder import Series
+from common.learned import ACCURACY
+from common.runs import Result
+from common.task_rows import TASKS, task_data
+
+from reinforge.learning_rate import auto_learning_rate
+from reinforge.spec import JobSpec
+from worker.starter import CHECKPOINT
+from worker.starter.corpus import habits, is_held_out
+from worker.starter.pretrain import Phase
+
+CELL = Cell(128, "additions", "grpo")
+RATES = {factor: factor * 6.25e-4 for factor in FACTORS}
+
+
+def run(values: Sequence[float], *, ended: str = "succeeded") -> Result:
+    """Evaluated every second step."""
+    series = Series.of((EVERY * number, {ACCURACY: value}) for number, value in enumerate(values))
+    step = EVERY * (len(values) - 1)
+    return Result(name="a", seed=0, digest="", outcome=ended, step=step, held_out=series)
+
+
+def learns(at: int, *, past: int = 10) -> Result:
+    """Reaches the level at this step."""
+    return run([0.5] * (at // EVERY) + [0.95] * past)
+
+
+def test_there_are_eighteen_cells_and_one_that_is_checked() -> None:
+    cells = defaults.cells()
+    assert len({cell.name for cell in cells}) == len(cells) == 18
+    assert (defaults.CHECKED_CELL.width, len(defaults.CHECKED_CELL.factors)) == (512, 3)
+    assert set(FACTORS) == {0.25, 0.5, 1, 2, 4}
+
+
+@pytest.mark.parametrize("cell", [*defaults.cells((64,)), defaults.CHECKED_CELL])
+def test_every_job_is_valid_and_asks_for_its_rate(cell: Cell, tmp_path: Path) -> None:
+    raw = defaults.job(cell, CHECKPOINT, defaults.rule(cell.width), steps=4, data=tmp_path)
+    spec = JobSpec.model_validate(raw).resolved()
+    assert spec.optimizer.learning_rate == auto_learning_rate(cell.width)
+    assert spec.evaluation.every_steps == EVERY
+
+
+def test_rates_after_the_first_run_as_long_as_the_best_one_needed() -> None:
+    assert limit([]) == STEPS
+    assert limit([run([0.5] * 41)]) == STEPS
+    assert limit([learns(20)]) == 20 + EVERY
+    assert limit([learns(20), run([0.5] * 12), learns(8)]) == 8 + EVERY
+
+
+def test_the_rules_run_goes_on_twenty_steps() -> None:
+    values = [0.5, 0.95, 0.95, *[0.95] * 8]  # reached at step 2; step 20 is the last here
+    assert not FIRST_STOP.reached(values)
+    assert FIRST_STOP.reached([*values, 0.95])  # step 22
+    assert LATER_STOP.reached(values[:3])
+
+
+def test_a_run_diverges_when_it_fails_or_does_not_stay() -> None:
+    assert not diverged(learns(20))
+    assert not diverged(run([0.5] * 41))
+    assert diverged(run([0.5, 0.95, 0.95, *[0.3] * 8]))
+    assert diverged(run([0.5, 0.6], ended="failed"))
+
+
+@pytest.mark.parametrize(
+    ("steps", "good"),
+    [
+        ({1: 20, 2: 14, 4: None, 0.5: None, 0.25: None}, True),  # 1.43 ×
+        ({1: 12, 2: 4, 4: None, 0.5: None, 0.25: None}, True),  # 8 more
+        ({1: 40, 2: 20, 4: None, 0.5: None, 0.25: None}, False),
+        ({1: None, 2: 20, 4: None, 0.5: None, 0.25: None}, False),
+        ({1: 20, 2: 40}, None),
+    ],
+)
+def test_a_cell_is_good_when_the_rule_is_nearly_the_best(
+    steps: dict[float, int | None], good: bool | None
+) -> None:
+    results = {factor: run([0.5] * 8) if at is None else learns(at) for factor, at in steps.items()}
+    told = outcome(CELL, RATES, results)
+    assert told["good"] is good
+    assert told["rule_steps"] == steps[1]
+    cut = [one for one in told["runs"] if one["steps"] is None]
+    assert all(one["cut_at"] == 14 for one in cut)
+
+
+def test_a_rule_that_diverges_is_not_good() -> None:
+    results = dict.fromkeys(FACTORS, run([0.5] * 8)) | {1.0: run([0.5, 0.95, 0.95, *[0.3] * 8])}
+    told = outcome(CELL, RATES, results)
+    assert (told["good"], told["diverged"]) == (False, True)
+
+
+def test_the_verdict_counts_cells_of_the_widths_that_the_rule_is_fitted_on() -> None:
+    cells = [
+        {"width": 64, "good": True, "diverged": False},
+        {"width": 128, "good": False, "diverged": True},
+        {"width": 256, "good": None, "diverged": None},
+        {"width": 512, "good": True, "diverged": False},
+    ]
+    told = verdict(cells, defaults.WIDTHS)
+    assert told == {"cells": 3, "measured": 2, "good": 1, "diverged": 1}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_rows_that_measure_are_held_out(task: str, tmp_path: Path) -> None:
+    data = task_data(task, tmp_path)["data"]
+    for part, held_out in (("dataset", False), ("held_out", True)):
+        rows = [json.loads(line) for line in Path(data[part]).read_text().splitlines()]
+        assert len(rows) == (64 if held_out else 512)
+        for row in rows:
+            a, b = (int(word) for word in row["prompt"].replace("+", " ").strip("=?Whatis ").split())
+            assert is_held_out(a, b) == held_out
+            assert row["answer"] == str(a + b)
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "score"),
+    [
+        ("additions", "<think>7+5=12,4+8+1=13</think><answer>132</answer>", 1),
+        ("additions", "<answer>132</answer>", 1),
+        ("additions", "<answer>122</answer>", 0),
+        ("additions", "132", 0),
+        ("at_once", "<answer>132</answer>", 1),
+        ("at_once", "<answer>122</answer>", 1),
+        ("at_once", "<answer>131</answer>", 0),
+        ("at_once", "<think>7+5=12,4+8+1=13</think><answer>132</answer>", 0),
+        ("at_once", "2", 0),
+    ],
+)
+def test_the_rewards(task: str, text: str, score: float) -> None:
+    module = ModuleType(task)
+    exec(TASKS[task][1], module.__dict__)
+    assert module.grade({"output_text": text}, {"answer": "132"}) == score
+
+
+def test_a_cell_runs_and_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of width 64 with hardly any pretraining, one rate, two steps: the real trainer and sandbox."""
+    monkeypatch.setattr(defaults, "MODELS", tmp_path / "models")
+    phases = (Phase("habits", habits, steps=2, batch=4, peak_lr=1e-3),)
+    monkeypatch.setattr(defaults, "PHASES", phases)
+    cell = Cell(64, "additions", "grpo", factors=(1.0,))
+    defaults.measure([cell], tmp_path, jobs=1, steps=2)
+    (told,) = defaults.outcomes([cell], tmp_path)
+    assert [one["outcome"] for one in told["runs"]] == ["succeeded"]
+    assert [one["learning_rate"] for one in told["runs"]] == [auto_learning_rate(64)]
+    assert [one["cut_at"] for one in told["runs"]] == [2]
+    before = (tmp_path / "runs.jsonl").read_bytes()
+    defaults.measure([cell], tmp_path, jobs=1, steps=2)
+    assert (tmp_path / "runs.jsonl").read_bytes() == before
+
+
+def test_the_committed_page_is_written_from_the_committed_results() -> None:
+    content = json.loads((defaults.RESULTS / "defaults.json").read_text(encoding="utf-8"))
+    assert default_page.PAGE.read_text(encoding="utf-8") == default_page.text_of(content)
+    names = {f"w{cell['width']}/{cell['task']}/{cell['preset']}" for cell in content["cells"]}
+    assert names <= {cell.name for cell in [*defaults.cells(), defaults.CHECKED_CELL]}
+
+
+def test_the_page_says_what_was_cut_and_what_diverged() -> None:
+    results = {1.0: run([0.5, 0.95, 0.95, *[0.3] * 8]), 2.0: learns(8), 4.0: run([0.5] * 5)}
+    cell = outcome(CELL, RATES, results)
+    content = {
+        "cells": [cell],
+        "widths": [128],
+        "verdict": verdict([cell], [128]),
+        "machine": {"cpu": "one", "cores": 2, "versions": {"torch": "2"}},
+        "date": "2026-11-24",
+        "rule": {"scale": 0.08, "level": 0.9, "share": 1.5, "more": 10, "every": 2},
+    }
+    text = default_page.text_of(content)
+    assert "| 128 | additions | `grpo` | 0.50 | – | – | 2, diverged | 8 | > 8 | not finished |" in text
+    assert "holds in 0 of 0 rows (1 more were not finished); it diverged in 1." in text
