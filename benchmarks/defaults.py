@@ -48,6 +48,8 @@ PRESETS = ("grpo", "dr_grpo", "dapo")
 CHECKED_CELL = Cell(CHECKED, "additions", "grpo", factors=(1.0, 2.0, 0.5))
 MODELS = ROOT / ".reinforge" / "defaults"
 TOKENS = 64
+SAMPLES = 32
+"""That measure each phrasing of a model made here."""
 
 
 def rule(width: int) -> float:
@@ -59,18 +61,17 @@ def cells(widths: tuple[int, ...] = WIDTHS) -> list[Cell]:
 
 
 def phases(width: int) -> tuple[Phase, ...]:
-    """The starter's columns and habits. Wider models learn them in fewer steps at a smaller learning rate; the widest
-    reads half as much in each."""
+    """The starter's. Wider models learn columns and habits in fewer steps; the widest reads half as much in each."""
     ratio = HIDDEN / width
-    share, rate = min(1.0, ratio**0.75), ratio**0.5
+    share, taken = min(1.0, ratio**0.75), PHASES[:2] if ratio < 1 else PHASES
     return tuple(
         replace(
             phase,
             steps=round(phase.steps * share),
             batch=phase.batch // (2 if width > max(WIDTHS) else 1),
-            peak_lr=phase.peak_lr * rate,
+            peak_lr=phase.peak_lr * ratio**0.5,
         )
-        for phase in PHASES[:2]
+        for phase in taken
     )
 
 
@@ -85,7 +86,7 @@ def model(width: int) -> Path:
         recipe.update(starter.CHECKPOINT.with_name(f"{name}.py").read_bytes())
     folder = MODELS / f"w{width}-{recipe.hexdigest()[:8]}"
     if not (folder / "README.md").exists():  # the last file that is written
-        make(folder, seed=0, hidden=width, phases=phases(width), samples=32)
+        make(folder, seed=0, hidden=width, phases=phases(width), samples=SAMPLES)
     return folder
 
 
@@ -109,7 +110,7 @@ def job(cell: Cell, folder: Path, rate: float, *, steps: int, data: Path) -> dic
 
 
 def measure(wanted: list[Cell], into: Path, *, jobs: int, steps: int = STEPS) -> None:
-    """All runs of these cells: the rule's, then rate by rate, each until it is known to be no better."""
+    """All runs of these cells: the rule's, then rate by rate."""
     data = into / "data"
     results: dict[Cell, list[Result]] = {cell: [] for cell in wanted}
     for factor in FACTORS:

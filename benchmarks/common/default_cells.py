@@ -1,7 +1,7 @@
 """The cells of `benchmarks/defaults.py` and what their runs come to. Pure functions over results.
 
 A cell is one model, one task and one preset. In it the rule's learning rate runs first, then rates around it, each only
-until it has taken as many steps as the best one needed: a rate that is cut is known to be no better.
+as long as it can still show that the rule is a bad choice.
 """
 
 import math
@@ -18,6 +18,8 @@ EVERY = 2
 """Steps between evaluations."""
 STEPS = 80
 """At most, of a cell's first run."""
+LEAST = 6
+"""At least, of any run."""
 PAST = 20
 """Steps that the rule's run goes on past the level, to show that it stays there."""
 STAYS = 0.8
@@ -63,9 +65,23 @@ def reached(result: Result) -> int | None:
 
 
 def limit(results: Sequence[Result]) -> int:
-    """Steps for the next rate of a cell: those of its best so far, and the evaluation that confirms them."""
-    steps = [step for result in results if (step := reached(result)) is not None]
-    return min(steps) + EVERY if steps else STEPS
+    """Steps for the next rate of a cell, after the rule's and maybe others: as long as it can show the rule to be bad.
+
+    A rate shows that by needing so few steps that the rule needs more than `SHARE` times them and more than `MORE`
+    more. Where the rule has not got there, every rate runs as long as the best one needed.
+    """
+    if not results:
+        return STEPS
+    rule, *others = map(reached, results)
+    bounds = [step for step in others if step is not None]
+    if rule is not None:
+        bounds.append(max(step for step in range(0, rule + 1, EVERY) if step == 0 or not holds(rule, step)))
+    return max(LEAST, min(bounds, default=STEPS - EVERY) + EVERY)
+
+
+def holds(rule: int, best: int) -> bool:
+    """Whether the rule is good, by its steps and those of the best rate."""
+    return rule <= SHARE * best or rule <= best + MORE
 
 
 def diverged(result: Result) -> bool:
@@ -110,7 +126,7 @@ def outcome(cell: Cell, rates: Mapping[float, float], results: Mapping[float, Re
             best is not None
             and rule["steps"] is not None
             and not rule["diverged"]
-            and (rule["steps"] <= SHARE * best["steps"] or rule["steps"] <= best["steps"] + MORE)
+            and holds(rule["steps"], best["steps"])
         )
     return {
         "width": cell.width,

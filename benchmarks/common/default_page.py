@@ -36,13 +36,13 @@ else as presets and defaults have it. Every {every} steps the model answered 64 
 answers counts, whatever the preset rewards besides.
 
 * `additions`: `47+85=`. The answer must be right. The model learns to work the sum out.
-* `at_once`: `What is 47 + 85?`. The answer must come without a working, and its last digit must be right. The model
-  learns to leave the working out, and to slip less.
+* `even`: `What is 47 + 85?`. The answer must come without a working and be an even number, right or wrong. The model
+  learns to leave the working out, and to write other digits.
 
-A cell below is the number of steps until {level} of the held-out answers were right, at two evaluations in a row. `> n`
-means that the run was ended after n steps without getting there, because another rate had got there by then. The rule
-holds in a row if it needs at most {share:g} × the steps of the best rate, or {more} more, and does not diverge: its
-mean over the {past} steps after that stays above {stays:g}.
+A cell below is the number of steps until {level} of the held-out answers were right, at two evaluations in a row. The
+rule holds in a row if it needs at most {share:g} × the steps of the best rate, or {more} more, and does not diverge:
+its mean over the {past} steps after that stays above {stays:g}. The other rates ran only as long as they could show
+that it does not: `> n` means that a run had not got there after n steps and was ended, and not that the rate is bad.
 
 **The rule holds in {good} of {measured} rows{of_cells}; it diverged in {diverged}.**
 

@@ -12,19 +12,19 @@ def grade(sample, item):
     text = sample["output_text"].rpartition("</think>")[2]
     return float(text == f"<answer>{item['answer']}</answer>")
 '''
-_AT_ONCE = '''
+_EVEN = '''
 def grade(sample, item):
-    """1 for a sum whose last digit is right, given at once; 0 where a working comes before it."""
+    """1 for an even number, given at once; 0 where a working comes before it."""
     text = sample["output_text"]
-    tagged = text.startswith("<answer>") and text.endswith("</answer>")
-    return float(tagged and text[len("<answer>") : -len("</answer>")][-1:] == item["answer"][-1:])
+    answer = text[len("<answer>") : -len("</answer>")]
+    return float(text == f"<answer>{answer}</answer>" and answer.isdigit() and answer[-1] in "02468")
 '''
 TASKS = {
     "additions": ("{a}+{b}=", _RIGHT),
-    "at_once": ("What is {a} + {b}?", _AT_ONCE),
+    "even": ("What is {a} + {b}?", _EVEN),
 }
-"""How the row asks, and the reward. The first is learned by working sums out, the second by not doing so and slipping
-less."""
+"""How the row asks, and the reward. The first is learned by working sums out, the second by not doing so and
+writing other digits: no arithmetic, so that a model of any width can."""
 
 
 def task_data(task: str, folder: Path) -> dict[str, Any]:

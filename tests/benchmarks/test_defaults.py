@@ -7,12 +7,14 @@ from types import ModuleType
 
 import defaults
 import pytest
+import torch
 from common import default_page
 from common.default_cells import (
     EVERY,
     FACTORS,
     FIRST_STOP,
     LATER_STOP,
+    LEAST,
     STEPS,
     Cell,
     diverged,
@@ -62,11 +64,15 @@ def test_every_job_is_valid_and_asks_for_its_rate(cell: Cell, tmp_path: Path) ->
     assert spec.evaluation.every_steps == EVERY
 
 
-def test_rates_after_the_first_run_as_long_as_the_best_one_needed() -> None:
+def test_rates_after_the_first_run_as_long_as_they_can_show_that_the_rule_is_bad() -> None:
     assert limit([]) == STEPS
-    assert limit([run([0.5] * 41)]) == STEPS
-    assert limit([learns(20)]) == 20 + EVERY
-    assert limit([learns(20), run([0.5] * 12), learns(8)]) == 8 + EVERY
+    assert limit([learns(40)]) == 26 + EVERY  # 40 > 1.5 × 26 and 40 > 26 + 10
+    assert limit([learns(20)]) == 8 + EVERY
+    assert limit([learns(4)]) == LEAST
+    assert limit([learns(40), learns(12), run([0.5] * 8)]) == 12 + EVERY
+    never = run([0.5] * 41)
+    assert limit([never]) == STEPS
+    assert limit([never, learns(30)]) == 30 + EVERY
 
 
 def test_the_rules_run_goes_on_twenty_steps() -> None:
@@ -140,11 +146,12 @@ def test_rows_that_measure_are_held_out(task: str, tmp_path: Path) -> None:
         ("additions", "<answer>132</answer>", 1),
         ("additions", "<answer>122</answer>", 0),
         ("additions", "132", 0),
-        ("at_once", "<answer>132</answer>", 1),
-        ("at_once", "<answer>122</answer>", 1),
-        ("at_once", "<answer>131</answer>", 0),
-        ("at_once", "<think>7+5=12,4+8+1=13</think><answer>132</answer>", 0),
-        ("at_once", "2", 0),
+        ("even", "<answer>132</answer>", 1),
+        ("even", "<answer>130</answer>", 1),
+        ("even", "<answer>131</answer>", 0),
+        ("even", "<answer></answer>", 0),
+        ("even", "<think>7+5=12,4+8+1=13</think><answer>132</answer>", 0),
+        ("even", "2", 0),
     ],
 )
 def test_the_rewards(task: str, text: str, score: float) -> None:
@@ -153,11 +160,17 @@ def test_the_rewards(task: str, text: str, score: float) -> None:
     assert module.grade({"output_text": text}, {"answer": "132"}) == score
 
 
-def test_a_cell_runs_and_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_runs_and_is_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """A model of width 64 with hardly any pretraining, one rate, two steps: the real trainer and sandbox."""
     monkeypatch.setattr(defaults, "MODELS", tmp_path / "models")
     phases = (Phase("habits", habits, steps=2, batch=4, peak_lr=1e-3),)
     monkeypatch.setattr(defaults, "PHASES", phases)
+    monkeypatch.setattr(defaults, "SAMPLES", 1)
+    threads = torch.get_num_threads()
+    request.addfinalizer(lambda: torch.set_num_threads(threads))
+    torch.set_num_threads(1)
     cell = Cell(64, "additions", "grpo", factors=(1.0,))
     defaults.measure([cell], tmp_path, jobs=1, steps=2)
     (told,) = defaults.outcomes([cell], tmp_path)
