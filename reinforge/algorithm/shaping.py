@@ -158,7 +158,7 @@ class Gdpo(ShapingModel):
 class Pow3r(OutcomeShaping):
     """Rubrics whose weights move, prompt by prompt, to the criteria that still tell completions apart (POW3R).
 
-    A reward has to return `criteria`. Metrics show the reward with the weights given here.
+    A reward has to return `criteria`. Metrics show the reward's own score, and beside it the shaped reward.
     """
 
     type: Literal["pow3r"] = "pow3r"

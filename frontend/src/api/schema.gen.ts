@@ -9041,7 +9041,7 @@ export interface components {
          * Pow3r
          * @description Rubrics whose weights move, prompt by prompt, to the criteria that still tell completions apart (POW3R).
          *
-         *     A reward has to return `criteria`. Metrics show the reward with the weights given here.
+         *     A reward has to return `criteria`. Metrics show the reward's own score, and beside it the shaped reward.
          */
         Pow3r: {
             /**

@@ -214,15 +214,16 @@ def test_the_weights_of_criteria_travel_with_the_job_and_not_into_its_metrics(
     tmp_path: Path, qwen: Path
 ) -> None:
     def grade(row: RewardRow) -> RowResult:
-        return RowResult("ok", 0.0, criteria={"low": share_of_low_letters(row), "always": 1.0})
+        return RowResult("ok", 0.25, criteria={"low": share_of_low_letters(row), "always": 1.0})
 
     shaping = {"type": "pow3r", "weights": {"low": 1.0, "always": 3.0}}
     job = run(tmp_path, qwen, grade, algorithm__shaping=shaping)
     alphas = job.position.algorithm["shaping"]["alpha"]
     assert all(moved["low/low"] > 1 > moved["low/always"] for moved in alphas.values())
-    for row in first_step(job)[1]:
-        low = share_of_low_letters(RewardRow("", row["text"]))
-        assert row["reward"] == pytest.approx((low + 3) / 4)
+    assert {row["reward"] for row in first_step(job)[1]} == {0.25}  # the reward's own score
+    values = job.records("step_metrics")[0].values
+    assert values["reward/mean"] == 0.25
+    assert 0.75 < values["reward/shaped_mean"] < 1
 
 
 def test_the_end_of_a_step_is_found_in_tokens(qwen: Path, tmp_path: Path) -> None:
