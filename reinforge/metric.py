@@ -1,4 +1,4 @@
-"""What a metric is, and those of judges; `reinforge.metrics` has the table of all."""
+"""What a metric is, those of judges, and those that stand beside the reward; `reinforge.metrics` has the table."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,6 +17,7 @@ class Metric:
 
 
 _JUDGED = "a reward asks a judge"
+_DECLARED = "data.columns.answer"
 
 JUDGES = [
     Metric("judge/calls", "count", "Judge calls", "Questions to judges since the last step.", when=_JUDGED),
@@ -69,5 +70,32 @@ JUDGES = [
         "Judge cost saved",
         "What gates have spared since the start, at the mean cost of a call.",
         when=_JUDGED,
+    ),
+]
+
+LENGTH = Metric(
+    "reward/length_correlation",
+    "correlation",
+    "Reward and length",
+    "Correlation of reward with completion length within groups.",
+    "Above 0.7 the reward may pay for length: read some completions.",
+)
+
+ANSWERS = [
+    Metric(
+        "held_out/answer_share",
+        "share",
+        "Held-out right answers",
+        "Held-out completions whose final answer is that of `data.columns.answer`: a number, or a short text.",
+        "A witness beside the reward: where the reward rises and this falls, the reward pays for something else.",
+        "higher",
+        when=_DECLARED,
+    ),
+    Metric(
+        "held_out/answer_std_error",
+        "share",
+        "Held-out right answers, standard error",
+        "Over rows.",
+        when=_DECLARED,
     ),
 ]

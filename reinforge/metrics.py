@@ -1,6 +1,6 @@
 """Every metric name once: unit, meaning, how to read it. Page, docs and trainer all use this table."""
 
-from reinforge.metric import JUDGES, Metric
+from reinforge.metric import ANSWERS, JUDGES, LENGTH, Metric
 from reinforge.metric_families import of_family
 
 _ALL = [
@@ -36,6 +36,7 @@ _ALL = [
         "Above a few percent: read the messages beside the completions.",
         "lower",
     ),
+    LENGTH,
     *JUDGES,
     Metric(
         "groups/zero_variance_share",
@@ -335,6 +336,7 @@ _ALL = [
     Metric(
         "held_out/error_share", "share", "Held-out reward errors", "Held-out completions without a reward."
     ),
+    *ANSWERS,
 ]
 
 METRICS: dict[str, Metric] = {metric.key: metric for metric in _ALL}

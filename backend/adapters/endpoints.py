@@ -25,12 +25,13 @@ async def list_adapters(
     """Newest first."""
     found, more = await service.page(session, who.project_id, limit=limit, after=after)
     cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=[service.view(each) for each in found], has_more=more, next_cursor=cursor)
+    return Page(data=await service.views(session, found), has_more=more, next_cursor=cursor)
 
 
 @router.get("/adapters/{id}", operation_id="getAdapter")
 async def get(id: str, session: Session, who: Reader) -> Adapter:
-    return service.view(await service.get(session, who.project_id, id))
+    [shown] = await service.views(session, [await service.get(session, who.project_id, id)])
+    return shown
 
 
 @router.get("/adapters/{id}/download", operation_id="downloadAdapter", response_class=StreamingResponse)

@@ -1,5 +1,7 @@
 """Queries about adapters."""
 
+from collections.abc import Sequence
+
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -28,6 +30,19 @@ async def page(
     query = select(Adapter).where(Adapter.project_id == project_id, Adapter.deleted_at.is_(None))
     query = newest_first(query, Adapter.created_at, Adapter.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
+
+
+async def beside(
+    session: AsyncSession, adapters: Sequence[Adapter]
+) -> dict[str, tuple[float | None, Checkpoint | None]]:
+    """Adapter → held-out reward of the base in its job, and the job's best checkpoint."""
+    query = (
+        select(Adapter.id, Job.held_out_reward_before, Checkpoint)
+        .join(Job, Job.id == Adapter.job_id)
+        .outerjoin(Checkpoint, (Checkpoint.job_id == Job.id) & Checkpoint.best)
+        .where(Adapter.id.in_([each.id for each in adapters]))
+    )
+    return {id: (base, best) for id, base, best in await session.execute(query)}
 
 
 async def origin(session: AsyncSession, adapter: Adapter) -> tuple[Job, BaseModel]:

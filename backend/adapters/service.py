@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -67,8 +68,13 @@ def package(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel
     return Download(weights.sha256, card, filename, etag=digest[:40])
 
 
-def view(adapter: Adapter) -> resources.Adapter:
-    """As the API shows it."""
+async def views(session: AsyncSession, adapters: Sequence[Adapter]) -> list[resources.Adapter]:
+    """As the API shows them."""
+    beside = await repository.beside(session, adapters)
+    return [_view(each, *beside[each.id]) for each in adapters]
+
+
+def _view(adapter: Adapter, base: float | None, best: Checkpoint | None) -> resources.Adapter:
     return resources.Adapter(
         id=adapter.id,
         name=adapter.name,
@@ -79,5 +85,7 @@ def view(adapter: Adapter) -> resources.Adapter:
         bytes=adapter.bytes,
         sha256=adapter.sha256,
         held_out_reward=adapter.held_out_reward,
+        base_reward=base,
+        best=resources.BestCheckpoint.model_validate(best) if best else None,
         created_at=adapter.created_at,
     )

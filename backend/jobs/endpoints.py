@@ -16,6 +16,7 @@ from backend.jobs import repository, service, turns
 from backend.jobs.ask import ask_workers
 from backend.jobs.ask_golden import ask_golden_cases
 from backend.jobs.change_endpoints import router as changes
+from backend.jobs.checkpoint_endpoints import router as checkpoints
 from backend.jobs.fork_endpoints import router as forks
 from backend.jobs.form_endpoints import router as form
 from backend.jobs.group_endpoints import router as groups
@@ -124,6 +125,7 @@ async def resume_job(
 
 
 router.include_router(changes)
+router.include_router(checkpoints)
 router.include_router(forks)
 router.include_router(groups)
 router.include_router(form)

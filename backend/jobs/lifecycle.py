@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.database import after_commit
 from backend.events import notify
 from backend.ids import new_id
+from backend.jobs import verdicts
 from backend.jobs.view import job_view
 from backend.models import Attempt, Event, Job, JobCommand, LogLineRow, now
 from backend.queue import WakeUps
@@ -84,6 +85,10 @@ async def change_status(
     if status in FINAL or status in _WITHOUT_WORKER:
         job.lease_until = None
         job.phase = job.phase_step = job.phase_done = job.phase_total = None
+    if status in FINAL or status is JobStatus.PAUSED:
+        await verdicts.refresh(session, job)
+    elif status is JobStatus.QUEUED:
+        job.verdict = None  # it goes on
     await append_event(session, job, "status", job_view(job).model_dump(mode="json"))
     await tell_of_job(session, job)
 

@@ -6,8 +6,10 @@ from typing import Any
 from backend.models import Checkpoint as CheckpointRow
 from backend.models import Job as JobRow
 from reinforge.presets import PRESETS
-from reinforge.schemas.jobs import Checkpoint, ForkedFrom, Job, JobDetail, JobError, Progress
+from reinforge.schemas.checkpoints import Checkpoint
+from reinforge.schemas.jobs import ForkedFrom, Job, JobDetail, JobError, Progress
 from reinforge.states import FINAL, LEASED, JobStatus
+from reinforge.verdict import Verdict
 
 RECENT_STEPS = 20
 """Steps that the estimate of the remaining time looks at."""
@@ -48,6 +50,8 @@ def _fields(job: JobRow) -> dict[str, object]:
         "held_out_reward": job.held_out_reward,
         "held_out_includes_shaping": job.held_out_includes_shaping,
         "best_step": job.best_step,
+        "verdict": job.verdict["outcome"] if job.verdict else None,
+        "verdict_detail": Verdict.model_validate(job.verdict) if job.verdict else None,
         "adapter": job.adapter_id,
         "jail": job.jail,
         "forked_from": _forked_from(job),

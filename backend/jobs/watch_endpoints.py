@@ -1,26 +1,19 @@
-"""What is recorded of a job: metrics, completions, checkpoints, logs, findings, events and the live stream."""
+"""What is recorded of a job: metrics, completions, logs, findings, events and the live stream."""
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from backend.adapters import service as adapters
-from backend.adapters.archive import repack
 from backend.auth import Reader
 from backend.conditional import unchanged
 from backend.database import DatabaseDep, Session
-from backend.downloads import attachment, stream_object
 from backend.jobs import completions, event_rows, metrics, repository, search, stream
 from backend.jobs.live import LiveJobsDep, event_view
 from backend.jobs.object_cache import ObjectCacheDep
-from backend.jobs.view import checkpoint_view
-from backend.models import BaseModel
-from backend.objects import ObjectsDep
 from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
 from reinforge.schemas.jobs import (
-    Checkpoint,
     Completion,
     CompletionGroup,
     CompletionHits,
@@ -162,38 +155,6 @@ async def get_completion(
     job = await repository.find(session, who.project_id, id)
     return await completions.full(
         session, cache, job, split=split, step=step, prompt_no=prompt_no, sample_no=sample_no
-    )
-
-
-@router.get("/jobs/{id}/checkpoints", operation_id="listCheckpoints")
-async def list_checkpoints(id: str, session: Session, who: Reader) -> Page[Checkpoint]:
-    """The best three by held-out reward and the last, highest step first."""
-    job = await repository.find(session, who.project_id, id)
-    return Page(data=[checkpoint_view(each, job) for each in await repository.checkpoints(session, id)])
-
-
-@router.get(
-    "/jobs/{id}/checkpoints/{step}/download",
-    operation_id="downloadCheckpoint",
-    response_class=StreamingResponse,
-)
-async def download_checkpoint(
-    id: str, step: Number, request: Request, session: Session, objects: ObjectsDep, who: Reader
-) -> Response:
-    """The checkpoint's adapter as `.tar.gz` with a standard PEFT directory at its top, as of an adapter."""
-    job = await repository.find(session, who.project_id, id)
-    checkpoint = await repository.checkpoint(session, id, step)
-    model = await session.get_one(BaseModel, job.model_id)
-    found = adapters.package(checkpoint, job.name, job, model)
-    return stream_object(
-        request,
-        objects,
-        found.sha256,
-        etag=found.etag,
-        media_type="application/gzip",
-        headers=attachment(found.filename),
-        transform=lambda stored: repack(stored, found.card),
-        caching="private, no-cache",  # after a resume the step may come again with other weights
     )
 
 

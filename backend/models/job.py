@@ -69,6 +69,9 @@ class Job(Created, Base):
     held_out_includes_shaping: Mapped[bool] = mapped_column(default=False, server_default=false())
     """Its held-out figures have the algorithm's shaping in them: a trainer before 0.2 made one of them."""
     best_step: Mapped[int | None]
+    """Of the kept checkpoint with the highest held-out reward; None where none is above the base."""
+    verdict: Mapped[dict[str, Any] | None]
+    """`reinforge.verdict.Verdict`, once it has ended or paused."""
     adapter_id: Mapped[str | None]
     """Set when it succeeds; without a foreign key, which would go round in a circle."""
 

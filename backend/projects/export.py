@@ -73,7 +73,7 @@ _JUDGE = ("name", "base_url", "model", "input_price", "output_price", "structure
 _JOB = (
     "id", "name", "purpose", "status", "reason", "error", "spec", "resolved_spec", "model_id", "model_sha256",
     "dataset_id", "held_out_dataset_id", "facts", "step", "held_out_reward_before", "held_out_reward",
-    "held_out_includes_shaping", "best_step", "created_by", "created_at", "started_at", "finished_at",
+    "held_out_includes_shaping", "best_step", "verdict", "created_by", "created_at", "started_at", "finished_at",
 )  # fmt: skip
 _JOB_REWARD = ("name", "kind", "reward_id", "revision", "source", "sha256")
 _FINDING = ("code", "severity", "step", "message", "hint", "evidence", "ts")

@@ -32,6 +32,8 @@ async def tell_of_job(session: AsyncSession, job: Job) -> None:
     type = _OF_STATUS.get(JobStatus(job.status))
     if type is not None and job.purpose == "train":
         data = {"id": job.id, "name": job.name, "status": job.status, "reason": job.reason}
+        if job.verdict is not None:
+            data |= {"verdict": job.verdict["outcome"], "verdict_message": job.verdict["message"]}
         await tell(session, job.project_id, type, data)
 
 

@@ -105,6 +105,7 @@ class Applier:
             case CommandApplied():
                 await commands.mark_applied(self.session, self.job, record.command, record.step)
             case Ended():
+                await self._points.store()  # the verdict reads them
                 await end_attempt(self.session, self.job, self.attempt, record, self._wake_ups)
 
     async def finish(self) -> None:

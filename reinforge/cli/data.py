@@ -2,6 +2,7 @@
 
 import os
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, Tr
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.output import Json, Quiet, err, number, out
-from reinforge.client import Reinforge
-from reinforge.errors import InvalidInput, StateConflict
+from reinforge.cli.weights import Final, Step, choose, require_job, warn_of_adapter
+from reinforge.errors import InvalidInput
 
 datasets = typer.Typer(help="Upload and list datasets.", no_args_is_help=True)
 models = typer.Typer(help="Register and list base models.", no_args_is_help=True)
@@ -237,37 +238,37 @@ def list_adapters(json: Json = False) -> None:
 
 @adapters.command("download")
 def download_adapter(
-    id: Annotated[str, typer.Argument(help="Adapter (adp_…) or the job that made it (ftjob-…).")],
+    id: Annotated[str, typer.Argument(help="A job (ftjob-…: its best checkpoint), or an adapter (adp_…).")],
     to: Annotated[Path, typer.Option(help="A folder to unpack into, or a file ending in .tar.gz.")] = Path(
         "adapter"
     ),
+    final: Final = False,
+    step: Step = None,
     json: Json = False,
 ) -> None:
-    """Download an adapter: a directory that `PeftModel.from_pretrained` loads."""
+    """Download weights: a directory that `PeftModel.from_pretrained` loads. Of a job it is the best checkpoint."""
+    require_job(id, final=final, step=step)
     with connect() as client:
-        adapter = adapter_id(client, id)
+        if id.startswith("ftjob-"):
+            chosen = choose(client, id, final=final, step=step)
+            adapter, at = chosen.adapter, chosen.step
+            download = partial(client.jobs.download_checkpoint, id, at)
+            extract = partial(client.jobs.extract_checkpoint, id, at)
+        else:
+            warn_of_adapter(client, id)
+            adapter, at = id, None
+            download, extract = partial(client.adapters.download, id), partial(client.adapters.extract, id)
         if to.name.endswith(".tar.gz"):
             with Progress(
                 "{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=err
             ) as bar:
-                task = bar.add_task(adapter, total=None)
-                path = client.adapters.download(
-                    adapter, to, progress=lambda done, total: bar.update(task, completed=done, total=total)
+                task = bar.add_task(id if at is None else f"step {at}", total=None)
+                path = download(
+                    to, progress=lambda done, total: bar.update(task, completed=done, total=total)
                 )
         else:
-            path = client.adapters.extract(adapter, to)
+            path = extract(to)
     if json:
-        output.print_json({"adapter": adapter, "path": str(path.resolve())})
+        output.print_json({"adapter": adapter, "step": at, "path": str(path.resolve())})
     else:
         out.print(str(path.resolve()), soft_wrap=True)
-
-
-def adapter_id(client: Reinforge, id: str) -> str:
-    if not id.startswith("ftjob-"):
-        return id
-    job = client.jobs.get(id)
-    if job.adapter is None:
-        raise StateConflict(
-            f"{id} is {job.status} and has no adapter.", code="no_adapter", hint=f"reinforge job watch {id}"
-        )
-    return job.adapter

@@ -8,8 +8,8 @@ from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
 from reinforge.cli.output import Json, err, out
+from reinforge.cli.weights import Final, Step, choose, require_job, warn_of_adapter
 from reinforge.client import Reinforge
-from reinforge.errors import InvalidInput
 from reinforge.schemas.deployments import DeploymentInfo
 
 app = typer.Typer(help="Deployments: adapters that any OpenAI client can ask.", no_args_is_help=True)
@@ -19,7 +19,7 @@ Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is l
 What = Annotated[
     str,
     typer.Argument(
-        help="A job (ftjob-…: its adapter), an adapter (adp_…), a checkpoint (ftckpt_…) or a model."
+        help="A job (ftjob-…: its best checkpoint), an adapter (adp_…), a checkpoint (ftckpt_…) or a model."
     ),
 ]
 
@@ -28,12 +28,14 @@ What = Annotated[
 def create(
     what: What,
     name: Annotated[str, typer.Option("--name", "-n", help="What requests call it.")],
+    final: Final = False,
+    step: Step = None,
     wait: Wait = True,
     json: Json = False,
 ) -> None:
-    """Deploy weights under a name."""
+    """Deploy weights under a name. Of a job it is the best checkpoint."""
     with connect() as client:
-        target = _target(client, what)
+        target = _target(client, what, final=final, step=step)
         found = client.deployments.create(name, **target)
         if wait:
             found = client.deployments.wait(found.id)
@@ -41,10 +43,17 @@ def create(
 
 
 @app.command()
-def point(name: Name, what: What, wait: Wait = True, json: Json = False) -> None:
+def point(
+    name: Name,
+    what: What,
+    final: Final = False,
+    step: Step = None,
+    wait: Wait = True,
+    json: Json = False,
+) -> None:
     """Put other weights behind a deployment's name; requests under way end with the old ones."""
     with connect() as client:
-        found = client.deployments.point(name, **_target(client, what))
+        found = client.deployments.point(name, **_target(client, what, final=final, step=step))
         if wait:
             found = client.deployments.wait(found.id)
         _show(found, client.base_url, json=json)
@@ -117,28 +126,27 @@ def vllm(name: Name, json: Json = False) -> None:
         err.print(f"[yellow]note[/yellow] {note}")
     if found.adapter is not None:
         err.print(f"reinforge adapter download {found.adapter} --to {found.vllm.folder}")
+    elif found.job is not None and found.step is not None:
+        of = f"{found.job} --step {found.step}"
+        err.print(f"reinforge adapter download {of} --to {found.vllm.folder}", soft_wrap=True)
     if (template := found.vllm.chat_template) is not None:
         text = f"cat > chat_template.jinja <<'END'\n{template.rstrip()}\nEND"
         err.print(text, soft_wrap=True, markup=False, highlight=False)
     out.print(found.vllm.command, soft_wrap=True)
 
 
-def _target(client: Reinforge, what: str) -> dict[str, str]:
-    """Raises InvalidInput."""
+def _target(client: Reinforge, what: str, *, final: bool, step: int | None) -> dict[str, str]:
+    """Raises InvalidInput, and as `choose`."""
+    require_job(what, final=final, step=step)
     if what.startswith("adp_"):
+        warn_of_adapter(client, what)
         return {"adapter": what}
     if what.startswith("ftckpt_"):
         return {"checkpoint": what}
     if not what.startswith("ftjob-"):
         return {"model": what}
-    job = client.jobs.get(what)
-    if job.adapter is None:
-        raise InvalidInput(
-            f"The job {what} has no adapter: it is {job.status}.",
-            code="no_adapter",
-            hint="Deploy one of its checkpoints, or wait until it has succeeded.",
-        )
-    return {"adapter": job.adapter}
+    chosen = choose(client, what, final=final, step=step)
+    return {"checkpoint": chosen.id} if chosen.adapter is None else {"adapter": chosen.adapter}
 
 
 def _show(found: DeploymentInfo, url: str, *, json: bool) -> None:

@@ -7,10 +7,11 @@ import typer
 
 from reinforge.cli import output
 from reinforge.cli.connection import connect
-from reinforge.cli.data import SplitBy, adapter_id
+from reinforge.cli.data import SplitBy
 from reinforge.cli.exits import Exit
 from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
 from reinforge.cli.views import Columns, SystemPrompt, Template, prompt_view, reward_of
+from reinforge.cli.weights import choose_any
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.evaluation import METRICS
@@ -32,7 +33,9 @@ def evaluate(
     prompt_template: Template = None,
     system_prompt: SystemPrompt = None,
     model: Annotated[str | None, typer.Option(help="A base model.")] = None,
-    adapter: Annotated[str | None, typer.Option(help="adp_…, or the job that made it (ftjob-…).")] = None,
+    adapter: Annotated[
+        str | None, typer.Option(help="adp_…, or a job (ftjob-…): its best checkpoint.")
+    ] = None,
     checkpoint: Annotated[str | None, typer.Option(help="ftckpt_…")] = None,
     name: Annotated[str | None, typer.Option(help="A word for it, which --baseline finds it by.")] = None,
     rows: Annotated[int, typer.Option("--rows", "--first", help="At most so many rows.", min=1)] = 200,
@@ -139,7 +142,7 @@ def _policy(
     if sum(each is not None for each in (model, adapter, checkpoint)) != 1:
         raise InvalidInput("Give exactly one of --model, --adapter and --checkpoint.", code="usage")
     if adapter is not None and adapter.startswith("ftjob-"):
-        adapter = adapter_id(client, adapter)
+        return {"model": None, "adapter": None, "checkpoint": choose_any(client, adapter).id}
     return {"model": model, "adapter": adapter, "checkpoint": checkpoint}
 
 

@@ -17,7 +17,7 @@ from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.jobfile import load, schema
 from reinforge.learning_rate import AUTO
-from reinforge.schemas.jobs import CompletionHits, CompletionPage, JobDetail
+from reinforge.schemas.jobs import CompletionHits, CompletionPage, Job, JobDetail
 from reinforge.spec import JobSpec
 from reinforge.states import JobStatus
 
@@ -100,7 +100,7 @@ def list_jobs(
         lambda job: [
             job.id,
             job.name,
-            str(job.status) + (f" ({job.reason})" if job.reason else ""),
+            _state(job) + (f" ({job.reason})" if job.reason else ""),
             f"{job.progress.step}/{job.progress.steps}",
             f"{number(job.held_out_reward_before)} → {number(job.held_out_reward)}",
             job.model,
@@ -215,9 +215,15 @@ def completions(
     )
 
 
+def _state(job: Job) -> str:
+    """`succeeded · no change`: a job that learned nothing is not a plain success."""
+    note = job.verdict_detail.note if job.verdict_detail else None
+    return f"{job.status} · {note}" if note else str(job.status)
+
+
 def report(job: JobDetail) -> None:
     out.print(f"[bold]{job.name}[/bold]  {job.id}")
-    out.print(f"  state      {job.status}" + (f", {job.reason}" if job.reason else ""))
+    out.print(f"  state      {_state(job)}" + (f", {job.reason}" if job.reason else ""), markup=False)
     if job.queue:
         why = job.queue.reason.replace("_", " ")
         out.print(f"  queue      number {job.queue.position} of {job.queue.of}, {why}")
@@ -227,11 +233,14 @@ def report(job: JobDetail) -> None:
     out.print(
         f"  held-out   {number(job.held_out_reward_before)} → {number(job.held_out_reward)}{_shaping(job)}"
     )
+    if job.verdict_detail:
+        out.print(f"  verdict    {job.verdict_detail.message}", markup=False, soft_wrap=True)
     out.print(f"  model      {job.model}")
     if rate := learning_rate(job):
         out.print(f"  rate       {rate}")
     if job.adapter:
-        out.print(f"  adapter    {job.adapter}  (reinforge adapter download {job.adapter})")
+        best = "" if job.best_step is None else f", best checkpoint: step {job.best_step}"
+        out.print(f"  adapter    {job.adapter}{best}  (reinforge adapter download {job.id})", soft_wrap=True)
     if job.error:
         out.print(f"  error      {job.error.code}: {job.error.message}", markup=False)
         if job.error.hint:

@@ -1,11 +1,9 @@
 """Adapters: what a job leaves behind."""
 
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from reinforge.archives import unpack
-from reinforge.client.downloads import Progress, save
+from reinforge.client.downloads import Progress, extract, save
 from reinforge.client.paging import iterate
 from reinforge.client.transport import Transport
 from reinforge.schemas.resources import Adapter
@@ -27,13 +25,4 @@ class Adapters:
 
     def extract(self, id: str, to: str | Path) -> Path:
         """Download and unpack into the folder `to`: a directory that `PeftModel.from_pretrained` loads."""
-        to = Path(to)
-        archive = self.download(id, to.parent / f".{to.name}.tar.gz")
-        try:
-            to.mkdir(parents=True, exist_ok=True)
-            with tarfile.open(archive) as tar:
-                unpack(tar, to)
-        finally:
-            archive.unlink()
-        inner = [p for p in to.iterdir() if p.is_dir()]
-        return inner[0] if not (to / "adapter_config.json").exists() and len(inner) == 1 else to
+        return extract(self._transport, f"/adapters/{id}/download", to)

@@ -1,8 +1,10 @@
 """Files from the server, written whole or not at all."""
 
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+from reinforge.archives import unpack
 from reinforge.client.transport import Transport
 
 CHUNK = 1 << 20
@@ -27,3 +29,17 @@ def save(transport: Transport, path: str, to: str | Path, *, progress: Progress 
                     progress(done, total)
     partial.replace(to)
     return to
+
+
+def extract(transport: Transport, path: str, to: str | Path) -> Path:
+    """Download the `.tar.gz` at `path` and unpack it into the folder `to`; returns the folder with the adapter."""
+    to = Path(to)
+    archive = save(transport, path, to.parent / f".{to.name}.tar.gz")
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(archive) as tar:
+            unpack(tar, to)
+    finally:
+        archive.unlink()
+    inner = [p for p in to.iterdir() if p.is_dir()]
+    return inner[0] if not (to / "adapter_config.json").exists() and len(inner) == 1 else to

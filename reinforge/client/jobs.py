@@ -9,9 +9,11 @@ from typing import Any
 import httpx
 from httpx_sse import EventSource
 
-from reinforge.client.downloads import Progress, save
+from reinforge.checkpoint_choice import Which, pick_checkpoint
+from reinforge.client.downloads import Progress, extract, save
 from reinforge.client.paging import iterate
 from reinforge.client.transport import WORKER_SECONDS, Transport, error_from, retry_wait
+from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
 from reinforge.schemas.job_changes import (
     JobChangeList,
@@ -22,7 +24,6 @@ from reinforge.schemas.job_changes import (
 )
 from reinforge.schemas.job_checks import JobCheck
 from reinforge.schemas.jobs import (
-    Checkpoint,
     Completion,
     CompletionGroup,
     CompletionHits,
@@ -196,6 +197,27 @@ class Jobs:
     ) -> Path:
         """Write a kept checkpoint's `.tar.gz`, in the form of an adapter's, to the file `to`."""
         return save(self._transport, f"/jobs/{id}/checkpoints/{step}/download", to, progress=progress)
+
+    def extract_checkpoint(self, id: str, step: int, to: str | Path) -> Path:
+        """Download and unpack a kept checkpoint into the folder `to`: what `PeftModel.from_pretrained` loads."""
+        return extract(self._transport, f"/jobs/{id}/checkpoints/{step}/download", to)
+
+    def pick_checkpoint(self, id: str, which: Which = "best") -> Checkpoint:
+        """The best or the final checkpoint of a job that has succeeded.
+
+        Raises StateConflict: `no_better_checkpoint` when none has a higher held-out reward than the base, `no_adapter`.
+        """
+        return pick_checkpoint(self.get(id), self.checkpoints(id), which)
+
+    def download_adapter(
+        self, id: str, to: str | Path, *, which: Which = "best", progress: Progress | None = None
+    ) -> Path:
+        """Write the `.tar.gz` of the job's best or final checkpoint to the file `to`. Raises as `pick_checkpoint`."""
+        return save(self._transport, f"/jobs/{id}/adapter/download?which={which}", to, progress=progress)
+
+    def extract_adapter(self, id: str, to: str | Path, *, which: Which = "best") -> Path:
+        """Download and unpack the job's best or final checkpoint into the folder `to`. Raises as `pick_checkpoint`."""
+        return extract(self._transport, f"/jobs/{id}/adapter/download?which={which}", to)
 
     def logs(self, id: str, *, after: int = 0, limit: int = 1000) -> Sequence[LogEntry]:
         data = self._transport.get(f"/jobs/{id}/logs", after=after, limit=limit)["data"]

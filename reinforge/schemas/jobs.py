@@ -1,4 +1,4 @@
-"""Jobs, their metrics, completions, checkpoints, logs and events."""
+"""Jobs, their metrics, completions, logs and events."""
 
 from typing import Any, Literal
 
@@ -7,6 +7,7 @@ from pydantic import Field
 from reinforge.records import Carried
 from reinforge.schemas.common import Request, Response, Timestamp
 from reinforge.states import JobStatus
+from reinforge.verdict import Outcome, Verdict
 
 
 class Progress(Response):
@@ -73,6 +74,10 @@ class Job(Response):
     held_out_includes_shaping: bool = False
     """A worker before 0.2 measured them, with the algorithm's shaping in them. Do not compare them with other jobs'."""
     best_step: int | None = None
+    """The latest of equal ones; null where none is better than the base."""
+    verdict: Outcome | None = None
+    """Once it has ended or paused; null before that, and for jobs that ended before version 0.2."""
+    verdict_detail: Verdict | None = None
     adapter: str | None = None
     """`adp_…` once the job has succeeded."""
     jail: str | None = None
@@ -236,19 +241,6 @@ class CompletionHits(Response):
     total: int
     """At most `counted_to`."""
     counted_to: int
-
-
-class Checkpoint(Response):
-    object: Literal["checkpoint"] = "checkpoint"
-    id: str
-    job: str
-    step: int
-    bytes: int
-    held_out_reward: float | None
-    best: bool
-    final: bool
-    adapter: str | None
-    created_at: Timestamp
 
 
 class LogEntry(Response):

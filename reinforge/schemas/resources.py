@@ -189,6 +189,12 @@ class BaseModelInfo(Response):
         return None if isinstance(value, dict) and "phase" not in value else handler(value)
 
 
+class BestCheckpoint(Response):
+    id: str
+    step: int
+    held_out_reward: float
+
+
 class Adapter(Response):
     object: Literal["adapter"] = "adapter"
     id: str
@@ -200,6 +206,10 @@ class Adapter(Response):
     bytes: int
     sha256: str
     held_out_reward: float | None
+    base_reward: float | None = None
+    """Held-out reward of the base model in the same job."""
+    best: BestCheckpoint | None = None
+    """The job's best checkpoint, which may be this one; null where none is above the base."""
     created_at: Timestamp
 
 

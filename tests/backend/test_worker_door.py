@@ -249,8 +249,8 @@ def test_the_three_best_checkpoints_and_the_last_are_kept(backend: Backend) -> N
     for step, reward in enumerate((0.5, 0.9, 0.7, 0.9, 0.2, 0.6, 0.1), 1):
         trainer.checkpoint(step, reward)
     kept = backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
-    assert [(each["step"], each["best"]) for each in kept] == [(7, False), (4, False), (3, False), (2, True)]
-    assert backend.job(job)["best_step"] == 2
+    assert [(each["step"], each["best"]) for each in kept] == [(7, False), (4, True), (3, False), (2, False)]
+    assert backend.job(job)["best_step"] == 4
 
 
 def test_an_evaluation_after_the_checkpoint_counts_for_it(backend: Backend) -> None:

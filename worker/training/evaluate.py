@@ -18,6 +18,7 @@ from worker.rewards.base import Score, Scorer
 from worker.rollout.collect import Collected, Collector, Decode, Rollout, Round, Tell
 from worker.rollout.engine import Sampling
 from worker.rollout.noise import Stream
+from worker.training.answer_share import answer_values
 from worker.training.at_k import ANSWERS, best_at_k, interval, maj_at_k, pass_at_k, sizes
 from worker.training.batch import assemble
 from worker.training.credit import user_rewards
@@ -74,6 +75,7 @@ async def evaluate(
         collected,
         _values(listed, spec.evaluation.samples_per_row, batch.rows.lengths)
         | per_reward(batch.rollouts, "held_out")
+        | answer_values(batch.rollouts, spec.data.columns.answer)
         | _at_k(spec.evaluation, batch.rollouts, listed)
         | slices.means(
             batch.rollouts,

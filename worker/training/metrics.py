@@ -39,6 +39,8 @@ def step_values(
     """Everything about a step's completions and update; times and totals are the loop's."""
     values: Values = {}
     values |= _rewards(credit.rewards)
+    lengths = batch.rows.lengths.double()
+    values["reward/length_correlation"] = within_groups(credit.rewards, lengths, batch.rows.group)
     values |= per_reward(batch.rollouts)
     values |= _groups(credit, batch.rows.group)
     values |= _lengths(batch.rows.lengths, batch.rows.truncated)
@@ -50,7 +52,7 @@ def step_values(
     per_row = {
         "reward_mean": credit.rewards,
         "pass_share": passed(credit.rewards, spec.evaluation.pass_above),
-        "length_mean": batch.rows.lengths.double(),
+        "length_mean": lengths,
     }
     if passes.reference is not None:
         distance = update.scores.logprobs - passes.reference
@@ -162,6 +164,25 @@ def _rewards(rewards: Tensor) -> Values:
     values["reward/std"] = float(scored.std()) if len(scored) > 1 else 0.0
     values["reward/p10"], values["reward/p90"] = scored.quantile(torch.tensor([0.1, 0.9]).double()).tolist()
     return values
+
+
+def within_groups(rewards: Tensor, lengths: Tensor, group: Tensor) -> float | None:
+    """Correlation of reward with length, both centred on the mean of their group, so that hard prompts with long
+    answers do not count. None where one of them does not vary. (N,) each; NaN: without a reward."""
+    scored = ~rewards.isnan()
+    if not bool(scored.any()):
+        return None
+    place = group[scored] - group[scored].min()
+    count = place.bincount().double().clamp(min=1)
+
+    def centred(values: Tensor) -> Tensor:
+        values = values[scored].double()
+        mean: Tensor = place.bincount(values) / count
+        return values - mean[place]
+
+    x, y = centred(rewards), centred(lengths)
+    spread = float((x.square().sum() * y.square().sum()).sqrt())
+    return float((x * y).sum()) / spread if spread > 1e-9 else None
 
 
 def _groups(credit: Credit, group: Tensor) -> Values:

@@ -2,12 +2,10 @@
 
 # Made from reinforge/client/adapters.py by scripts/async_client.py: change that one.
 
-import tarfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from reinforge.archives import unpack
-from reinforge.client.aio.downloads import save
+from reinforge.client.aio.downloads import extract, save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.downloads import Progress
@@ -30,13 +28,4 @@ class AsyncAdapters:
 
     async def extract(self, id: str, to: str | Path) -> Path:
         """Download and unpack into the folder `to`: a directory that `PeftModel.from_pretrained` loads."""
-        to = Path(to)
-        archive = await self.download(id, to.parent / f".{to.name}.tar.gz")
-        try:
-            to.mkdir(parents=True, exist_ok=True)
-            with tarfile.open(archive) as tar:
-                unpack(tar, to)
-        finally:
-            archive.unlink()
-        inner = [p for p in to.iterdir() if p.is_dir()]
-        return inner[0] if not (to / "adapter_config.json").exists() and len(inner) == 1 else to
+        return await extract(self._transport, f"/adapters/{id}/download", to)

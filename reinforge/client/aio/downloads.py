@@ -2,8 +2,10 @@
 
 # Made from reinforge/client/downloads.py by scripts/async_client.py: change that one.
 
+import tarfile
 from pathlib import Path
 
+from reinforge.archives import unpack
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.downloads import CHUNK, Progress
 
@@ -26,3 +28,17 @@ async def save(
                     progress(done, total)
     partial.replace(to)
     return to
+
+
+async def extract(transport: AsyncTransport, path: str, to: str | Path) -> Path:
+    """Download the `.tar.gz` at `path` and unpack it into the folder `to`; returns the folder with the adapter."""
+    to = Path(to)
+    archive = await save(transport, path, to.parent / f".{to.name}.tar.gz")
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(archive) as tar:
+            unpack(tar, to)
+    finally:
+        archive.unlink()
+    inner = [p for p in to.iterdir() if p.is_dir()]
+    return inner[0] if not (to / "adapter_config.json").exists() and len(inner) == 1 else to

@@ -12,12 +12,14 @@ from typing import Any
 import httpx
 from httpx_sse import EventSource
 
-from reinforge.client.aio.downloads import save
+from reinforge.checkpoint_choice import Which, pick_checkpoint
+from reinforge.client.aio.downloads import extract, save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.downloads import Progress
 from reinforge.client.jobs import RESTS, Refused
 from reinforge.client.transport import WORKER_SECONDS, error_from, retry_wait
+from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
 from reinforge.schemas.job_changes import (
     JobChangeList,
@@ -28,7 +30,6 @@ from reinforge.schemas.job_changes import (
 )
 from reinforge.schemas.job_checks import JobCheck
 from reinforge.schemas.jobs import (
-    Checkpoint,
     Completion,
     CompletionGroup,
     CompletionHits,
@@ -195,6 +196,29 @@ class AsyncJobs:
     ) -> Path:
         """Write a kept checkpoint's `.tar.gz`, in the form of an adapter's, to the file `to`."""
         return await save(self._transport, f"/jobs/{id}/checkpoints/{step}/download", to, progress=progress)
+
+    async def extract_checkpoint(self, id: str, step: int, to: str | Path) -> Path:
+        """Download and unpack a kept checkpoint into the folder `to`: what `PeftModel.from_pretrained` loads."""
+        return await extract(self._transport, f"/jobs/{id}/checkpoints/{step}/download", to)
+
+    async def pick_checkpoint(self, id: str, which: Which = "best") -> Checkpoint:
+        """The best or the final checkpoint of a job that has succeeded.
+
+        Raises StateConflict: `no_better_checkpoint` when none has a higher held-out reward than the base, `no_adapter`.
+        """
+        return pick_checkpoint(await self.get(id), await self.checkpoints(id), which)
+
+    async def download_adapter(
+        self, id: str, to: str | Path, *, which: Which = "best", progress: Progress | None = None
+    ) -> Path:
+        """Write the `.tar.gz` of the job's best or final checkpoint to the file `to`. Raises as `pick_checkpoint`."""
+        return await save(
+            self._transport, f"/jobs/{id}/adapter/download?which={which}", to, progress=progress
+        )
+
+    async def extract_adapter(self, id: str, to: str | Path, *, which: Which = "best") -> Path:
+        """Download and unpack the job's best or final checkpoint into the folder `to`. Raises as `pick_checkpoint`."""
+        return await extract(self._transport, f"/jobs/{id}/adapter/download?which={which}", to)
 
     async def logs(self, id: str, *, after: int = 0, limit: int = 1000) -> Sequence[LogEntry]:
         data = (await self._transport.get(f"/jobs/{id}/logs", after=after, limit=limit))["data"]

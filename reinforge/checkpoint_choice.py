@@ -1,0 +1,67 @@
+"""Which checkpoint of a job to use: the best one, unless somebody chooses another."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from reinforge.errors import StateConflict
+from reinforge.schemas.checkpoints import Checkpoint
+from reinforge.schemas.jobs import Job
+
+Which = Literal["best", "final"]
+
+
+def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = "best") -> Checkpoint:
+    """The best or the final checkpoint of a job that has an adapter. Without held-out rewards the final one counts as
+    the best.
+
+    Raises StateConflict: `no_adapter`; `no_better_checkpoint` when none is above the base.
+    """
+    final = next((each for each in checkpoints if each.final), None)
+    if job.adapter is None or final is None:
+        raise StateConflict(
+            f"{job.id} is {job.status} and has no adapter.",
+            code="no_adapter",
+            hint="Choose a checkpoint by its step, or wait until the job has succeeded.",
+        )
+    best = next((each for each in checkpoints if each.best), None)
+    if which == "final" or best is not None:
+        return final if which == "final" or best is None else best
+    measured = [each for each in checkpoints if each.held_out_reward is not None]
+    if job.held_out_reward_before is None or not measured:
+        return final
+    raise StateConflict(
+        none_better(job, checkpoints),
+        code="no_better_checkpoint",
+        hint="Choose the final checkpoint, or one by its step, if you want it all the same.",
+    )
+
+
+def none_better(job: Job, checkpoints: Sequence[Checkpoint]) -> str:
+    """Says that no checkpoint is above the base, and what the highest one reached."""
+    top = max(
+        (each for each in checkpoints if each.held_out_reward is not None),
+        key=lambda each: (each.held_out_reward or 0.0, each.step),
+    )
+    base = f"{job.held_out_reward_before:.2f}"
+    return (
+        f"No checkpoint is better than the base ({base}): step {top.step} reached {top.held_out_reward:.2f}."
+    )
+
+
+def describe_checkpoint(job: Job, checkpoint: Checkpoint) -> str:
+    """`step 20, the best checkpoint: held-out reward 0.96, +0.38 over the base (95% interval +0.21 to +0.55)`."""
+    mark = (
+        ", the best checkpoint" if checkpoint.best else ", the final checkpoint" if checkpoint.final else ""
+    )
+    text = f"step {checkpoint.step}{mark}"
+    if checkpoint.held_out_reward is None:
+        return text
+    text += f": held-out reward {checkpoint.held_out_reward:.2f}"
+    if job.held_out_reward_before is None:
+        return text
+    gain = checkpoint.held_out_reward - job.held_out_reward_before
+    text += f", {gain:+.2f} from the base"
+    if (change := checkpoint.held_out_change) is not None:
+        text += f" (95% interval {change.low:+.2f} to {change.high:+.2f}"
+        text += ", so it may be chance)" if change.low <= 0 <= change.high else ")"
+    return text
