@@ -23,6 +23,8 @@ ENOUGH_ROWS = 20
 RECENT = 5
 TRUNCATED = 0.9
 FOLLOWS_LENGTH = 0.7
+IS_LENGTH = 0.95
+"""A correlation above this is no side effect of right answers being longer."""
 STEPS_WITH_SPREAD = 3
 """Steps that need a correlation before it counts."""
 ERRORS = 0.02
@@ -107,8 +109,10 @@ def judge(evidence: Evidence) -> Verdict:
     assert change is not None
     worse = _worse(evidence, base, change)
     problems = _in_order([*found, *_answers(evidence, change)])
-    if worse is not None:  # what follows from a broken policy comes after it
-        problems = [worse, *problems]
+    if worse is not None:
+        # What was there from the first step on came before; the rest follows from the fall.
+        before = [each for each in problems if each.step is not None and each.step <= evidence.start + 1]
+        problems = [*before, worse, *(each for each in problems if each not in before)]
         return _verdict(evidence, "worse_than_base", f"No: {_listed(problems)}", change, problems)
     blocking = [each for each in problems if each.code != "reward_errors" or _most_errors(evidence)]
     if blocking:
@@ -187,11 +191,7 @@ def _worse(evidence: Evidence, base: Measured, change: Change) -> Problem | None
         for each in evidence.held_out[1:]
         if ((found := change_at(evidence, each.step)) is not None and found.high < 0) or each is newest
     )
-    message = f"held-out reward fell below the base, {base.value:.2f} → {newest.value:.2f} by step {fell}"
-    if newest.step != fell:
-        message = (
-            f"held-out reward fell below the base by step {fell}, {base.value:.2f} → {newest.value:.2f} now"
-        )
+    message = f"held-out reward fell below the base by step {fell} ({base.value:.2f} → {newest.value:.2f})"
     best = max(evidence.held_out[1:], key=lambda each: each.value)
     if (gain := change_at(evidence, best.step)) is not None and gain.low > 0:
         message += f"; it was {best.value:.2f} at step {best.step}"
@@ -220,10 +220,14 @@ def _length(evidence: Evidence) -> list[Problem]:
     if len(points) < STEPS_WITH_SPREAD:
         return []
     mean = fmean(value for _, value in points)
-    if mean < FOLLOWS_LENGTH or _answers_rose(evidence):
+    rose = _answers_rose(evidence)
+    if mean < (IS_LENGTH if rose else FOLLOWS_LENGTH):
         return []
     first = next(step for step, value in points if value >= FOLLOWS_LENGTH)
     message = f"reward follows length (r = {mean:.2f})"
+    if rose:
+        shares = f"{evidence.answers[0].value:.2f} to {evidence.answers[-1].value:.2f}"
+        message += f" though right answers rose from {shares}"
     return [Problem(code="reward_follows_length", step=first, message=message)]
 
 

@@ -51,7 +51,7 @@ def codes(evidence: Evidence) -> list[str]:
 def test_a_destroyed_policy_is_worse_than_the_base_and_its_truncation_comes_second() -> None:
     verdict = judge(DESTROYED)
     assert (verdict.outcome, verdict.note) == ("worse_than_base", "worse than base")
-    assert verdict.message.startswith("No: held-out reward fell below the base by step 10, 0.58 → 0.00")
+    assert verdict.message.startswith("No: held-out reward fell below the base by step 10 (0.58 → 0.00)")
     assert [each.code for each in verdict.problems][0] == "worse_than_base"
     assert verdict.message.index("fell below") < verdict.message.index("token limit")
     assert verdict.problems[0].step == 3, "the training reward left its start there"
@@ -121,6 +121,10 @@ def test_a_rise_is_no_proof_while_a_witness_contradicts_it(changes: dict[str, ob
 def test_right_answers_that_rose_clear_a_reward_that_goes_with_length() -> None:
     longer = replace(HEALTHY, length_correlation=steps(0.8, 0.9, 0.8), answers=held(0.5, 0.7, 0.9))
     assert judge(longer).outcome == "learned"
+    is_length = replace(longer, length_correlation=steps(1.0, 1.0, 1.0))
+    assert judge(is_length).message == (
+        "Cannot tell: reward follows length (r = 1.00) though right answers rose from 0.50 to 0.90."
+    )
 
 
 def test_answers_that_never_match_are_no_witness() -> None:

@@ -8,6 +8,13 @@ export const adaptersQuery = queryOptions({
   queryFn: () => unwrap(http.GET("/api/v1/adapters", { params: { query: { limit: 100 } } })),
 });
 
+/** The job has a better checkpoint than its final one, which the adapter is. */
+export const betterThan = ({ best, step }: Adapter) => (best && best.step !== step ? best : null);
+
+/** No checkpoint of its job is better than the base. */
+export const isBelowBase = ({ best, base_reward, held_out_reward }: Adapter) =>
+  !best && base_reward != null && held_out_reward !== null && held_out_reward <= base_reward;
+
 /** A plain link: the browser streams the file to disk by itself. */
 export const adapterDownloadUrl = (id: string) => `/api/v1/adapters/${encodeURIComponent(id)}/download`;
 

@@ -233,6 +233,69 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/checkpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Checkpoints
+         * @description The best three by held-out reward and the last, highest step first.
+         */
+        get: operations["listCheckpoints"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoints/{step}/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Checkpoint
+         * @description The checkpoint's adapter as `.tar.gz` with a standard PEFT directory at its top, as of an adapter.
+         */
+        get: operations["downloadCheckpoint"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/adapter/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Job Adapter
+         * @description The adapter of a job that has succeeded: its best checkpoint, or the final one.
+         *
+         *     Answers 409 `no_better_checkpoint` when no checkpoint has a higher held-out reward than the base: then ask for
+         *     `which=final`, or for a step.
+         */
+        get: operations["downloadJobAdapter"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/fork": {
         parameters: {
             query?: never;
@@ -454,46 +517,6 @@ export interface paths {
          * @description One completion with prompt, row, tokens, log-probabilities, entropies and what each reward said.
          */
         get: operations["getCompletion"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/checkpoints": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Checkpoints
-         * @description The best three by held-out reward and the last, highest step first.
-         */
-        get: operations["listCheckpoints"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/checkpoints/{step}/download": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download Checkpoint
-         * @description The checkpoint's adapter as `.tar.gz` with a standard PEFT directory at its top, as of an adapter.
-         */
-        get: operations["downloadCheckpoint"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2972,6 +2995,9 @@ export interface components {
             sha256: string;
             /** Held Out Reward */
             held_out_reward: number | null;
+            /** Base Reward */
+            base_reward?: number | null;
+            best?: components["schemas"]["BestCheckpoint"] | null;
             /**
              * Created At
              * Format: date-time
@@ -3429,6 +3455,15 @@ export interface components {
              */
             created_at: string;
         };
+        /** BestCheckpoint */
+        BestCheckpoint: {
+            /** Id */
+            id: string;
+            /** Step */
+            step: number;
+            /** Held Out Reward */
+            held_out_reward: number;
+        };
         /**
          * BetaBy
          * @description β by the value of a column, for rows that may drift more or less than others (DeepSeek-V3.2, by domain).
@@ -3681,6 +3716,21 @@ export interface components {
             deadline_seconds: number;
         };
         /**
+         * Change
+         * @description A difference from the base on the held-out rows.
+         */
+        Change: {
+            /** Value */
+            value: number;
+            /** Low */
+            low: number;
+            /**
+             * High
+             * @description Bounds of the 95 % interval over rows.
+             */
+            high: number;
+        };
+        /**
          * ChangeApplied
          * @description A change asked for while the job ran is at work from `step` on. Said again by an attempt that repeats it.
          */
@@ -3851,6 +3901,7 @@ export interface components {
             bytes: number;
             /** Held Out Reward */
             held_out_reward: number | null;
+            held_out_change?: components["schemas"]["Change"] | null;
             /** Best */
             best: boolean;
             /** Final */
@@ -6596,6 +6647,9 @@ export interface components {
             held_out_includes_shaping?: boolean;
             /** Best Step */
             best_step?: number | null;
+            /** Verdict */
+            verdict?: ("learned" | "no_change" | "worse_than_base" | "unknown") | null;
+            verdict_detail?: components["schemas"]["Verdict"] | null;
             /** Adapter */
             adapter?: string | null;
             /** Jail */
@@ -6792,6 +6846,9 @@ export interface components {
             held_out_includes_shaping?: boolean;
             /** Best Step */
             best_step?: number | null;
+            /** Verdict */
+            verdict?: ("learned" | "no_change" | "worse_than_base" | "unknown") | null;
+            verdict_detail?: components["schemas"]["Verdict"] | null;
             /** Adapter */
             adapter?: string | null;
             /** Jail */
@@ -9314,6 +9371,21 @@ export interface components {
             single_turn: boolean;
             /** Reason */
             reason?: string | null;
+        };
+        /** Problem */
+        Problem: {
+            /**
+             * Code
+             * @enum {string}
+             */
+            code: "worse_than_base" | "truncated" | "reward_follows_length" | "answers_disagree" | "reward_errors" | "past_best" | "no_held_out" | "not_compared" | "few_rows";
+            /**
+             * Step
+             * @description Where it began.
+             */
+            step?: number | null;
+            /** Message */
+            message: string;
         };
         /**
          * ProcessAdvantage
@@ -12365,6 +12437,37 @@ export interface components {
              */
             clip_range?: number | null;
         };
+        /** Verdict */
+        Verdict: {
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "learned" | "no_change" | "worse_than_base" | "unknown";
+            /**
+             * Message
+             * @description The verdict in one sentence, with its evidence.
+             */
+            message: string;
+            /**
+             * Note
+             * @description A few words to stand behind the state of a job that should not look like a plain success.
+             */
+            note?: string | null;
+            /** @description Newest held-out reward minus that of the base. */
+            change?: components["schemas"]["Change"] | null;
+            /**
+             * Rows
+             * @description Held-out rows.
+             * @default 0
+             */
+            rows?: number;
+            /**
+             * Problems
+             * @description In the order in which they began.
+             */
+            problems?: components["schemas"]["Problem"][];
+        };
         /**
          * Vespo
          * @description -φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) of the whole completion's ratio W, without gradient (VESPO).
@@ -14989,6 +15092,107 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    listCheckpoints: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "adapter": "adp_0z57s472cpnlr2zq3dh9uld8",
+                     *           "best": true,
+                     *           "bytes": 10240,
+                     *           "created_at": "2026-11-22T19:47:59.859435Z",
+                     *           "final": true,
+                     *           "held_out_reward": 0.5,
+                     *           "id": "ftckpt_j5k9nhibmq8legzbvjt694s7",
+                     *           "job": "ftjob-izzgnu4moko9gesqcf17h9st",
+                     *           "object": "checkpoint",
+                     *           "step": 1
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": null,
+                     *       "object": "list"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_Checkpoint_"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    downloadCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                step: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    downloadJobAdapter: {
+        parameters: {
+            query?: {
+                which?: "best" | "final";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
             default: components["responses"]["Failed"];
         };
@@ -22571,80 +22775,6 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["Completion"];
                 };
-            };
-            401: components["responses"]["NotAuthenticated"];
-            403: components["responses"]["NotAllowed"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            default: components["responses"]["Failed"];
-        };
-    };
-    listCheckpoints: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "data": [
-                     *         {
-                     *           "adapter": "adp_0z57s472cpnlr2zq3dh9uld8",
-                     *           "best": true,
-                     *           "bytes": 10240,
-                     *           "created_at": "2026-11-22T19:47:59.859435Z",
-                     *           "final": true,
-                     *           "held_out_reward": 0.5,
-                     *           "id": "ftckpt_j5k9nhibmq8legzbvjt694s7",
-                     *           "job": "ftjob-izzgnu4moko9gesqcf17h9st",
-                     *           "object": "checkpoint",
-                     *           "step": 1
-                     *         }
-                     *       ],
-                     *       "has_more": false,
-                     *       "next_cursor": null,
-                     *       "object": "list"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Page_Checkpoint_"];
-                };
-            };
-            401: components["responses"]["NotAuthenticated"];
-            403: components["responses"]["NotAllowed"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            default: components["responses"]["Failed"];
-        };
-    };
-    downloadCheckpoint: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-                step: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { adaptersQuery } from "./adapters";
+import { reward } from "@/lib/format";
+import { type Adapter, adaptersQuery, betterThan, isBelowBase } from "./adapters";
 import { modelsQuery } from "./models";
 
 /** Weights, as requests name them. */
@@ -21,18 +22,33 @@ export function targetOf(id: string): Target {
   return id.startsWith("ftckpt_") ? { checkpoint: id } : { model: id };
 }
 
-/** Adapters and base models; a checkpoint only where it was come from. */
+/** What a job offers: its best checkpoint first, the final one after it. */
+export function choicesOf(adapter: Adapter): Choice[] {
+  const { id, name, step, model, held_out_reward: value } = adapter;
+  const better = betterThan(adapter);
+  const mark = isBelowBase(adapter) ? ", not better than the base" : adapter.best && !better ? ", best" : "";
+  const measured = (one: number | null) => (one === null ? "" : ` · ${reward(one)}`);
+  const final = {
+    value: id,
+    label: `${name} · step ${step}${mark}${measured(value)} · ${model}`,
+    group: "Adapters",
+  };
+  if (!better) return [final];
+  const label = `${name} · step ${better.step}, best${measured(better.held_out_reward)} · ${model}`;
+  return [{ value: better.id, label, group: "Adapters" }, final];
+}
+
+/** Weights of finished jobs and base models; another checkpoint only on the way from its page. */
 export function useChoices(from: string | undefined): Choice[] | undefined {
   const adapters = useQuery(adaptersQuery).data?.data;
   const models = useQuery(modelsQuery).data?.data;
   if (!adapters || !models) return undefined;
+  const ofJobs = adapters.flatMap(choicesOf);
   return [
-    ...(from?.startsWith("ftckpt_") ? [{ value: from, label: `Checkpoint ${from}`, group: "Chosen" }] : []),
-    ...adapters.map(({ id, name, step, model }) => ({
-      value: id,
-      label: `${name} · step ${step} · ${model}`,
-      group: "Adapters",
-    })),
+    ...(from?.startsWith("ftckpt_") && !ofJobs.some(({ value }) => value === from)
+      ? [{ value: from, label: `Checkpoint ${from}`, group: "Chosen" }]
+      : []),
+    ...ofJobs,
     ...models
       .filter(({ status }) => status === "ready")
       .map(({ id }) => ({ value: id, label: id, group: "Base models" })),

@@ -23,12 +23,18 @@ const STATES: Record<string, [string, Tone]> = {
   delivered: ["Delivered", "ok"],
 };
 
-export function StatePill({ state }: { state: string }) {
+type Props = {
+  state: string;
+  /** Why a success is not a plain one: "no change". */
+  note?: string | null | undefined;
+};
+
+export function StatePill({ state, note }: Props) {
   const [word, tone] = STATES[state] ?? [state, "off"];
   return (
-    <span className={styles.pill} data-tone={tone}>
+    <span className={styles.pill} data-tone={note && tone === "ok" ? "warn" : tone}>
       <i aria-hidden="true" />
-      {word}
+      {note ? `${word} · ${note}` : word}
     </span>
   );
 }

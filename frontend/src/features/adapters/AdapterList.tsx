@@ -2,14 +2,65 @@ import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useAccess } from "@/api/access";
-import { type Adapter, adapterDownloadUrl, adaptersQuery } from "@/api/adapters";
+import {
+  type Adapter,
+  adapterDownloadUrl,
+  adaptersQuery,
+  betterThan,
+  checkpointDownloadUrl,
+  isBelowBase,
+} from "@/api/adapters";
 import { ButtonLink } from "@/components/ButtonLink";
+import { Change } from "@/components/Change";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { Page } from "@/components/Page";
-import { ago, bytes, reward } from "@/lib/format";
+import { ago, bytes, reward, signed } from "@/lib/format";
+
+/** Of the checkpoint that is offered: the best one, or the final one where there is no best. */
+function HeldOut({ one }: { one: Adapter }) {
+  const value = betterThan(one)?.held_out_reward ?? one.held_out_reward;
+  if (value === null || one.base_reward == null) return reward(value);
+  const gain = value - one.base_reward;
+  return (
+    <>
+      <b>{reward(value)}</b> <Change value={gain} text={signed(gain)} better="higher" />
+    </>
+  );
+}
+
+/** The best checkpoint; where none is better than the base, the job's page has the choice. */
+function Download({ one }: { one: Adapter }) {
+  const better = betterThan(one);
+  const look = { variant: "default", size: "compact-sm" } as const;
+  if (isBelowBase(one)) {
+    return (
+      <ButtonLink
+        to="/jobs/$id"
+        params={{ id: one.job }}
+        search={{ tab: "checkpoints" }}
+        {...look}
+        title={`No checkpoint is better than the base (${reward(one.base_reward)}).`}
+        aria-label={`Choose a checkpoint of ${one.name}`}
+      >
+        Choose…
+      </ButtonLink>
+    );
+  }
+  return (
+    <Button
+      component="a"
+      {...look}
+      href={better ? checkpointDownloadUrl(one.job, better.step) : adapterDownloadUrl(one.id)}
+      download
+      aria-label={`Download ${one.name}, step ${better?.step ?? one.step}`}
+    >
+      Download
+    </Button>
+  );
+}
 
 const COLUMNS: Column<Adapter>[] = [
   {
@@ -21,8 +72,8 @@ const COLUMNS: Column<Adapter>[] = [
       </Link>
     ),
   },
-  { head: "Held-out reward", align: "right", cell: (one) => reward(one.held_out_reward) },
-  { head: "Step", hide: "narrow", align: "right", cell: (one) => one.step },
+  { head: "Held-out reward", align: "right", cell: (one) => <HeldOut one={one} /> },
+  { head: "Step", hide: "narrow", align: "right", cell: (one) => betterThan(one)?.step ?? one.step },
   { head: "Model", hide: "narrow", cell: (one) => one.model },
   { head: "Id", hide: "medium", cell: (one) => <code>{one.id}</code> },
   { head: "Size", hide: "medium", align: "right", cell: (one) => bytes(one.bytes) },
@@ -34,7 +85,7 @@ const COLUMNS: Column<Adapter>[] = [
       <span style={{ position: "relative", zIndex: 1, display: "inline-flex", gap: 6 }}>
         <ButtonLink
           to="/deployments"
-          search={{ from: one.id }}
+          search={{ from: betterThan(one)?.id ?? one.id }}
           variant="default"
           size="compact-sm"
           aria-label={`Deploy ${one.name}`}
@@ -50,16 +101,7 @@ const COLUMNS: Column<Adapter>[] = [
         >
           Evaluate
         </ButtonLink>
-        <Button
-          component="a"
-          variant="default"
-          size="compact-sm"
-          href={adapterDownloadUrl(one.id)}
-          download
-          aria-label={`Download ${one.name}`}
-        >
-          Download
-        </Button>
+        <Download one={one} />
       </span>
     ),
   },

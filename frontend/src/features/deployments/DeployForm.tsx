@@ -1,9 +1,13 @@
 import { Button, Group, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
+import { adaptersQuery, isBelowBase } from "@/api/adapters";
 import { ApiError } from "@/api/client";
 import { type Deployment, useCreateDeployment, usePointDeployment } from "@/api/deployments";
 import { grouped, targetOf, useChoices } from "@/api/targets";
 import { Failure } from "@/components/Failure";
+import { Notice } from "@/components/Notice";
+import { reward } from "@/lib/format";
 import { useSingleFlight } from "@/lib/single-flight";
 import { toastDone } from "@/lib/toast";
 import styles from "./Deployments.module.css";
@@ -24,13 +28,15 @@ export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
   const choices = useChoices(from ?? of?.checkpoint ?? undefined);
   const [chosen, setChosen] = useState(from ?? of?.adapter ?? of?.checkpoint ?? "");
   const [typed, setTyped] = useState<string>();
+  const adapters = useQuery(adaptersQuery).data?.data;
   const create = useCreateDeployment();
   const point = usePointDeployment();
   const once = useSingleFlight();
   const what = chosen || choices?.[0]?.value || "";
   const label = choices?.find(({ value }) => value === what)?.label.split(" · ")[0] ?? "";
   const models = choices?.filter(({ group }) => group === "Base models").map(({ value }) => value) ?? [];
-  const about = what.startsWith("ftckpt_") ? "checkpoint" : label;
+  const about = label.startsWith("Checkpoint ftckpt_") ? "checkpoint" : label;
+  const risky = adapters?.find(({ id }) => id === what);
   const name = of?.name ?? typed ?? suggestedName(about, [...taken, ...models]);
   const error = create.error ?? point.error;
   const fault = error instanceof ApiError && error.param === "name" ? error : null;
@@ -63,6 +69,11 @@ export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
           data-autofocus={of ? true : undefined}
           onChange={(event) => setChosen(event.currentTarget.value)}
         />
+        {risky && isBelowBase(risky) && (
+          <Notice tone="warn" title="Not better than the base">
+            Held-out reward {reward(risky.held_out_reward)}, the base had {reward(risky.base_reward)}.
+          </Notice>
+        )}
         {!of && (
           <TextInput
             label="Name"

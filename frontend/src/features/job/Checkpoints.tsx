@@ -10,12 +10,14 @@ import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { MenuLink } from "@/components/MenuLink";
+import { Notice } from "@/components/Notice";
 import { ago, bytes, reward, signed } from "@/lib/format";
 import { getAt, type JsonObject } from "@/lib/paths";
 import { CheckpointNow } from "./CheckpointNow";
 import styles from "./Checkpoints.module.css";
 import { ForkJob } from "./ForkJob";
 import { UseIt } from "./UseIt";
+import { weightsOf } from "./weights";
 
 type Props = {
   job: JobDetail;
@@ -104,11 +106,18 @@ function columns(
       hide: "narrow",
       cell: (one) =>
         one.held_out_reward !== null && base !== null ? (
-          <Change
-            value={one.held_out_reward - base}
-            text={signed(one.held_out_reward - base)}
-            better="higher"
-          />
+          <>
+            <Change
+              value={one.held_out_reward - base}
+              text={signed(one.held_out_reward - base)}
+              better="higher"
+            />
+            {one.held_out_change && (
+              <small className={styles.interval} title="95% interval over held-out rows">
+                {signed(one.held_out_change.low)} to {signed(one.held_out_change.high)}
+              </small>
+            )}
+          </>
         ) : (
           "–"
         ),
@@ -185,6 +194,7 @@ export function Checkpoints(props: Props) {
     const retry = () => void checkpoints.refetch();
     return <Failure title="Checkpoints could not be loaded" error={checkpoints.error} retry={retry} />;
   }
+  const problem = rows && weightsOf(job, rows).problem;
   const newest = (rows ?? []).reduce((most, one) => Math.max(most, one.step), 0);
   const now = rows && <CheckpointNow job={job} newest={newest} refusal={refusal} />;
   if (rows?.length === 0) {
@@ -198,6 +208,12 @@ export function Checkpoints(props: Props) {
   return (
     <div className={styles.page}>
       {now}
+      {problem && (
+        <Notice tone="warn" title="Not better than the base">
+          {problem}{" "}
+          {rows?.some((one) => one.final) ? "The final checkpoint is there to download all the same." : ""}
+        </Notice>
+      )}
       <DataTable
         label="Checkpoints"
         columns={columns(job, rows ?? [], props, refusal, setForking)}

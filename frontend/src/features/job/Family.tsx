@@ -30,7 +30,7 @@ function Line({ member: { job, depth }, open }: { member: Member; open: string }
           {job.name}
         </Link>
       )}
-      <StatePill state={job.status} />
+      <StatePill state={job.status} note={job.verdict_detail?.note} />
       {from && <span title={`Went on there: ${carriedWords(from.carried)}`}>from step {from.step}</span>}
       {now != null && (
         <span>

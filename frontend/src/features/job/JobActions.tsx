@@ -1,7 +1,6 @@
 import { Button, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { adapterDownloadUrl } from "@/api/adapters";
 import {
   checkpointsQuery,
   isCancellable,
@@ -12,13 +11,13 @@ import {
   usePauseJob,
   useResumeJob,
 } from "@/api/jobs";
-import { ButtonLink } from "@/components/ButtonLink";
 import { Confirm } from "@/components/Confirm";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { count } from "@/lib/format";
 import { ChangeReward } from "./ChangeReward";
 import { ChangeSettings } from "./ChangeSettings";
+import { WeightsActions } from "./WeightsActions";
 
 type Props = { job: JobDetail; step: number; mayWrite: boolean };
 
@@ -117,14 +116,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
         </GatedButton>
       )}
       {job.adapter ? (
-        <>
-          <ButtonLink to="/deployments" search={{ from: job.adapter }} variant="default">
-            Deploy…
-          </ButtonLink>
-          <Button component="a" href={adapterDownloadUrl(job.adapter)} download>
-            Download adapter
-          </Button>
-        </>
+        <WeightsActions job={job} adapter={job.adapter} />
       ) : (
         !isFinal(job.status) && (
           <GatedButton refusal="The adapter is there when the job has succeeded.">

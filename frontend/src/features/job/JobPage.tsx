@@ -115,7 +115,7 @@ export function JobPage({ id, tab, children }: Props) {
   const notices = <JobNotices job={job.data} />;
   const meta = (
     <>
-      <StatePill state={job.data.status} />
+      <StatePill state={job.data.status} note={job.data.verdict_detail?.note} />
       {facts(job.data).map((fact) => (
         <Tag key={fact}>{fact}</Tag>
       ))}

@@ -84,6 +84,7 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
   return (
     <>
       <TrainingCheck
+        conclusion={job.verdict_detail?.message}
         series={series}
         stopped={isFinal(job.status) || job.status === "paused"}
         onPick={onPick}

@@ -7,6 +7,8 @@ import { checkTraining, type Observation, type Tone, type Verdict } from "./trai
 
 type Props = {
   series: SeriesMap;
+  /** What the server concluded when the job ended or paused: its last word. */
+  conclusion?: string | undefined;
   /** No step comes by itself: the job ended or is paused. */
   stopped: boolean;
   onPick: (step: number) => void;
@@ -14,7 +16,16 @@ type Props = {
 
 const WORD: Record<Tone, string> = { act: "Do something", watch: "Watch", good: "Good", note: "To know" };
 /** Observations that completions are the evidence of. */
-const READ = new Set(["solved", "too-hard", "reward-errors", "no-spread", "truncated", "not-carried-over"]);
+const READ = new Set([
+  "length",
+  "answers",
+  "solved",
+  "too-hard",
+  "reward-errors",
+  "no-spread",
+  "truncated",
+  "not-carried-over",
+]);
 
 function Row({ one, onRead }: { one: Observation; onRead: (() => void) | undefined }) {
   return (
@@ -63,7 +74,7 @@ const CALM: Partial<Record<Verdict, Observation>> = { nothing: WAITING, early: S
  * Is it training? The answer, the one thing that matters most, and the rest on demand. One place for each, so that
  * nothing moves while a job runs.
  */
-export function TrainingCheck({ series, stopped, onPick }: Props) {
+export function TrainingCheck({ series, conclusion, stopped, onPick }: Props) {
   const check = useMemo(() => checkTraining(series), [series]);
   const step = lastStep(series);
   const onRead = step > 0 ? () => onPick(step) : undefined;
@@ -75,7 +86,7 @@ export function TrainingCheck({ series, stopped, onPick }: Props) {
   return (
     <section className={styles.panel} data-live={!stopped || undefined} aria-label="Is it training?">
       <h2>
-        <span>Is it training?</span> {check.headline}
+        <span>Is it training?</span> {conclusion ?? check.headline}
       </h2>
       <ul className={styles.list}>
         <Row one={first} onRead={onRead} />

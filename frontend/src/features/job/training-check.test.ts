@@ -77,6 +77,82 @@ describe("checkTraining", () => {
     expect(checkTraining(job(train)).headline).toContain("No held-out rows");
   });
 
+  /** A real job whose learning rate of 0.02 destroyed the policy. */
+  const DESTROYED = {
+    "reward/mean": (step: number) => [0.5, 0.109][step - 1] ?? 0,
+    "reward/std": (step: number) => [0.5, 0.3][step - 1] ?? 0,
+    "held_out/reward_mean": (step: number) => (step === 0 ? 0.51 : 0),
+    "held_out/reward_std_error": (step: number) => (step === 0 ? 0.055 : 0),
+    "completions/truncated_share": (step: number) => [0, 0.266][step - 1] ?? 1,
+    "groups/zero_variance_share": (step: number) => [0.1, 0.4][step - 1] ?? 1,
+    "groups/all_wrong_share": (step: number) => [0, 0.4][step - 1] ?? 1,
+    "entropy/mean": rising(0.08, 0.44),
+    "optimizer/learning_rate": 0.02,
+  };
+
+  it("names the fall of a destroyed policy first, and asks for a lower learning rate", () => {
+    const check = checkTraining(job(DESTROYED));
+    expect(check.verdict).toBe("no");
+    expect(check.headline).toBe(
+      "No: held-out reward fell below the base, from 0.51 to 0.00, 100 % of completions hit the token limit.",
+    );
+    expect(check.observations[0]?.id).toBe("worse");
+    expect(check.observations[0]?.advice).toContain("lower learning rate: a tenth of 0.02");
+    const others = check.observations.filter(({ id }) => id !== "worse" && id !== "entropy-blow-up");
+    expect(others.map(({ advice }) => advice).filter(Boolean)).toEqual([]);
+    expect(JSON.stringify(check)).not.toContain("The checkpoint of step 0");
+  });
+
+  it("keeps the advice on what was there before the fall", () => {
+    const cut = checkTraining(job({ ...DESTROYED, "completions/truncated_share": 1 }));
+    expect(cut.observations[0]?.id).toBe("truncated");
+    expect(cut.observations[0]?.advice).toContain("max_completion_tokens");
+  });
+
+  /** A real job whose reward paid for length. */
+  const LENGTH_PAID = {
+    ...HEALTHY,
+    "held_out/reward_mean": rising(0.5, 0.93),
+    "held_out/answer_share": (step: number) => [0.53, 0.31, 0.02][step / 10] ?? 0.02,
+    "held_out/answer_std_error": 0.05,
+    "reward/length_correlation": 0.96,
+    "groups/zero_variance_share": 0.94,
+    "groups/all_right_share": 0.94,
+    "completions/truncated_share": (step: number) => (step < 17 ? 0.1 : 1),
+  };
+
+  it("does not praise a reward that pays for length", () => {
+    const check = checkTraining(job(LENGTH_PAID));
+    expect(check.verdict).toBe("unsure");
+    expect(check.headline).toBe(
+      "Cannot tell: reward follows length (r = 0.96), right answers fell from 0.53 to 0.02, 100 % of completions hit the token limit.",
+    );
+    expect(check.observations.map(({ id }) => id).slice(0, 3)).toEqual(["length", "answers", "truncated"]);
+    expect(ids(job(LENGTH_PAID))).not.toContain("solved");
+    expect(JSON.stringify(check)).not.toContain("this counts");
+  });
+
+  it.each([
+    ["everything is truncated", { "completions/truncated_share": 1 }],
+    ["reward follows length", { "reward/length_correlation": 0.8 }],
+    [
+      "the answers disagree",
+      { "held_out/answer_share": rising(0.5, 0.1), "held_out/answer_std_error": 0.02 },
+    ],
+    ["held-out is below base", { "held_out/reward_mean": rising(0.5, 0.47) }],
+  ])("never says yes while %s", (_, shapes) => {
+    const check = checkTraining(job({ ...HEALTHY, ...shapes }));
+    expect(check.headline).toMatch(/^(Cannot tell|No): /);
+    expect(check.verdict).not.toBe("yes");
+  });
+
+  it("believes right answers that rose, even where longer completions get more", () => {
+    const answers = { "held_out/answer_share": rising(0.4, 0.9), "held_out/answer_std_error": 0.02 };
+    expect(checkTraining(job({ ...HEALTHY, "reward/length_correlation": 0.8, ...answers })).verdict).toBe(
+      "yes",
+    );
+  });
+
   it("notices that held-out reward is past its best", () => {
     const held = (step: number) => (step <= 20 ? 0.4 + step / 50 : 0.8 - (step - 20) / 80);
     expect(ids(job({ ...HEALTHY, "held_out/reward_mean": held }))).toContain("past-best");

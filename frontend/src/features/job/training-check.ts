@@ -1,5 +1,5 @@
 import { number, percent, reward } from "@/lib/format";
-import { type Curve, curveOf, recentOf, since, trendOf } from "./curve";
+import { type Curve, curveOf, meanOf, recentOf, since, trendOf } from "./curve";
 import { pick, type SeriesMap } from "./series";
 
 /** `act`: do something now; `watch`: keep an eye on it; `good`, `note`: for understanding. */
@@ -12,7 +12,11 @@ export type Observation = {
   /** What the curves show. */
   evidence: string;
   /** What to do about it. */
-  advice?: string;
+  advice?: string | undefined;
+  /** The step where it began. */
+  since?: number | null | undefined;
+  /** Part of a sentence: why a rising reward proves nothing. */
+  doubt?: string | false;
 };
 
 export type Verdict = "nothing" | "early" | "yes" | "unsure" | "no" | "stuck";
@@ -30,13 +34,22 @@ const CLIPPED = 0.3;
 /** A held-out change of fewer standard errors may be chance. */
 const CLEAR_ERRORS = 2;
 const NEARLY_ALL = 0.9;
+/** Bounds as in `reinforge.verdict`, which judges a job that has ended. */
+const ALL_TRUNCATED = 0.9;
+const FOLLOWS_LENGTH = 0.7;
+const IS_LENGTH = 0.95;
 
 type Curves = (key: string) => Curve;
-type HeldOut = { first: number; last: number; best: number; bestStep: number; clear: boolean; fell: boolean };
+/** `worse`: the evaluation from which on it has clearly been below the base. */
+type HeldOut = { first: number; last: number; best: number; bestStep: number } & {
+  clear: boolean;
+  fell: boolean;
+  worse: number | null;
+};
 
-function heldOut(series: SeriesMap): HeldOut | null {
-  const curve = curveOf(pick(series, "held_out/reward_mean"));
-  const errors = curveOf(pick(series, "held_out/reward_std_error"));
+function heldOut(series: SeriesMap, key = "reward_mean", error = "reward_std_error"): HeldOut | null {
+  const curve = curveOf(pick(series, `held_out/${key}`));
+  const errors = curveOf(pick(series, `held_out/${error}`));
   const [start, end] = [curve[0], curve.at(-1)];
   if (!start || !end || curve.length < 2) return null;
   const best = curve.reduce((a, b) => (b.value > a.value ? b : a));
@@ -48,8 +61,42 @@ function heldOut(series: SeriesMap): HeldOut | null {
     best: best.value,
     bestStep: best.step,
     clear: end.value - start.value > chance(start.step, end.step),
-    fell: best.value - end.value > Math.max(chance(best.step, end.step), 0.01),
+    fell: best.step > start.step && best.value - end.value > Math.max(chance(best.step, end.step), 0.01),
+    worse:
+      start.value - end.value > Math.max(chance(start.step, end.step), 0.01)
+        ? (since(curve, (value) => value < start.value) ?? end.step)
+        : null,
   };
+}
+
+/** What contradicts a rising reward, and the fall that explains all that began after it. */
+function doubts(at: Curves, held: HeldOut | null, answers: HeldOut | null): Observation[] {
+  const found: Observation[] = [];
+  const add = (id: string, title: string, begun: number, evidence: string, advice: string, doubt: string) =>
+    found.push({ id, tone: "act", title, since: begun, evidence, advice, doubt });
+  const lengths = at("reward/length_correlation");
+  const r = lengths.length < 3 ? 0 : meanOf(lengths);
+  if (r >= (answers?.clear ? IS_LENGTH : FOLLOWS_LENGTH)) {
+    const text = `Within groups the longer completion gets more (r = ${number(r)}).`;
+    const advice = "Read some completions: does the reward pay for length instead of the right answer?";
+    add("length", "Reward follows length", 1, text, advice, `reward follows length (r = ${number(r)})`);
+  }
+  if (answers?.worse != null) {
+    const fall = `from ${reward(answers.first)} to ${reward(answers.last)}`;
+    const advice = "The reward pays for something else: read completions with a high reward.";
+    const text = `Held-out completions that end in the declared answer went ${fall}.`;
+    add("answers", "Right answers fell", answers.worse, text, advice, `right answers fell ${fall}`);
+  }
+  if (held?.worse != null) {
+    const curve = at("reward/mean");
+    const rate = at("optimizer/learning_rate").at(-1)?.value ?? 0;
+    const fall = `from ${reward(held.first)} to ${reward(held.last)}`;
+    const text = `Held-out reward fell ${fall} by step ${held.worse}.`;
+    const advice = `Use a lower learning rate: a tenth of ${number(rate)} to begin with.`;
+    const begun = since(curve, (value) => value < (curve[0]?.value ?? 0) / 2) ?? held.worse;
+    add("worse", "Worse than the base", begun, text, advice, `held-out reward fell below the base, ${fall}`);
+  }
+  return found;
 }
 
 function rewards(at: Curves, held: HeldOut | null): Observation[] {
@@ -72,10 +119,10 @@ function rewards(at: Curves, held: HeldOut | null): Observation[] {
       id: "held-out",
       tone: "good",
       title: "Held-out reward rose",
-      evidence: `From ${reward(held.first)} to ${reward(held.last)} on rows that are never trained on: this counts.`,
+      evidence: `From ${reward(held.first)} to ${reward(held.last)} on rows that are never trained on.`,
     });
   }
-  if (held?.fell) {
+  if (held?.fell && held.worse === null) {
     found.push({
       id: "past-best",
       tone: "watch",
@@ -207,6 +254,8 @@ function completions(at: Curves): Observation[] {
   if (truncated > TRUNCATED) {
     found.push({
       id: "truncated",
+      since: since(at("completions/truncated_share"), (value) => value > TRUNCATED),
+      doubt: truncated >= ALL_TRUNCATED && `${percent(truncated)} of completions hit the token limit`,
       tone: "act",
       title: "Completions are cut off",
       evidence: `${percent(truncated)} hit the token limit instead of ending by themselves.`,
@@ -246,6 +295,12 @@ function judge(at: Curves, held: HeldOut | null, found: readonly Observation[]):
   if (curve.length < ENOUGH_STEPS || !trend) {
     return ["early", `Too early to say: the first ${ENOUGH_STEPS} steps decide nothing.`];
   }
+  const why = found.flatMap(({ doubt }) => doubt || []).join(", ");
+  if (why) return held?.worse != null ? ["no", `No: ${why}.`] : ["unsure", `Cannot tell: ${why}.`];
+  if (held && held.last < held.first) {
+    const low = `held-out reward is ${reward(held.last)}, below the ${reward(held.first)} of the base`;
+    return ["unsure", `Cannot tell: ${low}.`];
+  }
   if (had("no-spread") && (recentOf(curve, RECENT) ?? 0) < NEARLY_ALL) {
     return ["no", "No: all completions score the same, so there is nothing to learn from."];
   }
@@ -276,7 +331,17 @@ export function checkTraining(series: SeriesMap): Check {
   const at: Curves = (key) => curveOf(pick(series, key));
   const held = heldOut(series);
   const early = at("reward/mean").length < ENOUGH_STEPS;
-  const found = [...completions(at), ...(early ? [] : [...rewards(at, held), ...groups(at), ...policy(at)])];
+  const doubted = doubts(at, held, heldOut(series, "answer_share", "answer_std_error"));
+  const broke = doubted.find(({ id }) => id === "worse")?.since ?? null;
+  const begun = (one: Observation) => (one.id === "worse" ? 1.5 : (one.since ?? 1e9));
+  const found = [...doubted, ...completions(at)]
+    .concat(early ? [] : [...rewards(at, held), ...groups(at), ...policy(at)])
+    .filter(({ id }) => id !== "solved" || doubted.length === 0)
+    // What began after the policy broke follows from that: no advice of its own.
+    .map((one) =>
+      broke === null || one.id === "worse" || begun(one) <= 1 ? one : { ...one, advice: undefined },
+    )
+    .toSorted((a, b) => begun(a) - begun(b));
   const [verdict, headline] = judge(at, held, found);
   const observations = [...found, LOSS].toSorted((a, b) => ORDER[a.tone] - ORDER[b.tone]);
   return { verdict, headline, observations };

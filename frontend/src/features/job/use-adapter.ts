@@ -17,7 +17,8 @@ export function guides(base: string, job: string, rank: number): Guide[] {
     {
       key: "cli",
       title: "Command line",
-      about: "Downloads the finished job's adapter and unpacks it.",
+      about:
+        "Downloads the finished job's best checkpoint and unpacks it; --final or --step N takes another one.",
       text: `reinforge adapter download ${job} --to adapter\n`,
     },
     {

@@ -19,7 +19,7 @@ function State({ job }: { job: Job }) {
   const { step, steps } = job.progress;
   return (
     <span className={styles.state}>
-      <StatePill state={job.status} />
+      <StatePill state={job.status} note={job.verdict_detail?.note} />
       {!isFinal(job.status) && step > 0 && (
         <span className={styles.place}>
           {step} of {steps}

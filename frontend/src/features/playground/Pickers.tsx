@@ -29,6 +29,7 @@ const described = (one: Checkpoint) =>
     one.held_out_reward === null ? "" : `held-out ${reward(one.held_out_reward)}`,
     one.best ? "best" : "",
     one.final ? "final" : "",
+    (one.held_out_change?.value ?? 1) <= 0 ? "not better than the base" : "",
   ]
     .filter(Boolean)
     .join(" · ");

@@ -75,7 +75,7 @@ export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; op
           </Link>
         </h2>
         <div className={styles.meta}>
-          <StatePill state={job.status} />
+          <StatePill state={job.status} note={job.verdict_detail?.note} />
           <Tag>{job.model}</Tag>
           {job.reward_names.map((name) => (
             <Tag key={name}>reward “{name}”</Tag>
