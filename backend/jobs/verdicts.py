@@ -74,9 +74,8 @@ async def _series(session: AsyncSession, job_id: str, start: int) -> dict[str, P
         .order_by(MetricPoint.step)
     )
     found: dict[str, list[tuple[int, float]]] = {}
-    for key, step, value in (await session.execute(query)).tuples():
-        assert value is not None
-        found.setdefault(key, []).append((step, value))
+    for row in await session.execute(query):
+        found.setdefault(row.key, []).append((row.step, row.value))
     return dict(found)
 
 

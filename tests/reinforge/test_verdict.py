@@ -52,7 +52,7 @@ def test_a_destroyed_policy_is_worse_than_the_base_and_its_truncation_comes_seco
     verdict = judge(DESTROYED)
     assert (verdict.outcome, verdict.note) == ("worse_than_base", "worse than base")
     assert verdict.message.startswith("No: held-out reward fell below the base by step 10 (0.58 → 0.00)")
-    assert [each.code for each in verdict.problems][0] == "worse_than_base"
+    assert verdict.problems[0].code == "worse_than_base"
     assert verdict.message.index("fell below") < verdict.message.index("token limit")
     assert verdict.problems[0].step == 3, "the training reward left its start there"
 

@@ -34,7 +34,10 @@ export function StatePill({ state, note }: Props) {
   return (
     <span className={styles.pill} data-tone={note && tone === "ok" ? "warn" : tone}>
       <i aria-hidden="true" />
-      {note ? `${word} · ${note}` : word}
+      <span>
+        {word}
+        {note && <span className={styles.note}> · {note}</span>}
+      </span>
     </span>
   );
 }

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from reinforge.chat_templates import PLAIN
-from tests.reinforge.cli.test_commands import JOB, NOW, run
+from tests.reinforge.cli.test_commands import NOW, run
+from tests.reinforge.cli.test_weights import adapter, finished_job
 from tests.support.stub_server import Answer, StubServer
 
 COMMAND = "vllm serve org/name --enable-lora --lora-modules sums=./sums --max-lora-rank 16"
@@ -35,7 +36,9 @@ def deployment(state: str = "ready", **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("what", "target"),
     [
-        ("ftjob-1", {"adapter": "adp_1"}),
+        ("ftjob-1", {"checkpoint": "ftckpt_20"}),
+        ("ftjob-1 --final", {"adapter": "adp_1"}),
+        ("ftjob-1 --step 60", {"adapter": "adp_1"}),
         ("adp_7", {"adapter": "adp_7"}),
         ("ftckpt_7", {"checkpoint": "ftckpt_7"}),
         ("tiny", {"model": "tiny"}),
@@ -44,10 +47,11 @@ def deployment(state: str = "ready", **more: Any) -> dict[str, Any]:
 def test_jobs_adapters_checkpoints_and_models_can_be_deployed(
     stub: StubServer, what: str, target: dict[str, str]
 ) -> None:
-    stub.on("GET", "/jobs/ftjob-1", Answer(200, JOB | {"adapter": "adp_1"}))
+    finished_job(stub)
+    stub.on("GET", "/adapters/adp_7", Answer(200, adapter("adp_7")))
     stub.on("POST", "/deployments", Answer(201, deployment("loading")))
     stub.on("GET", "/deployments/dep_1", Answer(200, deployment()))
-    done = run(stub, "deploy", "create", what, "--name", "sums")
+    done = run(stub, "deploy", "create", *what.split(), "--name", "sums")
     assert (done.returncode, done.stdout) == (0, "dep_1\n")
     assert f"the model 'sums' at {stub.url}/v1" in " ".join(done.stderr.split())
     [asked] = [each.json for each in stub.seen if each.method == "POST"]
@@ -56,6 +60,7 @@ def test_jobs_adapters_checkpoints_and_models_can_be_deployed(
 
 def test_one_that_cannot_be_loaded_fails(stub: StubServer) -> None:
     why = {"code": "model_load_failed", "message": "No weights.", "hint": "Look."}
+    stub.on("GET", "/adapters/adp_7", Answer(200, adapter("adp_7")))
     stub.on("POST", "/deployments", Answer(201, deployment("loading")))
     stub.on("GET", "/deployments/dep_1", Answer(200, deployment("failed", error=why)))
     failed = run(stub, "deploy", "create", "adp_7", "--name", "sums")
@@ -64,9 +69,17 @@ def test_one_that_cannot_be_loaded_fails(stub: StubServer) -> None:
 
 
 def test_a_job_without_an_adapter_cannot_be_deployed(stub: StubServer) -> None:
-    stub.on("GET", "/jobs/ftjob-1", Answer(200, JOB | {"adapter": None}))
+    finished_job(stub, adapter=None)
     failed = run(stub, "deploy", "create", "ftjob-1", "--name", "sums")
-    assert failed.returncode == 2 and "checkpoint" in failed.stderr
+    assert failed.returncode == 5 and "checkpoint" in failed.stderr
+
+
+def test_weights_that_are_not_better_than_the_base_need_a_choice(stub: StubServer) -> None:
+    finished_job(stub, best=None)
+    refused = run(stub, "deploy", "create", "ftjob-1", "--name", "sums")
+    assert refused.returncode == 5
+    assert "No checkpoint is better than the base (0.58): step 20 reached 0.41." in refused.stderr
+    assert not [each for each in stub.seen if each.method == "POST"]
 
 
 def test_the_list(stub: StubServer) -> None:
@@ -103,13 +116,16 @@ def test_the_command_for_vllm_is_all_of_stdout(stub: StubServer) -> None:
     done = run(stub, "deploy", "vllm", "sums")
     assert done.stdout == COMMAND + "\n"
     assert "reinforge adapter download adp_1 --to ./sums" in done.stderr
+    stub.on("GET", "/deployments/best", Answer(200, deployment(adapter=None)))
+    best = run(stub, "deploy", "vllm", "best")
+    assert "reinforge adapter download ftjob-1 --step 9 --to ./sums" in best.stderr
 
 
 def test_a_chosen_chat_template_is_written_first(stub: StubServer, tmp_path: Path) -> None:
     """What is not on stdout can be pasted: it makes the file that the command names."""
     shown = deployment()
     shown["vllm"] |= {"chat_template": PLAIN, "notes": []}
-    stub.on("GET", "/deployments/sums", Answer(200, shown | {"adapter": None}))
+    stub.on("GET", "/deployments/sums", Answer(200, shown | {"adapter": None, "job": None}))
     done = run(stub, "deploy", "vllm", "sums")
     assert done.stdout == COMMAND + "\n"
     subprocess.run(["sh", "-c", done.stderr], cwd=tmp_path, check=True)

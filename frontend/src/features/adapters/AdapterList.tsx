@@ -19,16 +19,14 @@ import { GatedButton } from "@/components/GatedButton";
 import { Page } from "@/components/Page";
 import { ago, bytes, reward, signed } from "@/lib/format";
 
-/** Of the checkpoint that is offered: the best one, or the final one where there is no best. */
-function HeldOut({ one }: { one: Adapter }) {
-  const value = betterThan(one)?.held_out_reward ?? one.held_out_reward;
-  if (value === null || one.base_reward == null) return reward(value);
+/** Held-out reward of the checkpoint that is offered: the best one, or the final one where there is no best. */
+const offered = (one: Adapter) => betterThan(one)?.held_out_reward ?? one.held_out_reward;
+
+function OverBase({ one }: { one: Adapter }) {
+  const value = offered(one);
+  if (value === null || one.base_reward == null) return "–";
   const gain = value - one.base_reward;
-  return (
-    <>
-      <b>{reward(value)}</b> <Change value={gain} text={signed(gain)} better="higher" />
-    </>
-  );
+  return <Change value={gain} text={signed(gain)} better="higher" />;
 }
 
 /** The best checkpoint; where none is better than the base, the job's page has the choice. */
@@ -72,7 +70,8 @@ const COLUMNS: Column<Adapter>[] = [
       </Link>
     ),
   },
-  { head: "Held-out reward", align: "right", cell: (one) => <HeldOut one={one} /> },
+  { head: "Held-out reward", align: "right", cell: (one) => reward(offered(one)) },
+  { head: "Over base", hide: "narrow", align: "right", cell: (one) => <OverBase one={one} /> },
   { head: "Step", hide: "narrow", align: "right", cell: (one) => betterThan(one)?.step ?? one.step },
   { head: "Model", hide: "narrow", cell: (one) => one.model },
   { head: "Id", hide: "medium", cell: (one) => <code>{one.id}</code> },

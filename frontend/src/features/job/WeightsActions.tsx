@@ -21,7 +21,8 @@ function Line({ one, job }: { one: Checkpoint; job: JobDetail }) {
 /** Download and Deploy of a finished job: the best checkpoint, another one on request; a choice where none beats the
  * base. */
 export function WeightsActions({ job, adapter }: { job: JobDetail; adapter: string }) {
-  const kept = useQuery(checkpointsQuery(job.id)).data?.data ?? [];
+  const list = useQuery(checkpointsQuery(job.id));
+  const kept = list.data?.data ?? [];
   const { chosen, others, problem } = weightsOf(job, kept);
   const idOf = (one: Checkpoint) => (one.final ? adapter : one.id);
   const url = (one: Checkpoint) =>
@@ -32,6 +33,8 @@ export function WeightsActions({ job, adapter }: { job: JobDetail; adapter: stri
       <Line one={one} job={job} />
     </Menu.Item>
   ));
+  // Which one is the best is not known yet: no button that would take another one.
+  if (list.isPending) return <Button loading>Download adapter</Button>;
   if (problem) {
     return (
       <>
