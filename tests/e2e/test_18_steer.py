@@ -139,7 +139,7 @@ def test_an_adapter_is_deployed_asked_pointed_elsewhere_stopped_and_deleted(
     row = page.get_by_role("row").filter(has_text=name)
     expect(row).to_contain_text("Ready", timeout=SOON)
     assert findings(page) == []
-    assert client.deployments.get(name).adapter == client.jobs.get(places["job"]).adapter
+    assert client.deployments.get(name).step == client.jobs.get(places["job"]).best_step
     page.get_by_role("tab", name="vLLM, elsewhere").click()
     expect(page.get_by_role("region", name="vLLM, elsewhere")).to_contain_text("vllm serve")
     expect(page.get_by_role("region", name="vLLM, elsewhere")).to_contain_text("--lora-modules")

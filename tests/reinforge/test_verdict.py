@@ -24,23 +24,23 @@ HEALTHY = Evidence(
     errors=steps(*[0.0] * 6),
     length_correlation=steps(0.1, -0.2, 0.1, 0.0),
 )
-DESTROYED = Evidence(  # learning rate 0.02
-    held_out=held(0.58, 0.0, 0.0, 0.0, error=0.07),
-    answers=held(0.58, 0.0, 0.0, 0.0, error=0.07),
+DESTROYED = Evidence(  # the demo's data with a learning rate of 0.02
+    held_out=[Measured(0, 0.51, 0.055), *(Measured(step, 0.0, 0.0) for step in (10, 20, 30))],
+    answers=[Measured(0, 0.51, 0.055), *(Measured(step, 0.0, 0.0) for step in (10, 20, 30))],
     rows=24,
-    reward=steps(0.50, 0.52, 0.06, *[0.0] * 27),
-    truncated=steps(0.05, 0.1, 0.7, *[1.0] * 27),
+    reward=steps(0.5, 0.109, *[0.0] * 28),
+    truncated=steps(0.0, 0.266, *[1.0] * 28),
     errors=steps(*[0.0] * 30),
-    length_correlation=steps(-0.4, -0.3),
+    length_correlation=steps(0.494, 0.042),
 )
-LENGTH_PAID = Evidence(
-    held_out=held(0.50, 0.78, 0.93, 0.93, error=0.03),
-    answers=held(0.53, 0.31, 0.02, 0.02, error=0.07),
+LENGTH_PAID = Evidence(  # the same data with a reward of characters / 150
+    held_out=[Measured(0, 0.187, 0.009), *(Measured(step, 0.373, 0.0) for step in (10, 20, 30))],
+    answers=[Measured(0, 0.53, 0.055), *(Measured(step, 0.02, 0.01) for step in (10, 20, 30))],
     rows=24,
-    reward=steps(0.45, 0.49, 0.6, 0.7, 0.75, *[0.78] * 10, *[0.93] * 15),
-    truncated=steps(*[0.1] * 16, *[1.0] * 14),
+    reward=steps(0.165, 0.184, 0.202, 0.22, 0.253, 0.281, 0.293, 0.305, 0.364, 0.366, *[0.373] * 20),
+    truncated=steps(0.0, 0.008, 0.0, 0.0, 0.0, 0.0, 0.008, 0.031, 0.844, 0.969, *[1.0] * 20),
     errors=steps(*[0.0] * 30),
-    length_correlation=steps(0.98, 0.97, 0.99, 0.96, 0.9),
+    length_correlation=steps(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.998, 1.0),
 )
 
 
@@ -51,18 +51,18 @@ def codes(evidence: Evidence) -> list[str]:
 def test_a_destroyed_policy_is_worse_than_the_base_and_its_truncation_comes_second() -> None:
     verdict = judge(DESTROYED)
     assert (verdict.outcome, verdict.note) == ("worse_than_base", "worse than base")
-    assert verdict.message.startswith("No: held-out reward fell below the base by step 10 (0.58 → 0.00)")
+    assert verdict.message.startswith("No: held-out reward fell below the base by step 10 (0.51 → 0.00)")
     assert verdict.problems[0].code == "worse_than_base"
     assert verdict.message.index("fell below") < verdict.message.index("token limit")
-    assert verdict.problems[0].step == 3, "the training reward left its start there"
+    assert verdict.problems[0].step == 2, "the training reward left its start there"
 
 
 def test_a_reward_that_pays_for_length_is_not_praised() -> None:
     verdict = judge(LENGTH_PAID)
     assert (verdict.outcome, verdict.note) == ("unknown", "cannot tell")
     assert verdict.message == (
-        "Cannot tell: reward follows length (r = 0.96), right answers fell from 0.53 to 0.02, "
-        "100% of completions hit the token limit since step 17."
+        "Cannot tell: reward follows length (r = 1.00), 100% of completions hit the token limit since step 10, "
+        "right answers fell from 0.53 to 0.02."
     )
 
 

@@ -77,9 +77,9 @@ function doubts(at: Curves, held: HeldOut | null, answers: HeldOut | null): Obse
   const lengths = at("reward/length_correlation");
   const r = lengths.length < 3 ? 0 : meanOf(lengths);
   if (r >= (answers?.clear ? IS_LENGTH : FOLLOWS_LENGTH)) {
-    const text = `Within groups the longer completion gets more (r = ${number(r)}).`;
+    const text = `Within groups the longer completion gets more (r = ${reward(r)}).`;
     const advice = "Read some completions: does the reward pay for length instead of the right answer?";
-    add("length", "Reward follows length", 1, text, advice, `reward follows length (r = ${number(r)})`);
+    add("length", "Reward follows length", 1, text, advice, `reward follows length (r = ${reward(r)})`);
   }
   if (answers?.worse != null) {
     const fall = `from ${reward(answers.first)} to ${reward(answers.last)}`;
