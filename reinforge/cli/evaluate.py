@@ -33,9 +33,7 @@ def evaluate(
     prompt_template: Template = None,
     system_prompt: SystemPrompt = None,
     model: Annotated[str | None, typer.Option(help="A base model.")] = None,
-    adapter: Annotated[
-        str | None, typer.Option(help="adp_…, or a job (ftjob-…): its best checkpoint.")
-    ] = None,
+    adapter: Annotated[str | None, typer.Option(help="adp_…, or ftjob-…: its best checkpoint.")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="ftckpt_…")] = None,
     name: Annotated[str | None, typer.Option(help="A word for it, which --baseline finds it by.")] = None,
     rows: Annotated[int, typer.Option("--rows", "--first", help="At most so many rows.", min=1)] = 200,
