@@ -12,7 +12,7 @@ IN_AN_EVALUATION = "prompt_view.columns.answer: {column} (`reinforge eval --colu
 
 
 def missing_columns(
-    reward: str,
+    reward: str | None,
     reads: Iterable[str],
     data: str,
     columns: Sequence[str],
@@ -23,13 +23,14 @@ def missing_columns(
 ) -> list[InvalidInput]:
     """One error for every column that `reward` reads and no row of `data` has, in alphabetical order.
 
-    columns: those of the data. roles: the declared ones, which fill `item.answer`. param: the field with the reward.
-    declare: how to name the answer's column, with `{column}` in its place.
+    reward: its name, if it has one. columns: those of the data. roles: the declared ones, which fill `item.answer`.
+    param: the field with the reward. declare: how to name the answer's column, with `{column}` in its place.
     """
     missing = sorted(set(reads) - set(item_columns(columns, roles)))
+    called = "The reward" if reward is None else f"The reward {reward!r}"
     return [
         InvalidInput(
-            f"The reward {reward!r} reads item.{name}, and {data} has no such column.",
+            f"{called} reads item.{name}, and {data} has no such column.",
             code="unknown_column",
             param=param,
             hint=f"{_advice(name, columns, roles, declare)} The data has: {_listed(columns)}.",

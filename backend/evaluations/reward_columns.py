@@ -12,31 +12,29 @@ from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.evaluations import StandAloneCreate
 
 LOAD_SECONDS = 5.0
-"""A worker that is busy for longer is not waited for: the evaluation then finds out by itself."""
+"""Longest wait for a worker: without an answer the evaluation starts, and reports the errors itself."""
 
 
 async def check_columns(database: Database, calls: Calls, project_id: str, body: StandAloneCreate) -> None:
     """Raises InvalidInput `unknown_column` for a column that no row has.
 
-    What cannot be told is let pass: a reward or dataset that is not there, code that does not load or that no worker
-    is there to load.
+    Passes what cannot be known here: a reward or dataset that does not exist, code that does not load, code that no
+    worker can load now.
     """
     try:
         async with database.transaction() as session:
             dataset = await datasets.get(session, project_id, body.dataset)
-            name, source, entries = "reward", body.source or "", None
+            name, source, entry, entries = None, body.source or "", body.entry, None
             if body.reward is not None:
                 found, revision = await rewards.get_revision(session, project_id, body.reward, body.revision)
                 name, source, entries = found.name, revision.source, revision.entries
                 entry = body.entry or revision.entry
-            else:
-                entry = body.entry
     except NotFound:
         return
     view = body.prompt_view or PromptView.model_validate(dataset.prompt_view)
     problems = missing_columns(
         name,
-        await _reads(calls, name, source, entry, entries),
+        await _reads(calls, source, entry, entries),
         dataset.name,
         [str(column["name"]) for column in dataset.columns],
         view.columns,
@@ -48,13 +46,13 @@ async def check_columns(database: Database, calls: Calls, project_id: str, body:
 
 
 async def _reads(
-    calls: Calls, name: str, source: str, entry: str | None, entries: list[dict[str, Any]] | None
+    calls: Calls, source: str, entry: str | None, entries: list[dict[str, Any]] | None
 ) -> set[str]:
-    """entries: as they were stored with a revision; those of older releases do not tell columns."""
+    """entries: those stored with a revision; revisions of older releases have none with columns."""
     if entries is None or any("columns" not in each for each in entries):
         try:
-            source_of = rewards.Source(name, source, entry)
-            [loaded], _ = await rewards.load(calls, [source_of], timeout=LOAD_SECONDS)
+            asked = rewards.Source("reward", source, entry)
+            [loaded], _ = await rewards.load(calls, [asked], timeout=LOAD_SECONDS)
         except Unavailable:
             return set()
         if loaded.error is not None:

@@ -9,13 +9,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.ids import new_id
 from backend.jobs import lifecycle
 from backend.jobs.pinned import pinned_reward
-from backend.models import Job, JobChange, JobReward, now
+from backend.models import Dataset, Job, JobChange, JobReward, RewardRevision, now
 from backend.rewards import service as rewards
+from reinforge.dataset import ColumnRoles
 from reinforge.errors import InvalidInput, StateConflict
 from reinforge.grading.multi import checkpoints, judges
 from reinforge.grading.source import parse_grader
 from reinforge.live_settings import SETTINGS, live_settings, with_setting
 from reinforge.records import CHANGE, Change, RewardChange, ScheduledChange, SettingChange
+from reinforge.reward_columns import IN_A_JOB, missing_columns
 from reinforge.schemas.job_changes import JobChangeView, JobSetting, RewardChangeCreate, SettingChangeCreate
 from reinforge.spec import JobSpec
 from reinforge.states import FINAL, JobStatus
@@ -38,6 +40,7 @@ async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> 
             hint="Store the changed code as a reward and name its id here, so that completions can name it.",
         )
     found, revision = await rewards.get_revision(session, job.project_id, stored, body.revision)
+    await _check_columns(session, job, name, revision)
     kind: Literal["python", "grader"] = "grader" if revision.kind == "grader" else "python"
     written_out = pinned.reward_id is None and kind == "grader"
     if kind != pinned.kind or written_out:
@@ -53,6 +56,21 @@ async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> 
     label = f"{found.id}@{revision.revision}"
     change = RewardChange(name=name, source=revision.source, entry=revision.entry, revision=label, kind=kind)
     return pinned.position, change
+
+
+async def _check_columns(session: AsyncSession, job: Job, name: str, revision: RewardRevision) -> None:
+    """Raises InvalidInput `unknown_column` for a column that the job's data lacks."""
+    reads = rewards.columns_read(revision.source, revision.entry, revision.entries)
+    roles = ColumnRoles.model_validate(job.resolved_spec["data"]["columns"])
+    for id in filter(None, (job.dataset_id, job.held_out_dataset_id)):
+        dataset = await session.get(Dataset, id)
+        names = [str(column["name"]) for column in dataset.columns] if dataset is not None else []
+        if dataset is not None and (
+            missing := missing_columns(
+                name, reads, dataset.name, names, roles, param="revision", declare=f"{IN_A_JOB} in a new job"
+            )
+        ):
+            raise missing[0]
 
 
 def _check_same_services(before: str, after: str) -> None:

@@ -89,6 +89,42 @@ class TestWritingAReward:
         editor(page).press("Enter")
         assert source_in(page).endswith('return item["answer"]')
 
+    def test_everything_reads_the_answer_column_that_the_dataset_declares(
+        self, page: Page, client: Reinforge, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "totals.jsonl"
+        file.write_text('{"question": "1+4=", "total": 5}\n{"question": "2+4=", "total": 6}\n')
+        dataset = client.datasets.push(file)
+        view = {"columns": {"prompt": "question", "answer": "total"}}
+        client.datasets.change(dataset.id, prompt_view=view)
+        open_new_reward(page, dataset)
+        expect(editor(page)).to_contain_text('item["total"]')
+        completion(page, 1).fill("15")
+        page.get_by_role("button", name="Add a completion").click()
+        completion(page, 2).fill("5")
+        page.get_by_role("button", name=re.compile("^Run on")).click()
+        expect(scores(page).nth(0)).to_contain_text("'15', expected '5'")
+        expect(scores(page).locator("td:nth-child(3)")).to_have_text(["0", "1"])
+
+        page.get_by_role("button", name="Templates").click()
+        drawer = page.get_by_role("dialog", name="Start from a template")
+        drawer.get_by_label("Search the templates").fill("exact answer")
+        expect(drawer).to_contain_text("Reads “answer”: here it is the column “total”.")
+        drawer.get_by_role("button", name=re.compile("^Use it: Exact")).click()
+        completion(page, 2).fill("<answer>5</answer>")
+        page.get_by_role("button", name=re.compile("^Run on")).click()
+        expect(scores(page).locator("td:nth-child(3)")).to_have_text(["0", "1"])
+
+        editor(page).fill(
+            'def grade(sample, item):\n    return float(item["a_column_with_a_long_name_that_is_not_there"])\n'
+        )
+        page.get_by_role("button", name=re.compile("^Run on")).click()
+        said = scores(page).nth(0).get_by_text("KeyError: 'a_column_with_a_long_name_that_is_not_there'")
+        expect(said).to_be_visible()
+        assert said.evaluate("e => e.scrollHeight <= e.clientHeight && e.scrollWidth <= e.clientWidth"), (
+            "cut off"
+        )
+
     def test_a_syntax_error_stands_in_the_gutter_at_its_line(self, page: Page, additions: Dataset) -> None:
         open_new_reward(page, additions, "import re\n\ndef grade(sample, item:\n    return 1.0\n")
         marker = page.locator(".cm-lint-marker-error")

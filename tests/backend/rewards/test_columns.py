@@ -142,6 +142,25 @@ def test_another_column_than_the_answer_is_named_with_those_that_exist(doors: Ba
     )
 
 
+def test_a_running_job_does_not_change_to_a_revision_that_reads_another_column(doors: Backend) -> None:
+    def source(column: str) -> str:
+        return f"def grade(sample, item):\n    return float(sample['output_text'] == item['{column}'])\n"
+
+    stored = doors.api.post("/rewards", json={"name": "changing", "source": source("result")}).json()["id"]
+    reward = {"type": "python", "name": "right", "reward": stored}
+    running = create_job(doors, doors.add_dataset(ROWS), reward, PROMPTS).json()["id"]
+    revisions = f"/rewards/{stored}/revisions"
+    for column, status in (("total", 422), ("question", 201)):
+        doors.api.post(revisions, headers={"if-match": "*"}, json={"source": source(column)})
+        answer = doors.api.post(f"/jobs/{running}/changes", json={})
+        assert answer.status_code == status, answer.text
+        if status == 422:
+            assert (answer.json()["error"]["code"], answer.json()["error"]["param"]) == (
+                "unknown_column",
+                "revision",
+            )
+
+
 def test_held_out_data_needs_the_column_as_well(doors: Backend) -> None:
     spec = job(doors, doors.add_dataset([{"prompt": "1", "answer": "1"}] * 9), REWARDS["python"], {})
     spec["data"]["held_out"] = doors.add_dataset([{"prompt": "1", "total": "1"}])

@@ -1,8 +1,8 @@
 """Which columns of a row a reward cannot do without, read from its source.
 
 Only what is certain counts: ``item["total"]`` with the name written out, on a path that does not depend on the row.
-A read inside ``try`` that catches a missing key, behind a condition on the row, or of a column that the source also
-asks for with ``.get`` or ``in``, does not count.
+A read inside ``try`` that catches a missing key, behind a condition on the row or on a constant of the module, or of a
+column that the source also asks for with ``.get`` or ``in``, does not count.
 """
 
 import ast
@@ -78,7 +78,7 @@ class _Reading:
         if place in self._under_way or len(self._under_way) >= _DEEPEST or _rebinds(function, item):
             return
         self._under_way.add(place)
-        _Walk(self, item, _derived(function, item)).block(function.body, guarded=False)
+        _Walk(self, item, _derived(function, item), _locals(function)).block(function.body, guarded=False)
         self._under_way.discard(place)
 
 
@@ -90,6 +90,8 @@ class _Walk:
     item: str
     derived: frozenset[str]
     """Names whose values depend on the row."""
+    locals: frozenset[str]
+    """Names of the function: its parameters, and what it binds."""
     may_have_left: bool = False
     """A return, raise, break or continue behind a condition on the row: what follows may not run."""
 
@@ -103,7 +105,7 @@ class _Walk:
         if isinstance(node, ast.If | ast.While | ast.IfExp):
             self.visit(node.test, guarded)
             rest = [child for child in ast.iter_child_nodes(node) if child is not node.test]
-            self.block(rest, guarded=guarded or self._depends(node.test))
+            self.block(rest, guarded=guarded or self._decides(node.test))
         elif isinstance(node, ast.For | ast.AsyncFor):
             self.visit(node.iter, guarded)
             self.block([*node.body, *node.orelse], guarded=guarded or self._depends(node.iter))
@@ -114,10 +116,10 @@ class _Walk:
             self.block(node.body, guarded=guarded or any(map(_suppresses, node.items)))
         elif isinstance(node, ast.Match):
             self.visit(node.subject, guarded)
-            self.block(node.cases, guarded=guarded or self._depends(node.subject))
+            self.block(node.cases, guarded=guarded or self._decides(node.subject))
         elif isinstance(node, ast.BoolOp):
             for number, value in enumerate(node.values):
-                self.visit(value, guarded or any(map(self._depends, node.values[:number])))
+                self.visit(value, guarded or any(map(self._decides, node.values[:number])))
         elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             self._comprehension(node, guarded)
         else:
@@ -147,7 +149,7 @@ class _Walk:
             self.visit(each.iter, guarded)
             guarded = guarded or self._depends(each.iter)
             self.block(each.ifs, guarded=guarded)
-            guarded = guarded or any(map(self._depends, each.ifs))
+            guarded = guarded or any(map(self._decides, each.ifs))
         made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         self.block(made, guarded=guarded)
 
@@ -162,6 +164,10 @@ class _Walk:
 
     def _is_item(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id == self.item
+
+    def _decides(self, condition: ast.AST) -> bool:
+        """Whether it can keep what it guards from ever running: it is about the row, or not about the completion."""
+        return self._depends(condition) or not _mentions(condition, self.locals)
 
     def _depends(self, node: ast.AST) -> bool:
         return _mentions(node, self.derived)
@@ -185,6 +191,14 @@ def _rebinds(function: _Function, item: str) -> bool:
     return any(
         isinstance(node, ast.Name) and node.id == item and not isinstance(node.ctx, ast.Load)
         for node in ast.walk(function)
+    )
+
+
+def _locals(function: _Function) -> frozenset[str]:
+    return frozenset(
+        node.arg if isinstance(node, ast.arg) else node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.arg) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     )
 
 
