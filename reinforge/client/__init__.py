@@ -8,7 +8,7 @@ reward = client.rewards.push("reward.py")
 job = client.jobs.create({"model": "starter-arith", "data": {"dataset": data.id},
                           "rewards": [{"type": "python", "reward": reward.id}]})
 job = client.jobs.wait(job.id)
-client.adapters.download(job.adapter, "adapter.tar.gz")
+client.jobs.download_adapter(job.id, "adapter.tar.gz")  # its best checkpoint
 
 `AsyncReinforge` has the same resources and methods for asyncio: `await client.jobs.wait(job.id)`,
 `async for event in client.jobs.stream(job.id)`.
