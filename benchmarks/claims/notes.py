@@ -30,7 +30,10 @@ NOTES: dict[str, str] = {
         "The penalty costs a third of what there is to gain in sevens. β 0.1, the first choice, did not hold so "
         "small a model and was replaced before the mark."
     ),
-    "sparse-reward": "From one right answer in twenty, within sixty steps.",
+    "sparse-reward": (
+        "From one right answer in twenty, within sixty steps. Later starter weights were taught this way of asking: with "
+        "them the bound would not hold."
+    ),
     "entropy-collapse": "To about a third within twenty steps, while the reward still rises.",
     "chance-teaches-nothing": (
         "Right answers get fewer, not only no more: a random reward moves the model all the same, only not anywhere "
