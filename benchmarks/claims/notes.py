@@ -31,8 +31,8 @@ NOTES: dict[str, str] = {
         "small a model and was replaced before the mark."
     ),
     "sparse-reward": (
-        "From one right answer in twenty, within sixty steps. Later starter weights were taught this way of asking: with "
-        "them the bound would not hold."
+        "From one right answer in twenty, within sixty steps. Later starter weights "
+        "were taught this way of asking."
     ),
     "entropy-collapse": "To about a third within twenty steps, while the reward still rises.",
     "chance-teaches-nothing": (

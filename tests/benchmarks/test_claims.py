@@ -115,6 +115,7 @@ def test_numbers_of_runs_that_are_gone_stay_and_their_evidence_too(monkeypatch: 
         "claims": {"one": {"mark": "", "numbers": numbers(a=(1, 2, 3)), "evidence": {"a": {"read": [5.0]}}}},
         "arms": {"task/one": about},
         "curves": {},
+        "machine": {"cores": 2},
     }
     content = results.collect({}, committed)
     assert content["arms"] == {"task/one": about}
