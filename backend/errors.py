@@ -8,21 +8,25 @@ answer, and the unexpected.
 import logging
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUserError
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reinforge.errors import InvalidInput, NotFound, ReinforgeError, Unavailable
-from reinforge.locations import dotted
+from reinforge.validation import problems
 
 log = logging.getLogger(__name__)
+
+Schema = Callable[[], Mapping[str, Any]]
 
 REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
 
@@ -41,41 +45,40 @@ def error_response(error: ReinforgeError, request_id: str | None) -> JSONRespons
     return JSONResponse(error.envelope(request_id), error.status, headers)
 
 
-def field_path(location: Sequence[str | int], body: Any, *, missing: bool = False) -> str | None:
-    """Pydantic's location as `rewards[0].source`: without the part of the request and without union tags.
-
-    missing: the last part names a field that the body lacks, not a tag.
-    """
-    parts = location[1:] if location and location[0] in ("body", "query", "path", "header") else location
-    return dotted(parts, body, missing=missing) or None
-
-
-def listed_errors(errors: Sequence[Mapping[str, Any]], body: Any) -> list[dict[str, Any]]:
-    """Pydantic's errors as `{param, message, code, hint}` of the envelope."""
-    return [
-        {
-            "param": each.get("ctx", {}).get("param")
-            or field_path(each["loc"], body, missing=each["type"] == "missing"),
-            "message": str(each["msg"]).removeprefix("Value error, "),
-            "code": each["type"],
-            "hint": _HINTS.get(each["type"]),
-        }
+def listed_errors(
+    errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
+) -> list[dict[str, Any]]:
+    """Pydantic's errors as `{param, message, code, hint}` of the envelope: without the part of the request that
+    FastAPI puts first."""
+    parts = ("body", "query", "path", "header")
+    inner = [
+        {**each, "loc": each["loc"][1:] if each["loc"] and each["loc"][0] in parts else each["loc"]}
         for each in errors
     ]
+    return problems(inner, body, schema)
 
 
-_HINTS = {
-    "extra_forbidden": "Unknown keys are errors: check the spelling, or remove it.",
-    "json_invalid": "The body must be one JSON document in UTF-8.",
-}
-
-
-def validation_error(errors: Sequence[Mapping[str, Any]], body: Any) -> InvalidInput:
-    """One error for all fields at fault; `param` and the message are the first one's."""
-    listed = listed_errors(errors, body)
+def validation_error(
+    errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
+) -> InvalidInput:
+    """One error for all fields at fault; `param` and the message are the first one's. schema: of the body."""
+    listed = listed_errors(errors, body, schema)
     first = listed[0] if listed else {"param": None, "message": "The request is not valid.", "hint": None}
     message = f"{first['param']}: {first['message']}" if first["param"] else str(first["message"])
     return InvalidInput(message, param=first["param"], hint=first["hint"], errors=listed)
+
+
+def body_schema(request: Request) -> Schema | None:
+    """The JSON Schema of what this request's body has to be."""
+    field = getattr(request.scope.get("route"), "body_field", None)
+    return None if field is None else lambda: _schema_of(field)
+
+
+def _schema_of(field: Any) -> Mapping[str, Any]:
+    try:
+        return TypeAdapter(field.field_info.annotation).json_schema()
+    except (PydanticUserError, AttributeError):  # a form with files has none: no suggestions then
+        return {}
 
 
 def _request_id(request: Request) -> str | None:
@@ -84,18 +87,40 @@ def _request_id(request: Request) -> str | None:
 
 async def _known(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ReinforgeError)
-    return error_response(error, _request_id(request))
+    return _answer(request, error)
+
+
+def _answer(request: Request, error: ReinforgeError) -> JSONResponse:
+    response = error_response(error, _request_id(request))
+    if not request.url.path.startswith("/v1/"):
+        return response
+    # OpenAI's clients print the message alone: place and remedy have to be in it.
+    content = error.envelope(_request_id(request))
+    content["error"]["message"] = in_one_sentence(error)
+    headers = {name: value for name, value in response.headers.items() if not name.startswith("content-")}
+    return JSONResponse(content, error.status, headers)
+
+
+def in_one_sentence(error: ReinforgeError) -> str:
+    """The message with the line at fault before it and the hint behind it."""
+    message, detail = error.message, error.errors[0] if error.errors else {}
+    if detail.get("line") and "line" not in message:
+        column = f", column {detail['column']}" if detail.get("column") else ""
+        message = f"Line {detail['line']}{column}: {message}"
+    if error.hint and error.hint not in message:
+        message += f" {error.hint}" if message.endswith((".", "?", "!")) else f". {error.hint}"
+    return message
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    return error_response(validation_error(error.errors(), error.body), _request_id(request))
+    return _answer(request, validation_error(error.errors(), error.body, body_schema(request)))
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, ReinforgeError):  # raised while FastAPI read the body
-        return error_response(error.__cause__, _request_id(request))
+        return _answer(request, error.__cause__)
     if error.status_code == 404:
         known: ReinforgeError = NotFound(f"There is nothing at {request.url.path}.", code="unknown_path")
     else:
@@ -105,7 +130,7 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
         if error.status_code == 405:
             known.code = "method_not_allowed"
             known.message = f"{request.method} is not possible at {request.url.path}."
-    response = error_response(known, _request_id(request))
+    response = _answer(request, known)
     response.headers.update(error.headers or {})
     return response
 
@@ -117,7 +142,7 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
         code="database_unavailable",
         hint="Try again in a moment; `GET /readyz` tells when it is back.",
     )
-    return error_response(known, _request_id(request))
+    return _answer(request, known)
 
 
 class RequestIds:

@@ -13,10 +13,12 @@ import yaml
 from pydantic import ValidationError
 
 from reinforge.errors import InvalidInput
-from reinforge.locations import dotted
 from reinforge.reward_library.jobs import expanded
 from reinforge.spec import JobSpec
+from reinforge.suggestions import nearest
+from reinforge.validation import problems
 
+_DATA_FILES = (".jsonl", ".json", ".ndjson", ".csv", ".parquet", ".txt")
 _CHECKPOINTS = ("classifier", "reward_model", "reference_logprob")
 
 
@@ -40,7 +42,7 @@ def load(path: str | Path) -> JobSpec:
         ) from error
     if not isinstance(raw, dict):
         raise InvalidInput(f"{path.name} must be a mapping such as `model: …`.", code="invalid_job_file")
-    return validate(_absolute(raw, path.resolve().parent))
+    return validate(_absolute(raw, path.resolve().parent, path.name))
 
 
 def schema() -> dict[str, Any]:
@@ -76,15 +78,7 @@ def validate(raw: dict[str, Any]) -> JobSpec:
     try:
         return JobSpec.model_validate(raw)
     except ValidationError as error:
-        errors = [
-            {
-                "param": e.get("ctx", {}).get("param")
-                or dotted(e["loc"], raw, missing=e["type"] == "missing"),
-                "message": e["msg"],
-                "code": e["type"],
-            }
-            for e in error.errors()
-        ]
+        errors = problems(error.errors(), raw, JobSpec.model_json_schema)
         first = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise InvalidInput(
@@ -92,22 +86,48 @@ def validate(raw: dict[str, Any]) -> JobSpec:
             code="invalid_spec",
             param=first["param"] or None,
             errors=errors,
-            hint="`docs/job-file.md` lists every field.",
+            hint=first["hint"] or "`docs/job-file.md` lists every field.",
         ) from None
 
 
-def _absolute(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
-    def resolve(value: Any) -> Any:
-        return str(folder / value) if isinstance(value, str) and (folder / value).exists() else value
-
+def _absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
+    """Raises InvalidInput for a file that is not there."""
     raw = dict(raw)
     data = raw.get("data")
     if isinstance(data, dict):
-        raw["data"] = {k: resolve(v) if k in ("dataset", "held_out") else v for k, v in data.items()}
+        raw["data"] = {
+            k: _dataset(v, folder, name, f"data.{k}") if k in ("dataset", "held_out") else v
+            for k, v in data.items()
+        }
     rewards = raw.get("rewards")
     if isinstance(rewards, list):
         raw["rewards"] = [_absolute_reward(r, folder) if isinstance(r, dict) else r for r in rewards]
+        for number, reward in enumerate(raw["rewards"]):
+            path = reward.get("path") if isinstance(reward, dict) else None
+            if isinstance(path, str) and not Path(path).is_file():
+                raise _no_file(Path(path), folder, name, f"rewards[{number}].path")
     return raw
+
+
+def _dataset(value: Any, folder: Path, name: str, param: str) -> Any:
+    """A file beside the job file in full; an id as it is."""
+    if not isinstance(value, str):
+        return value
+    path = folder / value
+    if path.exists():
+        return str(path)
+    if path.suffix.lower() in _DATA_FILES or "/" in value:
+        raise _no_file(path, folder, name, param)
+    return value
+
+
+def _no_file(path: Path, folder: Path, name: str, param: str) -> InvalidInput:
+    shown = path.relative_to(folder) if path.is_relative_to(folder) else path
+    where = f" beside {name}" if not Path(shown).is_absolute() else ""
+    there = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = nearest(path.name, there)
+    hint = f"Did you mean {near}?" if near else f"Paths in a job file are relative to it: {folder}."
+    return InvalidInput(f"There is no file {shown}{where}.", code="file_not_found", param=param, hint=hint)
 
 
 def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:

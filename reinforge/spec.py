@@ -163,11 +163,12 @@ class EarlyStop(SpecModel):
     """When a job ends before its last step, with success and with what it has; never, unless a field says so."""
 
     patience: int | None = Field(default=None, ge=1, le=1000)
-    """Evaluations in a row without a better held-out reward; default: they end nothing."""
+    """End the job after this many evaluations in a row without a better held-out reward; without a value it goes on."""
     min_delta: float = Field(default=0.0, ge=0, le=1e6)
     """By how much more than the best one a held-out reward is better."""
     no_signal_steps: int | None = Field(default=None, ge=1, le=100_000)
-    """Steps over which the share of groups without any difference in reward is averaged; default: it ends nothing."""
+    """End the job when, over this many steps, the share of groups whose rewards are all equal is `no_signal_share`;
+    without a value it goes on."""
     no_signal_share: float = Field(default=1.0, gt=0, le=1)
     """The share at which it ends."""
 

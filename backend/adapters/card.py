@@ -1,5 +1,8 @@
 """The card that goes with a downloaded adapter: where it comes from, and how to load it."""
 
+import json
+
+from backend.base_models.sources import plain
 from backend.models import Adapter, BaseModel, Checkpoint, Job
 
 _CARD = """\
@@ -27,10 +30,12 @@ A LoRA adapter for `{base}`, trained by reinforcement with Reinforge.
 
 ```python
 from peft import PeftModel
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
-base = AutoModelForCausalLM.from_pretrained("{base}")  # the folder or name of the base model
-model = PeftModel.from_pretrained(base, "path/to/this/folder")
+{base_path}
+tokenizer = AutoTokenizer.from_pretrained(base{revision})
+model = AutoModelForCausalLM.from_pretrained(base{revision})
+model = PeftModel.from_pretrained(model, ".")  # "." is the folder with this file
 ```
 
 The adapter's weights fit this base model only{pin}.
@@ -40,10 +45,14 @@ The adapter's weights fit this base model only{pin}.
 def write_card(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel) -> str:
     """Markdown that depends on stored facts alone; those of an adapter do not change any more."""
     spec = job.resolved_spec
-    base = model.source.removeprefix("hub:") if model.source.startswith("hub:") else model.id
+    source = plain(model.source)
+    path, revision = _base_path(source)
+    base = source.removeprefix("hub:").partition("@")[0] if source.startswith("hub:") else model.id
     rewards = ", ".join(f"`{reward['name']}` x {reward['weight']:g}" for reward in spec.get("rewards", []))
     return _CARD.format(
         base=base,
+        base_path=path,
+        revision=revision,
         name=_one_line(name),
         job=job.id,
         step=weights.step,
@@ -54,6 +63,21 @@ def write_card(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseMo
         after=_number(weights.held_out_reward),
         pin=f" (SHA-256 of its files: `{job.model_sha256}`)" if job.model_sha256 else "",
     )
+
+
+def _base_path(source: str) -> tuple[str, str]:
+    """Python that sets `base`, and the argument that pins its revision."""
+    if source.startswith("builtin:"):
+        name = source.removeprefix("builtin:")
+        return (
+            "from importlib.resources import files  # the built-in model lies in the package reinforge-server\n\n"
+            f'base = str(files("worker") / "starter" / "{name}")',
+            "",
+        )
+    if source.startswith("hub:"):
+        name, _, revision = source.removeprefix("hub:").partition("@")
+        return f'base = "{name}"', f', revision="{revision}"' if revision else ""
+    return f"base = {json.dumps(source)}  # the base model's folder, as the workers have it", ""
 
 
 def _number(value: float | None) -> str:

@@ -201,5 +201,7 @@ def _local_file(objects: Objects, sha256: str, format: str, cache: Path) -> Path
 
 def _not_found(id: str) -> NotFound:
     return NotFound(
-        f"There is no dataset {id}.", code="dataset_not_found", hint="List them with GET /api/v1/datasets."
+        f"There is no dataset {id}.",
+        code="dataset_not_found",
+        hint="`reinforge dataset list` shows all.",
     )

@@ -219,7 +219,7 @@ async def _judge_problems(
                     f"The project has no judge {name!r}.",
                     code="unknown_judge",
                     param=f"rewards[{index}].model",
-                    hint="List them with GET /api/v1/judges, or add it (`reinforge judge add`).",
+                    hint="Add it with `reinforge judge add`; `reinforge judge list` shows those that exist.",
                 )
             )
     return found

@@ -37,7 +37,9 @@ async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
     row = await repository.find(session, project_id, id)
     if row is None:
         raise NotFound(
-            f"There is no judge {id}.", code="judge_not_found", hint="List them with GET /api/v1/judges."
+            f"There is no judge {id}.",
+            code="judge_not_found",
+            hint="`reinforge judge list` shows all.",
         )
     return row
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 
-from backend.errors import validation_error
+from backend.errors import body_schema, validation_error
 from backend.strict_json import StrictRoute
 from reinforge.errors import InvalidInput
 from reinforge.schemas.openai_common import WireList, WireObject
@@ -25,7 +25,7 @@ class WireRoute(StrictRoute):
             try:
                 return await handler(request)
             except RequestValidationError as error:
-                known = validation_error(error.errors(), error.body)
+                known = validation_error(error.errors(), error.body, body_schema(request))
                 known.status = 400
                 raise known from error
             except InvalidInput as error:

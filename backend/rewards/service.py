@@ -351,5 +351,7 @@ def _check_text(each: Source) -> None:
 
 def _not_found(id: str) -> NotFound:
     return NotFound(
-        f"There is no reward {id}.", code="reward_not_found", hint="List them with GET /api/v1/rewards."
+        f"There is no reward {id}.",
+        code="reward_not_found",
+        hint="`reinforge reward list` shows all.",
     )

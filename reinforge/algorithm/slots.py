@@ -12,6 +12,7 @@ from reinforge.algorithm.loss import ImportanceWeights, Loss
 from reinforge.algorithm.selection import KeepAll, Selection
 from reinforge.algorithm.shaping import Shaping, WeightedSum, default_cache
 from reinforge.presets import PRESETS, withdraw
+from reinforge.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     AnyShaping = Shaping
@@ -21,6 +22,8 @@ else:
     AnyShaping = plugins.union("shaping")
     AnySelection = plugins.union("selection")
     AnyAdvantage = plugins.union("advantage")
+
+_LISTED = "`reinforge presets list` shows all."
 
 
 class Reference(SpecModel):
@@ -76,7 +79,7 @@ class Algorithm(SpecModel):
     @classmethod
     def known_preset(cls, name: str | None) -> str | None:
         if name is not None and name not in PRESETS:
-            raise ValueError(f"unknown preset {name!r}; known: {', '.join(sorted(PRESETS))}")
+            raise ValueError(f"There is no preset {name!r}. {did_you_mean(name, PRESETS) or _LISTED}")
         return name
 
 

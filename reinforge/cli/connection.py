@@ -1,25 +1,10 @@
-"""Which server and which key: options, then environment, then what `reinforge login` stored."""
+"""The client of a command, and where `reinforge login` stores keys."""
 
 import json
-import os
 from pathlib import Path
 
 from reinforge.client import Reinforge
-from reinforge.client.client import DEFAULT_URL
-
-
-def credentials_path() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(base) / "reinforge" / "credentials.json"
-
-
-def stored() -> dict[str, str]:
-    """Server address → API key; `default` names the address that was logged in to last."""
-    try:
-        value = json.loads(credentials_path().read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    return {str(k): str(v) for k, v in value.items()}
+from reinforge.client.credentials import credentials_path, stored
 
 
 def store(url: str, key: str) -> Path:
@@ -35,6 +20,4 @@ def store(url: str, key: str) -> Path:
 
 
 def connect(url: str | None = None, key: str | None = None) -> Reinforge:
-    known = stored()
-    url = (url or os.environ.get("REINFORGE_URL") or known.get("default") or DEFAULT_URL).rstrip("/")
-    return Reinforge(url, key or os.environ.get("REINFORGE_API_KEY") or known.get(url))
+    return Reinforge(url, key)

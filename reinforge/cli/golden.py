@@ -15,6 +15,7 @@ from reinforge.cli.exits import Exit
 from reinforge.cli.output import Json, err, number, out
 from reinforge.errors import InvalidInput
 from reinforge.golden import GoldenCase, GoldenOutcome, junit, outcomes, rows_of
+from reinforge.python_source import read_source
 
 app = typer.Typer(help="Keep and run the golden cases of a reward.", no_args_is_help=True)
 RewardId = Annotated[str, typer.Argument(help="Id of a stored reward (rew_…).")]
@@ -156,7 +157,7 @@ def _given(
     if path is None:
         raise InvalidInput("A file has no cases of its own: give --cases.", code="usage", param="--cases")
     cases = read_cases(path)
-    source = None if stored else Path(reward).read_text(encoding="utf-8")
+    source = None if stored else read_source(reward, "reward")
     with connect() as client:
         answer = client.rewards.test(
             rows_of(cases), id=reward if stored else None, source=source, granularity=granularity

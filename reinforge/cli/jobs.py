@@ -73,6 +73,8 @@ def create(
         if not quiet:
             err.print(f"{job.id} is {job.status}: {client.base_url}/jobs/{job.id}")
         if wait:
+            if quiet and not json:
+                out.print(job.id)  # at once: what follows may be interrupted
             _finish(client, job.id, json=json, quiet=quiet, timeout=timeout)
         elif json:
             output.print_json(job)

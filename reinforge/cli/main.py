@@ -28,6 +28,7 @@ from reinforge.cli import (
 from reinforge.cli.connection import store
 from reinforge.cli.exits import Exit, exit_code
 from reinforge.cli.output import err, out, print_error
+from reinforge.client.credentials import DEFAULT_URL
 from reinforge.client.transport import ServerUnreachable, error_from
 from reinforge.errors import InvalidInput, ReinforgeError
 
@@ -89,11 +90,21 @@ def login(
     key: Annotated[str | None, typer.Option(help="An API key; not needed with a sign-in URL.")] = None,
 ) -> None:
     """Remember a server and a key for it (readable by you alone)."""
+    if address.startswith("rf-"):
+        raise InvalidInput(
+            "That is an API key: the server's address is needed too.",
+            code="usage",
+            hint=f"reinforge login {DEFAULT_URL} --key rf-…",
+        )
     url, _, token = address.partition("/sign-in?token=")
     url = url.rstrip("/")
     if key is None:
         if not token:
-            raise InvalidInput("Give a sign-in URL, or an address and --key.", code="usage")
+            raise InvalidInput(
+                "Give the sign-in URL that the server printed, or its address and a key.",
+                code="usage",
+                hint=f"reinforge login {url} --key rf-…  (Settings → API keys makes one)",
+            )
         key = _key_for(url, token)
     path = store(url, key)
     err.print(f"Signed in to {url}; the key is in {path}.")

@@ -1,10 +1,11 @@
 """Printing: one table or one JSON document on stdout, everything else on stderr."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import IO, Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel
@@ -16,8 +17,17 @@ from reinforge.errors import ReinforgeError
 
 M = TypeVar("M", bound=BaseModel)
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+_WIDE = 10_000
+
+
+def _console(stream: IO[str], **options: Any) -> Console:
+    """On a terminal as wide as it is; elsewhere nothing is wrapped or cut, so that other programs read it whole."""
+    narrow = stream.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if narrow else _WIDE, **options)
+
+
+out = _console(sys.stdout)
+err = _console(sys.stderr, stderr=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
 Timeout = Annotated[
@@ -75,8 +85,10 @@ def print_error(error: ReinforgeError) -> None:
                 f", column {detail['column']}" if detail.get("column") else ""
             )
         message = str(detail.get("message", ""))
-        if message and message != error.message:
+        if message and message not in error.message:
             err.print(f"  {escape(str(place))}: {escape(message)}" if place else f"  {escape(message)}")
+        elif detail.get("line"):
+            err.print(f"  {place}")
         if detail.get("excerpt"):
             err.print(f"  [dim]{escape(str(detail['excerpt']))}[/dim]")
     if error.hint:

@@ -15,6 +15,15 @@ projects = typer.Typer(help="Projects: what belongs together, and who may see it
 keys = typer.Typer(help="API keys of the project.", no_args_is_help=True)
 members = typer.Typer(help="People of the project.", no_args_is_help=True)
 
+_USAGE = {
+    "device_seconds": "workers' time",
+    "sampled_tokens": "sampled tokens",
+    "trained_tokens": "trained tokens",
+    "judge_spend": "judges, at their prices",
+    "storage_bytes": "storage",
+    "served_input_tokens": "served tokens, read",
+    "served_output_tokens": "served tokens, written",
+}
 RoleOption = Annotated[str, typer.Option(help="viewer, editor or owner.")]
 
 
@@ -175,12 +184,23 @@ def usage(
         return
     output.print_table(
         ["what", f"in {days} days"],
-        ([kind, number(amount)] for kind, amount in found.totals.items()),
+        ([_USAGE.get(kind, kind), _amount(kind, amount)] for kind, amount in found.totals.items()),
         empty="Nothing was used.",
     )
     if found.budgets:
         output.print_table(
             ["budget", "period", "used", "allowed"],
-            ([b.kind, b.period, number(b.used), number(b.amount)] for b in found.budgets),
+            (
+                [_USAGE.get(b.kind, b.kind), b.period, _amount(b.kind, b.used), _amount(b.kind, b.amount)]
+                for b in found.budgets
+            ),
             empty="",
         )
+
+
+def _amount(kind: str, value: float) -> str:
+    if kind == "device_seconds":
+        return output.duration(value)
+    if kind == "storage_bytes":
+        return output.size(round(value))
+    return number(value, 4 if kind == "judge_spend" else 0)

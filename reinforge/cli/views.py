@@ -9,6 +9,7 @@ import yaml
 
 from reinforge.dataset import ColumnRoles
 from reinforge.errors import InvalidInput
+from reinforge.python_source import read_source
 from reinforge.reward_library import library, ready_reward
 
 Columns = Annotated[
@@ -62,7 +63,7 @@ def reward_of(given: str) -> dict[str, Any]:
     given: a file, a stored reward's id, or the name of a ready reward. Raises InvalidInput.
     """
     if Path(given).is_file():
-        return {"source": Path(given).read_text(encoding="utf-8")}
+        return {"source": read_source(given)}
     if given.startswith("rew_"):
         stored, _, revision = given.partition("@")
         return {"reward": stored, "revision": int(revision) if revision else None}

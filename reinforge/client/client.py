@@ -1,10 +1,10 @@
 """`Reinforge`: one object with a resource per kind of thing."""
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from reinforge.client.adapters import Adapters
+from reinforge.client.credentials import resolve
 from reinforge.client.datasets import Datasets
 from reinforge.client.deployments import Deployments
 from reinforge.client.evaluations import Evaluations
@@ -21,14 +21,12 @@ from reinforge.client.workers import Workers
 from reinforge.schemas.playground import SampleEvent
 from reinforge.schemas.users import Me
 
-DEFAULT_URL = "http://127.0.0.1:8321"
-
 
 class Reinforge:
     """A connection to one server, as one key.
 
-    Arguments win over `REINFORGE_URL` and `REINFORGE_API_KEY`. Every method raises a
-    `reinforge.errors.ReinforgeError` with `code`, `message`, `hint` and `param`; connection failures,
+    Arguments win over `REINFORGE_URL` and `REINFORGE_API_KEY`, and those over what `reinforge login` stored. Every
+    method raises a `reinforge.errors.ReinforgeError` with `code`, `message`, `hint` and `param`; connection failures,
     429 and 5xx are retried `retries` times first.
     """
 
@@ -40,12 +38,8 @@ class Reinforge:
         timeout: float = 60.0,
         retries: int = 3,
     ) -> None:
-        self.transport = Transport(
-            base_url or os.environ.get("REINFORGE_URL") or DEFAULT_URL,
-            api_key or os.environ.get("REINFORGE_API_KEY"),
-            timeout=timeout,
-            retries=retries,
-        )
+        url, key = resolve(base_url, api_key)
+        self.transport = Transport(url, key, timeout=timeout, retries=retries)
         self.datasets = Datasets(self.transport)
         self.rewards = Rewards(self.transport)
         self.judges = Judges(self.transport)

@@ -91,7 +91,7 @@ def retry_wait(attempt: int, response: httpx.Response | None) -> float | None:
 def unreachable(base_url: str, cause: Exception | None) -> ServerUnreachable:
     return ServerUnreachable(
         f"No answer from {base_url}: {cause}.",
-        hint="Is the server running (`reinforge up`), and is REINFORGE_URL right?",
+        hint="Is the server running (`reinforge up`), and is its address right (REINFORGE_URL, `reinforge login`)?",
     )
 
 

@@ -59,7 +59,7 @@ def _decode(raw: bytes, number: int, limits: Limits) -> str:
 def _invalid_utf8(raw: bytes, start: int, number: int) -> DatasetError:
     before = raw[:start].decode()
     return DatasetError(
-        f"Byte 0x{raw[start]:02x} is not valid UTF-8; the text before it is.",
+        f"Byte 0x{raw[start]:02x} is not valid UTF-8.",
         code="wrong_encoding",
         line=number,
         column=len(before) + 1,

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from reinforge.errors import InvalidInput
 from reinforge.grading.errors import FormulaError
 from reinforge.grading.multi import GRADER, Grader
+from reinforge.suggestions import fields_at, nearest
 
 HINT = "docs/rewards.md shows every type's JSON."
 
@@ -46,6 +47,9 @@ def _detail(error: Any, raw: Any, param: str | None) -> dict[str, Any]:
     """One of pydantic's errors; its message begins with the field that it is about."""
     said = str(error["msg"]).removeprefix("Value error, ")
     field = _field(error, raw, said)
+    if error["type"] == "extra_forbidden":
+        near = nearest(str(error["loc"][-1]), fields_at(GRADER.json_schema(), error["loc"][:-1]))
+        said = f"There is no field {error['loc'][-1]}." + (f" Did you mean {near}?" if near else "")
     return {
         "code": "invalid_grader",
         "message": said if not field or said.startswith(field) else f"{field}: {said}",

@@ -3,7 +3,6 @@
 `auto` becomes what a job has without any of them, so that a request with neither is the same job on every way in.
 """
 
-import difflib
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -12,6 +11,7 @@ from reinforge.errors import InvalidInput
 from reinforge.learning_rate import AUTO, auto_learning_rate, unknown_hidden_size
 from reinforge.schemas.openai_jobs import Hyperparameters
 from reinforge.spec import Evaluation, JobSpec, Limits, Rollout
+from reinforge.suggestions import did_you_mean
 
 WHERE = "method.reinforcement.hyperparameters"
 COMPLETIONS = Rollout().completions_per_prompt
@@ -174,12 +174,11 @@ def _ours(asked: Hyperparameters) -> dict[str, Any]:
 
 def _unknown(name: str) -> InvalidInput:
     known = [*Hyperparameters.model_fields, *OURS]
-    near = difflib.get_close_matches(name, known, n=1)
     return InvalidInput(
         f"There is no hyperparameter {name[:100]!r}.",
         code="unknown_hyperparameter",
         param=f"{WHERE}.{name[:100]}",
-        hint=f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(known))}.",
+        hint=did_you_mean(name, known) or f"Known: {', '.join(sorted(known))}.",
     )
 
 

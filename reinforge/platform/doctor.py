@@ -13,6 +13,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,8 @@ from reinforge.platform.places import default_home, shared_prefix
 from reinforge.platform.up import free_port
 
 _GIB = 1024**3
+_ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Timeout)\w*: ")
+"""How Python begins the last part of a traceback."""
 _ASK_WITHIN = 90.0
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_CREATE_RULESET_VERSION = 1
@@ -369,8 +372,17 @@ def _ask(command: list[str], given: str = "") -> _Answer:
         return _Answer("", str(error))
     if done.returncode == 0:
         return _Answer(done.stdout.strip(), None)
-    complaint = (done.stderr or done.stdout).strip().splitlines()
-    return _Answer(done.stdout.strip(), complaint[-1] if complaint else f"status {done.returncode}")
+    complaint = _complaint(done.stderr or done.stdout)
+    return _Answer(done.stdout.strip(), complaint or f"status {done.returncode}")
+
+
+def _complaint(printed: str) -> str:
+    """The error that a program ended with: from the last line that begins one, for some go over several."""
+    lines = printed.strip().splitlines()
+    start = max(
+        (number for number, line in enumerate(lines) if _ERROR.match(line)), default=max(len(lines) - 1, 0)
+    )
+    return _ERROR.sub("", " ".join(line.strip() for line in lines[start:]))
 
 
 def _without_driver(url: str) -> str:

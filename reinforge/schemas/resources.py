@@ -64,7 +64,7 @@ class RewardText(Request):
 
 def written(source: str | None, grader: dict[str, Any] | None) -> str:
     """The text of a reward, as it is kept."""
-    return source or json.dumps(grader or {}, indent=2, ensure_ascii=False)
+    return source if source is not None else json.dumps(grader or {}, indent=2, ensure_ascii=False)
 
 
 class RewardCreate(RewardText):

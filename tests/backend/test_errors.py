@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.backend.server import Backend
+from tests.backend.server import OWNER_KEY, Backend
 
 KEYS = {"message", "type", "code", "param", "hint", "errors", "request_id"}
 
@@ -99,3 +99,47 @@ def test_cursors_that_no_list_gave_out(backend: Backend) -> None:
     for cursor in ("x", "////", "bm90IGEgY3Vyc29y"):
         found = error(backend.api.get("/jobs", params={"after": cursor}), 422)
         assert (found["code"], found["param"]) == ("invalid_cursor", "after")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("/jobs", {"optimiser": {}}, "optimiser: No such field. Did you mean optimizer?"),
+        ("/jobs", {"rollout": {"topp": 1}}, "rollout.topp: No such field. Did you mean top_p?"),
+        ("/jobs", {"algorithm": {"preset": "drgrpo"}}, "There is no preset 'drgrpo'. Did you mean dr_grpo?"),
+        (
+            "/jobs",
+            {"algorithm": {"advantage": {"type": "dr_grpo", "epz": 1}}},
+            "algorithm.advantage.epz: No such field.",
+        ),
+        ("/judges", {"nmae": "a"}, "nmae: No such field. Did you mean name?"),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_right_one(
+    backend: Backend, path: str, body: dict[str, Any], message: str
+) -> None:
+    found = error(backend.api.post(path, json=body), 422)
+    messages = [f"{each['param']}: {each['message']}" for each in found["errors"]]
+    assert any(each.startswith(message) or message in each for each in messages), messages
+
+
+def test_a_message_on_openais_wire_is_complete(backend: Backend) -> None:
+    """Its SDK shows nothing else: where the fault is, and what to do."""
+    with backend.client(OWNER_KEY, "/v1") as wire:
+        bad = b'{"prompt":"a"}\n{"prompt":"caf\xe9"}\n'
+        files = {"file": ("rows.jsonl", bad), "purpose": (None, "fine-tune")}
+        found = error(wire.post("/files", files=files), 400)
+        assert found["message"].startswith("Line 2, column 15: Byte 0xe9 is not valid UTF-8. The file mixes")
+        assert found["message"].endswith(found["hint"])
+        grader = {
+            "type": "score_model",
+            "name": "j",
+            "model": "gpt-4o",
+            "input": [{"role": "user", "content": "a"}],
+        }
+        asked = {"grader": grader, "model_sample": "a", "item": {}}
+        found = error(wire.post("/fine_tuning/alpha/graders/run", json=asked), 400)
+        assert found["message"].startswith(
+            "The project has no judge 'gpt-4o'. Add it with POST /api/v1/judges"
+        )
+        assert "reinforge judge add" in found["message"]

@@ -39,7 +39,7 @@ def test_an_id_stays_an_id(tmp_path: Path) -> None:
     ("change", "param", "words"),
     [
         (("model: starter-arith", "modell: starter-arith"), "model", "required"),
-        (("path: reward.py", "path: reward.py, weigth: 2"), "rewards[0].weigth", "not permitted"),
+        (("path: reward.py", "path: reward.py, weigth: 2"), "rewards[0].weigth", "Did you mean weight?"),
         (("path: reward.py", "entry: grade"), "rewards[0]", "exactly one"),
         (
             ("optimizer:", "rollout: {completions_per_prompt: 1}\noptimizer:"),
@@ -47,7 +47,7 @@ def test_an_id_stays_an_id(tmp_path: Path) -> None:
             "2",
         ),
         (("1e-4", ".nan"), "optimizer.learning_rate", "finite"),
-        (("optimizer:", "algorithm: {preset: grop}\noptimizer:"), "algorithm.preset", "unknown preset"),
+        (("optimizer:", "algorithm: {preset: grop}\noptimizer:"), "algorithm.preset", "Did you mean grpo?"),
         (
             ("optimizer:", "algorithm: {loss: {surrogate: {type: ppo}}}\noptimizer:"),
             "algorithm.loss.surrogate",

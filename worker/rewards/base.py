@@ -100,8 +100,9 @@ class Group:
 
 
 MEND_HINT = (
-    "A job keeps the code it was created with: mend the reward, test it and start a new job; "
-    "resume this one only if the fault lay elsewhere."
+    "Correct the reward, store it (`reinforge reward push FILE`), give the job its new revision "
+    "(`reinforge job change-reward ID --revision N`) and go on (`reinforge job resume ID`). "
+    "If the fault lay elsewhere, resume is enough."
 )
 
 

@@ -5067,7 +5067,7 @@ export interface components {
         EarlyStop: {
             /**
              * Patience
-             * @description Evaluations in a row without a better held-out reward; default: they end nothing.
+             * @description End the job after this many evaluations in a row without a better held-out reward; without a value it goes on.
              */
             patience?: number | null;
             /**
@@ -5078,7 +5078,8 @@ export interface components {
             min_delta?: number;
             /**
              * No Signal Steps
-             * @description Steps over which the share of groups without any difference in reward is averaged; default: it ends nothing.
+             * @description End the job when, over this many steps, the share of groups whose rewards are all equal is `no_signal_share`;
+             *     without a value it goes on.
              */
             no_signal_steps?: number | null;
             /**
@@ -17033,7 +17034,7 @@ export interface operations {
                      *                   }
                      *                 ],
                      *                 "default": null,
-                     *                 "description": "Steps over which the share of groups without any difference in reward is averaged; default: it ends nothing.",
+                     *                 "description": "End the job when, over this many steps, the share of groups whose rewards are all equal is `no_signal_share`;\nwithout a value it goes on.",
                      *                 "title": "No Signal Steps"
                      *               },
                      *               "patience": {
@@ -17048,7 +17049,7 @@ export interface operations {
                      *                   }
                      *                 ],
                      *                 "default": null,
-                     *                 "description": "Evaluations in a row without a better held-out reward; default: they end nothing.",
+                     *                 "description": "End the job after this many evaluations in a row without a better held-out reward; without a value it goes on.",
                      *                 "title": "Patience"
                      *               }
                      *             },
@@ -32557,7 +32558,7 @@ export interface operations {
                      *                   }
                      *                 ],
                      *                 "default": null,
-                     *                 "description": "Steps over which the share of groups without any difference in reward is averaged; default: it ends nothing.",
+                     *                 "description": "End the job when, over this many steps, the share of groups whose rewards are all equal is `no_signal_share`;\nwithout a value it goes on.",
                      *                 "title": "No Signal Steps"
                      *               },
                      *               "patience": {
@@ -32572,7 +32573,7 @@ export interface operations {
                      *                   }
                      *                 ],
                      *                 "default": null,
-                     *                 "description": "Evaluations in a row without a better held-out reward; default: they end nothing.",
+                     *                 "description": "End the job after this many evaluations in a row without a better held-out reward; without a value it goes on.",
                      *                 "title": "Patience"
                      *               }
                      *             },

@@ -2,7 +2,6 @@
 
 # Made from reinforge/client/client.py by scripts/async_client.py: change that one.
 
-import os
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Self
 
@@ -27,7 +26,7 @@ from reinforge.client.aio.rewards import AsyncRewards
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.aio.webhooks import AsyncWebhooks
 from reinforge.client.aio.workers import AsyncWorkers
-from reinforge.client.client import DEFAULT_URL
+from reinforge.client.credentials import resolve
 from reinforge.schemas.playground import SampleEvent
 from reinforge.schemas.users import Me
 
@@ -35,8 +34,8 @@ from reinforge.schemas.users import Me
 class AsyncReinforge:
     """A connection to one server, as one key.
 
-    Arguments win over `REINFORGE_URL` and `REINFORGE_API_KEY`. Every method raises a
-    `reinforge.errors.ReinforgeError` with `code`, `message`, `hint` and `param`; connection failures,
+    Arguments win over `REINFORGE_URL` and `REINFORGE_API_KEY`, and those over what `reinforge login` stored. Every
+    method raises a `reinforge.errors.ReinforgeError` with `code`, `message`, `hint` and `param`; connection failures,
     429 and 5xx are retried `retries` times first.
     """
 
@@ -48,12 +47,8 @@ class AsyncReinforge:
         timeout: float = 60.0,
         retries: int = 3,
     ) -> None:
-        self.transport = AsyncTransport(
-            base_url or os.environ.get("REINFORGE_URL") or DEFAULT_URL,
-            api_key or os.environ.get("REINFORGE_API_KEY"),
-            timeout=timeout,
-            retries=retries,
-        )
+        url, key = resolve(base_url, api_key)
+        self.transport = AsyncTransport(url, key, timeout=timeout, retries=retries)
         self.datasets = AsyncDatasets(self.transport)
         self.rewards = AsyncRewards(self.transport)
         self.judges = AsyncJudges(self.transport)

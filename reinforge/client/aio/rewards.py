@@ -12,6 +12,7 @@ from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.transport import WORKER_SECONDS
 from reinforge.golden import GoldenCase
 from reinforge.grading.source import is_grader
+from reinforge.python_source import read_source
 from reinforge.schemas.golden import GoldenCaseList, GoldenRun, StoredGoldenCase
 from reinforge.schemas.resources import RewardDetail, RewardSummary, RewardTestResult
 from reinforge.schemas.rewards import RewardCheckResult
@@ -35,7 +36,7 @@ class AsyncRewards:
         The text is Python, or a grader's JSON.
         """
         if path is not None:
-            source = Path(path).read_text(encoding="utf-8")
+            source = read_source(path)
             name = name or Path(path).stem
         if source is None or name is None:
             raise ValueError("give a path, or source and name")

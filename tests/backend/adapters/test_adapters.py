@@ -5,6 +5,7 @@ import hashlib
 import io
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoModelForCausalLM, Qwen3Config
 
+import worker
 from backend.adapters.archive import repack
 from reinforge import archives
 from reinforge.storage import StorageError
@@ -145,3 +147,54 @@ def test_only_plain_files_leave_a_stored_archive() -> None:
 def test_a_damaged_archive_is_an_error_of_the_store() -> None:
     with pytest.raises(StorageError, match="cannot be read"):
         list(repack(io.BytesIO(b"no tar at all" * 100), "card"))
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("/models/my model#template=plain", ['base = "/models/my model"', "from_pretrained(base)"]),
+        (
+            "hub:org/name@abc",
+            ['base = "org/name"', 'AutoModelForCausalLM.from_pretrained(base, revision="abc")'],
+        ),
+        ("hub:org/name", ['base = "org/name"', "from_pretrained(base)"]),
+    ],
+)
+def test_the_cards_snippet_names_the_base_as_it_is_loaded(
+    open_lane: Backend, adapter: str, source: str, lines: list[str]
+) -> None:
+    open_lane.sql("UPDATE base_model SET source = %s WHERE id = 'tiny'", source)
+    try:
+        snippet = card_snippet(open_lane.api.get(f"/adapters/{adapter}/download").content)
+    finally:
+        open_lane.sql("UPDATE base_model SET source = '/models/tiny' WHERE id = 'tiny'")
+    compile(snippet, "README.md", "exec")
+    assert all(line in snippet for line in lines), snippet
+
+
+def test_the_cards_snippet_runs_for_the_built_in_model(
+    open_lane: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = Path(worker.__file__).parent / "starter" / "starter-arith"
+    model = AutoModelForCausalLM.from_pretrained(base)
+    get_peft_model(model, LoraConfig(r=2, target_modules="all-linear")).save_pretrained(tmp_path / "made")
+    files = {
+        path.name: path.read_bytes() for path in (tmp_path / "made").iterdir() if path.name != "README.md"
+    }
+    id = finish_job(open_lane, packed(files))
+    open_lane.sql("UPDATE base_model SET source = 'builtin:starter-arith' WHERE id = 'tiny'")
+    try:
+        content = open_lane.api.get(f"/adapters/{id}/download").content
+    finally:
+        open_lane.sql("UPDATE base_model SET source = '/models/tiny' WHERE id = 'tiny'")
+    monkeypatch.chdir(unpack(content, tmp_path / "unpacked"))
+    names: dict[str, Any] = {}
+    exec(card_snippet(content), names)
+    assert isinstance(names["model"], PeftModel)
+    assert names["tokenizer"]("1+1=").input_ids
+
+
+def card_snippet(content: bytes) -> str:
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as tar:
+        card = tar.extractfile("README.md").read().decode()  # type: ignore[union-attr]
+    return str(card.partition("```python\n")[2].partition("```")[0])

@@ -115,8 +115,8 @@ def test_usage_and_budgets_are_shown(backend: Backend, client: Reinforge) -> Non
     backend.add_dataset()
     client.usage.set_budget("storage_bytes", 5e9, "total")
     shown = said(run(backend, "usage", "--days", "2"))
-    assert "storage_bytes" in shown
-    assert "5,000,000,000" in shown
+    assert "5.0 GB" in shown
+    assert "storage_bytes" not in shown
     found = told(run(backend, "usage", "--json"))
     assert found["budgets"][0]["kind"] == "storage_bytes"
     assert len(found["days"]) == 30

@@ -11,6 +11,11 @@ BROKEN = {
     "import": ("import no_such_package\n", 1, "'no_such_package' cannot be imported"),
     "deep raise": ("def f():\n    return 1 / 0\nf()\n", 2, "ZeroDivisionError"),
     "nothing": ("x = 1\n", None, "defines no reward function"),
+    "four parameters": (
+        "def score(a, b, c, d): return 1\n",
+        None,
+        "score(a, b, c, d) does not take the parameters of a reward; write grade(sample, item)",
+    ),
     "not callable": ("grade = 3\n", None, "defines no reward function"),
     "wrong parameters": ("def grade(text): return 1\n", None, "(sample, item)"),
     "exit": ("import os\nos._exit(0)\n", None, "ended its process with code 0"),

@@ -82,8 +82,28 @@ def choose_entry(namespace: Mapping[str, object], name: str | None) -> Entry:
     if not entries:
         if callable(namespace.get("grade")):
             raise NoReward("grade() does not take the parameters (sample, item)")
-        raise NoReward(f"the module defines no reward function; write {_EXPECTED}")
+        raise NoReward(_no_entry(namespace))
     return entries[0]
+
+
+def _no_entry(namespace: Mapping[str, object]) -> str:
+    """Why no function of the module can score: with the parameters of the last one, most likely meant to."""
+    functions = [
+        (name, value)
+        for name, value in namespace.items()
+        if not name.startswith("_")
+        and getattr(value, "__module__", None) == MODULE_NAME
+        and callable(value)
+        and not isinstance(value, type)
+    ]
+    if not functions:
+        return f"the module defines no reward function; write {_EXPECTED}"
+    name, value = functions[-1]
+    try:
+        parameters = ", ".join(inspect.signature(value).parameters)
+    except (TypeError, ValueError):
+        parameters = "…"
+    return f"{name}({parameters})"[:200] + f" does not take the parameters of a reward; write {_EXPECTED}"
 
 
 def invoke(entry: Entry, rows: Sequence[Row], *, single: bool) -> list[object]:

@@ -1,0 +1,158 @@
+"""What people read when something is wrong: through the command line, against a real server."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from reinforge.cli import main as cli
+from reinforge.client import Reinforge
+from reinforge.client.credentials import credentials_path
+from tests.backend.server import OWNER_KEY, Backend
+
+JOB = """\
+model: tiny
+data: {dataset: rows.jsonl}
+rewards: [{type: python, name: correct, path: reward.py}]
+limits: {steps: 2}
+"""
+REWARD = "def grade(sample, item): return 1.0\n"
+
+
+class Printed(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Printed]
+
+
+@pytest.fixture(scope="module")
+def backend(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    with Backend(module_database_url, tmp_path_factory.mktemp("home")) as running, running.lane():
+        running.add_model()
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a job that is right."""
+    (tmp_path / "job.yaml").write_text(JOB)
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "1+1=", "answer": "2"}\n')
+    (tmp_path / "reward.py").write_text(REWARD)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(backend: Backend, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """The command line in this process: what it prints, as the terminal's reader sees it, and its exit code."""
+    monkeypatch.setenv("REINFORGE_URL", backend.url)
+    monkeypatch.setenv("REINFORGE_API_KEY", OWNER_KEY)
+
+    def call(*arguments: str) -> Printed:
+        monkeypatch.setattr(sys, "argv", ["reinforge", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        printed = capsys.readouterr()
+        return Printed(int(ended.value.code or 0), printed.out, " ".join(printed.err.split()))
+
+    return call
+
+
+def edited(folder: Path, old: str, new: str) -> None:
+    assert old in JOB
+    (folder / "job.yaml").write_text(JOB.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("limits:", "optimiser: {clip_norm: 1}\nlimits:", "optimiser: No such field. Did you mean optimizer?"),
+        ("{steps: 2}", "{stps: 2}", "limits.stps: No such field. Did you mean steps?"),
+        ("name: correct", "nam: correct", "rewards[0].nam: No such field. Did you mean name?"),
+        ("limits:", "algorithm: {preset: drgrpo}\nlimits:", "There is no preset 'drgrpo'. Did you mean dr_grpo?"),
+        ("limits:", "algorithm: {preset: zzz}\nlimits:", "no preset 'zzz'. `reinforge presets list` shows all."),
+        ("type: python", "type: pyhton", "rewards[0]: There is no type 'pyhton'. Did you mean python?"),
+        ("rows.jsonl", "nope.jsonl", "There is no file nope.jsonl beside job.yaml. (data.dataset)"),
+        ("rows.jsonl", "row.jsonl", "Did you mean rows.jsonl?"),
+        ("reward.py", "rewrd.py", "no file rewrd.py beside job.yaml. (rewards[0].path) hint Did you mean reward.py?"),
+        ("rows.jsonl", "file-nope", "no dataset file-nope. (data.dataset) hint `reinforge dataset list` shows all."),
+    ],
+)  # fmt: skip
+def test_a_job_file_that_is_wrong(run: Cli, folder: Path, old: str, new: str, said: str) -> None:
+    edited(folder, old, new)
+    done = run("job", "create", "-f", "job.yaml")
+    assert said in done.err
+    assert done.err.count(said.partition(" (")[0]) == 1, "once is enough"
+    assert (done.code, done.out) in [(2, ""), (5, "")]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"# caf\xe9\n", "reward.py cannot be read: line 1 has a byte that is not UTF-8 (0xe9)."),
+        (b"", "reward.py is empty. hint Write a reward into it"),
+        (b" \n\n", "reward.py is empty."),
+        (None, "There is no file reward.py, and no ready reward has this name."),
+    ],
+)
+def test_a_reward_file_that_cannot_be_used(run: Cli, folder: Path, content: bytes | None, said: str) -> None:
+    (folder / "reward.py").unlink() if content is None else (folder / "reward.py").write_bytes(content)
+    done = run("reward", "test", "reward.py")
+    assert (done.code, said in done.err) == (2, True), done.err
+    if content is not None:
+        for command in (("reward", "push", "reward.py"), ("job", "create", "-f", "job.yaml")):
+            done = run(*command)
+            assert (done.code, said.partition(" (r")[0] in done.err) == (2, True), done.err
+
+
+def test_line_and_column_of_a_bad_row_are_printed(run: Cli, folder: Path) -> None:
+    (folder / "rows.jsonl").write_bytes(b'{"prompt":"a"}\n{"prompt":"caf\xe9"}\n')
+    done = run("dataset", "push", "rows.jsonl")
+    assert done.code == 2
+    assert "Byte 0xe9 is not valid UTF-8. (file) line 2, column 15" in done.err
+
+
+def test_wait_and_quiet_print_the_id(run: Cli, folder: Path) -> None:
+    done = run("job", "create", "-f", "job.yaml", "--wait", "--quiet", "--timeout", "0.1")
+    assert (done.code, done.out.startswith("ftjob-")) == (124, True), done.err
+    assert len(done.out.split()) == 1
+
+
+def test_ids_are_whole_when_the_output_is_piped(backend: Backend, folder: Path) -> None:
+    job = backend.create_job(name="a name that is as long as the names of jobs are in practice, or longer")
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    environment |= {"REINFORGE_URL": backend.url, "REINFORGE_API_KEY": OWNER_KEY}
+    command = [sys.executable, "-m", "reinforge.cli.main", "job", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert job in done.stdout
+    assert "…" not in done.stdout
+
+
+def test_login_with_a_key_alone_says_what_is_missing(run: Cli) -> None:
+    done = run("login", "rf-abc")
+    assert (done.code, "That is an API key: the server's address is needed too." in done.err) == (2, True)
+    assert "reinforge login http://127.0.0.1:8321 --key rf-…" in done.err
+
+
+def test_the_sdk_reads_what_login_stored(
+    backend: Backend, run: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert run("login", backend.url, "--key", OWNER_KEY).code == 0
+    monkeypatch.delenv("REINFORGE_URL")
+    monkeypatch.delenv("REINFORGE_API_KEY")
+    with Reinforge() as client:
+        assert client.base_url == backend.url
+        assert client.workers.list()
+    with Reinforge("http://127.0.0.1:1") as elsewhere:
+        assert "authorization" not in elsewhere.transport.http.headers, "a key goes to its own server alone"
+    credentials_path().write_text("not JSON")
+    with Reinforge() as client:
+        assert client.base_url == "http://127.0.0.1:8321"
