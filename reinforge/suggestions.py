@@ -10,7 +10,9 @@ _MOST_LISTED = 30
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is spelled most like `name`; case, dashes and underscores count little."""
     plain = {_plain(each): each for each in sorted(known, reverse=True)}
-    found = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=0.65)
+    wrong = _plain(name)
+    longer = [each for each in plain if len(wrong) > 2 and each.startswith(wrong)]  # "ppo" for "ppo_clip"
+    found = sorted(longer, key=len) or difflib.get_close_matches(wrong, plain, n=1, cutoff=0.6)
     return plain[found[0]] if found else None
 
 

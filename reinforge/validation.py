@@ -36,7 +36,7 @@ def _problem(error: Mapping[str, Any], value: Any, schema: Callable[[], Mapping[
         tags = re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected_tags", "")))
         tag = str(error.get("ctx", {}).get("tag", ""))
         message, hint = f"There is no {_discriminator(error)} {tag!r}.", did_you_mean(tag, tags) or hint
-    if hint and hint.startswith("Did you mean"):  # who reads the message alone has to see it
+    if hint and hint.startswith(("Did you mean", "Known: ")):  # who reads the message alone has to see it
         message, hint = f"{message} {hint}", _HINTS.get(kind)
     return {
         "param": named or dotted(location, value, missing=kind == "missing") or None,

@@ -95,6 +95,7 @@ def made(
     project = imports.read(file, "starter-arith", None if data is None else 24)
     project.use_data(data, folder)
     project.write(folder)
+    (folder / "heldout.jsonl").touch()  # that is the user's to bring
     return jobfile.load(folder / "job.yaml"), project, folder
 
 
