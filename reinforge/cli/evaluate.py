@@ -35,9 +35,7 @@ def evaluate(
     model: Annotated[str | None, typer.Option(help="A base model.")] = None,
     adapter: Annotated[str | None, typer.Option(help="adp_…, or ftjob-…: its best checkpoint.")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="ftckpt_…")] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name; `gate --baseline NAME` finds the evaluation by it.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name, for `gate --baseline NAME`.")] = None,
     rows: Annotated[int, typer.Option("--rows", "--first", help="At most so many rows.", min=1)] = 200,
     samples: Annotated[int, typer.Option(help="Completions of each row.", min=1, max=16)] = 4,
     split: Annotated[str, typer.Option(help="all, train or held_out.")] = "all",

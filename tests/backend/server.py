@@ -229,14 +229,10 @@ class Backend:
     # ── what workers do ────────────────────────────────────────────────────────────────────────────────────
 
     def register(
-        self,
-        id: str = "wrk_test",
-        kind: str = "trainer",
-        answers: list[str] | None = None,
-        broker: dict[str, Any] | None = None,
+        self, id: str = "wrk_test", kind: str = "trainer", answers: list[str] | None = None, **more: Any
     ) -> str:
         body: dict[str, Any] = {"id": id, "kind": kind, "hostname": "here", "version": "0", "jail": "L"}
-        body |= {"device": "cpu", "answers": answers, "broker": broker}
+        body |= {"device": "cpu", "answers": answers} | more
         assert self.door.post("/workers", json=body).status_code == 204
         return id
 
