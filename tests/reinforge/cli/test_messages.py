@@ -18,6 +18,7 @@ JOB = """\
 model: tiny
 data: {dataset: rows.jsonl}
 rewards: [{type: python, name: correct, path: reward.py}]
+rollout: {max_completion_tokens: 16}
 limits: {steps: 2}
 """
 REWARD = "def grade(sample, item): return 1.0\n"
