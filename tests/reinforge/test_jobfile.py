@@ -46,7 +46,7 @@ def test_an_id_stays_an_id(tmp_path: Path) -> None:
             "rollout.completions_per_prompt",
             "2",
         ),
-        (("1e-4", ".nan"), "optimizer.learning_rate", "a number or `auto`"),
+        (("1e-4", ".nan"), "optimizer.learning_rate", "'auto' or a number"),
         (("optimizer:", "algorithm: {preset: grop}\noptimizer:"), "algorithm.preset", "Did you mean grpo?"),
         (
             ("optimizer:", "algorithm: {loss: {surrogate: {type: ppo}}}\noptimizer:"),
