@@ -43,7 +43,7 @@ def stub() -> Iterator[StubServer]:
         ("POST", "/jobs/check"): {"ok": True},
         ("POST", "/jobs"): JOB,
         ("GET", "/jobs/ftjob-1"): done,
-        ("GET", "/adapters/adp_1/download"): b"archive",
+        ("GET", "/jobs/ftjob-1/adapter/download"): b"archive",
         ("POST", "/datasets/file-1/render"): {"data": [], "offset": 0, "total": 1},
         ("GET", "/datasets/file-1/split"): {"seed": 7, "train": 0, "held_out": 1, "held_out_rows": [0]},
         ("GET", "/jobs/ftjob-1/completions"): {"data": [], "total": 0, "step": 1},
