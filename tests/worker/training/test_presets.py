@@ -43,7 +43,7 @@ def starter_spec(**changes: Any) -> JobSpec:
         "rollout__completions_per_prompt": 6,
         "rollout__max_completion_tokens": 20,
         "rollout__temperature": 2.0,
-        "optimizer__learning_rate": 0.02,
+        "optimizer__learning_rate": 0.03,
         "limits__steps": 3,
         "limits__checkpoint_every": 10,
         "evaluation__rows": 0,
