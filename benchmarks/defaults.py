@@ -182,7 +182,7 @@ def main() -> None:
             measure(wanted, into, jobs=given.jobs, steps=6 if given.quick else STEPS)
     told = outcomes(every, into)
     show(told)
-    summary = verdict(told, WIDTHS)
+    summary = verdict(told, WIDTHS, len(cells()))
     print(
         f"\nThe rule is good in {summary['good']} of {summary['measured']} cells, {summary['diverged']} diverged"
     )

@@ -44,8 +44,9 @@ Three figures are median, smallest and largest over the seeds; arrows go from st
 per token, length in tokens; *clipped* are the mean shares of tokens that the lower and the upper bound held back, GiB
 the trainer's largest resident size.
 
-`benchmarks/learning.py`, {date}, {cpu}, {cores} cores shared with other work, torch {torch}, no GPU. The starter model's
-weights were made again on 24 November 2026; on these additions the new ones are right as often (47 instead of 48.5 %).
+`benchmarks/learning.py`, {date}, {cpu}, {cores} cores shared with other work, torch {torch}, no GPU. The
+starter model's weights were made again on 24 November 2026: on these additions the new ones are right in 47 %, the ones
+used here in 48.5 %.
 
 ![Held-out accuracy over steps, one panel per preset, one line per seed](img/learning.svg)
 """

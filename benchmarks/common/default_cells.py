@@ -96,7 +96,7 @@ def diverged(result: Result) -> bool:
 
 
 def outcome(cell: Cell, rates: Mapping[float, float], results: Mapping[float, Result]) -> dict[str, Any]:
-    """One cell: each rate's steps, and whether the rule holds; `good` is None until all rates have run.
+    """One cell: each rate's steps, and whether the rule holds; `good` is None until that is decided.
 
     `results` by factor, in the order in which they ran.
     """
@@ -120,14 +120,7 @@ def outcome(cell: Cell, rates: Mapping[float, float], results: Mapping[float, Re
     rule = next((run for run in runs if run["factor"] == 1.0), None)
     reaching = [run for run in runs if run["steps"] is not None]
     best = min(reaching, key=lambda run: (run["steps"], run["factor"] != 1.0), default=None)
-    good = None
-    if set(results) >= set(cell.factors) and rule is not None:
-        good = (
-            best is not None
-            and rule["steps"] is not None
-            and not rule["diverged"]
-            and holds(rule["steps"], best["steps"])
-        )
+    good = _good(rule, best, complete=set(results) >= set(cell.factors))
     return {
         "width": cell.width,
         "task": cell.task,
@@ -142,11 +135,20 @@ def outcome(cell: Cell, rates: Mapping[float, float], results: Mapping[float, Re
     }
 
 
-def verdict(cells: Sequence[Mapping[str, Any]], widths: Sequence[int]) -> dict[str, Any]:
-    """Over the cells of these widths: how many are measured, in how many the rule is good, how many diverged."""
+def _good(rule: dict[str, Any] | None, best: dict[str, Any] | None, *, complete: bool) -> bool | None:
+    """One rate can show that the rule is bad; that it is good takes all of them."""
+    if rule is None:
+        return None
+    if rule["diverged"] or (rule["steps"] and best and not holds(rule["steps"], best["steps"])):
+        return False
+    return rule["steps"] is not None if complete else None
+
+
+def verdict(cells: Sequence[Mapping[str, Any]], widths: Sequence[int], total: int) -> dict[str, Any]:
+    """Over the cells of these widths, of which there are to be `total`: how many are decided, good, diverged."""
     counted = [cell for cell in cells if cell["width"] in widths]
     return {
-        "cells": len(counted),
+        "cells": total,
         "measured": sum(cell["good"] is not None for cell in counted),
         "good": sum(cell["good"] is True for cell in counted),
         "diverged": sum(bool(cell["diverged"]) for cell in counted),

@@ -5,6 +5,7 @@ from typing import Any
 
 from common.default_cells import FACTORS, PAST, STAYS
 from common.measure import ROOT
+from reinforge.learning_rate import auto_learning_rate
 
 PAGE = ROOT / "docs" / "learning-rate.md"
 
@@ -15,24 +16,17 @@ worked out when the job is created, and the job shows it.
 
 | hidden size | learning rate | |
 |---:|---:|---|
-| 64 | 1.25e-3 | measured |
-| 128 | 6.25e-4 | measured |
-| 256 | 3.13e-4 | measured |
-| 512 | 1.56e-4 | checked with three runs |
-| 896 | 8.93e-5 | not measured |
-| 1536 | 5.21e-5 | not measured |
-| 4096 | 2e-5 | not measured |
+{sizes}
 
-**Above 512 the rule was not measured.** There the value stays within 2e-5 and 1e-4, which are common rates for LoRA.
-Read your job's curves: if the reward does not move within 50 steps, try twice the rate; if it falls or the KL
-divergence jumps, try half.
+Above 512 the value stays within 2e-5 and 1e-4, which are common rates for LoRA. Read your job's curves: if the reward
+does not move within 50 steps, try twice the rate; if it falls or the KL divergence jumps, try half.
 
 ## How it was measured
 
-Small models like the starter, of hidden size {widths}, were made by the same script, the wider ones with fewer steps.
-Each trained on {tasks} tasks with {presets} presets ({preset_names}), once with the rule's rate and once with each of
+Small models like the starter, of hidden size {widths}, are made by the same script, the wider ones with fewer steps.
+Each trains on {tasks} tasks with {presets} presets ({preset_names}), once with the rule's rate and once with each of
 four others: a quarter, half, twice and four times the rule's. One seed; 8 prompts × 8 completions a step; everything
-else as presets and defaults have it. Every {every} steps the model answered 64 held-out rows once; the share of right
+else as presets and defaults have it. Every {every} steps the model answers 64 held-out rows once; the share of right
 answers counts, whatever the preset rewards besides.
 
 * `additions`: `47+85=`. The answer must be right. The model learns to work the sum out.
@@ -62,6 +56,7 @@ def text_of(content: Mapping[str, Any]) -> str:
     rule = content["rule"]
     return TEXT.format(
         **rule,
+        sizes="\n".join(_size(width, cells) for width in SIZES),
         widths=_listed([str(width) for width in content["widths"]]),
         tasks=_NUMBERS[len({cell["task"] for cell in fitted})],
         presets=_NUMBERS[len(presets)],
@@ -79,6 +74,17 @@ def text_of(content: Mapping[str, Any]) -> str:
         cores=machine["cores"],
         torch=machine["versions"]["torch"],
     )
+
+
+SIZES = (64, 128, 256, 512, 896, 1536, 4096)
+_CELLS = {64: 6, 128: 6, 256: 6, 512: 1}
+
+
+def _size(width: int, cells: Sequence[Mapping[str, Any]]) -> str:
+    """A hidden size, its rate, and in how many rows of the table below the rule was put to the test there."""
+    done = sum(cell["good"] is not None for cell in cells if cell["width"] == width)
+    state = f"measured: {done} of {_CELLS[width]} rows" if done else "not measured"
+    return f"| {width} | {auto_learning_rate(width):.3g} | {state} |"
 
 
 _NUMBERS = ("no", "one", "two", "three", "four")

@@ -97,6 +97,7 @@ def test_a_run_diverges_when_it_fails_or_does_not_stay() -> None:
         ({1: 40, 2: 20, 4: None, 0.5: None, 0.25: None}, False),
         ({1: None, 2: 20, 4: None, 0.5: None, 0.25: None}, False),
         ({1: 20, 2: 40}, None),
+        ({1: 40, 2: 20}, False),
     ],
 )
 def test_a_cell_is_good_when_the_rule_is_nearly_the_best(
@@ -123,8 +124,8 @@ def test_the_verdict_counts_cells_of_the_widths_that_the_rule_is_fitted_on() -> 
         {"width": 256, "good": None, "diverged": None},
         {"width": 512, "good": True, "diverged": False},
     ]
-    told = verdict(cells, defaults.WIDTHS)
-    assert told == {"cells": 3, "measured": 2, "good": 1, "diverged": 1}
+    told = verdict(cells, defaults.WIDTHS, 18)
+    assert told == {"cells": 18, "measured": 2, "good": 1, "diverged": 1}
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -195,11 +196,13 @@ def test_the_page_says_what_was_cut_and_what_diverged() -> None:
     content = {
         "cells": [cell],
         "widths": [128],
-        "verdict": verdict([cell], [128]),
+        "verdict": verdict([cell], [128], 18),
         "machine": {"cpu": "one", "cores": 2, "versions": {"torch": "2"}},
         "date": "2026-11-24",
         "rule": {"scale": 0.08, "level": 0.9, "share": 1.5, "more": 10, "every": 2},
     }
     text = default_page.text_of(content)
-    assert "| 128 | additions | `grpo` | 0.50 | – | – | 2, diverged | 8 | > 8 | not finished |" in text
-    assert "holds in 0 of 0 rows (1 more were not finished); it diverged in 1." in text
+    assert "| 128 | additions | `grpo` | 0.50 | – | – | 2, diverged | 8 | > 8 | **no** |" in text
+    assert "holds in 0 of 1 rows (17 more were not finished); it diverged in 1." in text
+    assert "| 128 | 0.000625 | measured: 1 of 6 rows |" in text
+    assert "| 256 | 0.000313 | not measured |" in text
