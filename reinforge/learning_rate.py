@@ -1,7 +1,7 @@
 """`optimizer.learning_rate: auto`: the rule that makes it a number, in this place only.
 
-The rate that suits an adapter falls as the model gets wider. The rule was fitted on models of 64 to 512 wide
-(`benchmarks/defaults.py`); above that it stays between two rates that are common for LoRA.
+The rate that suits an adapter falls as the model gets wider. The rule was tried at a hidden size of 128 only
+(`benchmarks/defaults.py`, docs/learning-rate.md); for wide models it stays between two rates that are common for LoRA.
 """
 
 from typing import Literal
@@ -13,10 +13,11 @@ from reinforge.errors import InvalidInput
 AUTO: Literal["auto"] = "auto"
 SCALE = 0.08
 """Learning rate × hidden size, with a LoRA adapter."""
-MEASURED_UP_TO = 512
-"""The widest hidden size that the rule was measured at."""
+MEASURED = frozenset({128})
+"""Hidden sizes that the rule was measured at."""
+BOUNDED_ABOVE = 512
 LOWEST, HIGHEST = 2e-5, 1e-4
-"""Bounds above `MEASURED_UP_TO`."""
+"""Bounds for a hidden size above `BOUNDED_ABOVE`."""
 _DIGITS = 3
 
 
@@ -36,16 +37,16 @@ class AutoLearningRate(BaseModel):
 def auto_learning_rate(hidden_size: int) -> float:
     """The learning rate that `auto` stands for, for a LoRA adapter on a model of this hidden size.
 
-    0.08 ÷ hidden size, rounded to three digits: 128 → 6.25e-4. Measured up to a hidden size of 512
-    (`benchmarks/defaults.py`); not measured above, where the value stays within 2e-5 and 1e-4.
+    0.08 ÷ hidden size, rounded to three digits: 128 → 6.25e-4. Measured at a hidden size of 128
+    (`benchmarks/defaults.py`). Above 512 the value stays within 2e-5 and 1e-4.
     """
     rate = float(f"{SCALE / hidden_size:.{_DIGITS}g}")
-    return rate if hidden_size <= MEASURED_UP_TO else min(max(rate, LOWEST), HIGHEST)
+    return rate if hidden_size <= BOUNDED_ABOVE else min(max(rate, LOWEST), HIGHEST)
 
 
 def explained(hidden_size: int) -> AutoLearningRate:
     """The same, with how it was found."""
-    value, measured = auto_learning_rate(hidden_size), hidden_size <= MEASURED_UP_TO
+    value, measured = auto_learning_rate(hidden_size), hidden_size in MEASURED
     reason = f"{SCALE:g} ÷ hidden size {hidden_size:,}"
     if not measured:
         bounded = value != float(f"{SCALE / hidden_size:.{_DIGITS}g}")

@@ -30,8 +30,9 @@ file. The same document is what `POST /api/v1/jobs` takes, with ids (`file-…`,
 
 `model`, `data.dataset` and one reward are enough; every other field has a default. The default learning rate is `auto`:
 a wider model gets a smaller one, 0.08 ÷ hidden size. It becomes a number when the job is created, which the job's
-resolved specification shows. Above a hidden size of 512 it stays within 2e-5 and 1e-4. It was not measured there: watch
-the first steps, and set a number if the reward does not move or breaks down.
+resolved specification shows. Above a hidden size of 512 it stays within 2e-5 and 1e-4. It was measured at a hidden size
+of 128 only ([how](learning-rate.md)), where twice the rate was faster in one of two tasks: watch the first steps, and
+set a number if the reward does not move or breaks down.
 
 | hidden size | 64 | 128 | 256 | 512 | 768 | 1,536 | 4,096 and more |
 |---|---|---|---|---|---|---|---|

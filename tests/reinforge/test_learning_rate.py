@@ -33,7 +33,8 @@ def test_the_reason_says_whether_the_rule_was_measured_at_this_size() -> None:
     assert explained(128).model_dump() == {
         "value": 6.25e-4, "hidden_size": 128, "measured": True, "reason": "0.08 ÷ hidden size 128.",
     }  # fmt: skip
-    large, larger = explained(1536), explained(8192)
+    small, large, larger = explained(64), explained(1536), explained(8192)
+    assert (small.measured, small.reason) == (False, "0.08 ÷ hidden size 64; not measured at this size.")
     assert not large.measured
     assert large.reason == "0.08 ÷ hidden size 1,536; not measured at this size."
     assert (

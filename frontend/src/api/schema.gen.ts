@@ -8505,7 +8505,7 @@ export interface components {
             /**
              * Learning Rate
              * @description `auto` becomes a number when the job is created: 0.08 ÷ the base model's hidden size (128 → 6.25e-4). Above a
-             *     hidden size of 512 it stays within 2e-5 and 1e-4, and was not measured.
+             *     hidden size of 512 it stays within 2e-5 and 1e-4. Measured at a hidden size of 128 only.
              * @default auto
              */
             learning_rate?: "auto" | number;
