@@ -67,7 +67,7 @@ def test_validate_lists_the_functions_of_each_reward(worker: CallWorker) -> None
     good, broken, empty, named = result["rewards"]
     assert good == {
         "name": "good",
-        "entries": [{"name": "grade", "spelling": "openai", "line": 1}],
+        "entries": [{"name": "grade", "spelling": "openai", "line": 1, "columns": ["answer"]}],
         "error": None,
     }
     assert broken["error"]["line"] == 2

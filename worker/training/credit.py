@@ -129,7 +129,7 @@ def no_credit(batch: StepBatch) -> Credit:
 
 def user_rewards(rows: Rows) -> Tensor:
     """(N,) float64, NaN for rows without one: Σ_k weight_k · r_{i,k}, what the user's rewards returned with the user's
-    weights. Nothing under `algorithm` changes it, so that presets can be compared by it."""
+    weights. Nothing under `algorithm` changes it, so it can be compared between algorithms."""
     return sum_of(rows, rows.values)
 
 

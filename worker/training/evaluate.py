@@ -1,7 +1,7 @@
 """Held-out evaluation: the policy on rows it is never trained on, sampled like training.
 
 Completions are scored by the user's rewards and weights alone. What the algorithm's slots make of a reward is left out,
-so that the figure means the same under every preset and in a stand-alone evaluation.
+so the figure means the same under every algorithm and in a stand-alone evaluation.
 The noise is the same in every evaluation of a job, so that two of them differ by the policy alone.
 """
 
