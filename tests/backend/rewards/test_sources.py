@@ -20,8 +20,8 @@ def test_a_good_source_lists_its_functions_with_their_lines(lane: Backend) -> No
     found = check(lane, source)
     assert (found["ok"], found["problems"], found["jail"] in ("L", "N")) == (True, [], True)
     assert found["entries"] == [
-        {"name": "grade", "spelling": "openai", "line": 3},
-        {"name": "every", "spelling": "trl", "line": 5},
+        {"name": "grade", "spelling": "openai", "line": 3, "columns": []},
+        {"name": "every", "spelling": "trl", "line": 5, "columns": []},
     ]
 
 

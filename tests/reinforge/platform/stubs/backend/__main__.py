@@ -17,6 +17,7 @@ class Api(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         names = {path.name for path in (home / "seen").iterdir()}
         parts = {name: {"ready": name in names} for name in ("worker", "calls")}
+        parts |= {name: {"ready": True} for name in ("database", "storage", "broker")}
         body = json.dumps({"ready": True, "parts": parts}).encode()
         self.send_response(200)
         self.send_header("content-length", str(len(body)))
