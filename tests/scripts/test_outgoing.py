@@ -21,6 +21,8 @@ KNOWN = {
     "worker/rewards/network.py": "judges and endpoint graders",
     # Addresses of whoever runs the platform, or of processes that it has started.
     "reinforge/platform/up.py": "its own backend",
+    "reinforge/platform/doctor_workers.py": "the backend of REINFORGE_URL, or its own",
+    "reinforge/platform/probe.py": "the address that a health check gives it",
     "reinforge/storage/s3.py": "STORAGE_URL, S3_ENDPOINT_URL",
     "worker/door.py": "REINFORGE_URL, and the object store that it sends uploads to",
     "worker/models/hub.py": "HF_ENDPOINT",
@@ -83,5 +85,6 @@ def test_backend_and_workers_are_told_which_hosts_are_allowed(tmp_path: Path) ->
     assert up.backend()[ALLOW_VARIABLE] == up.worker()[ALLOW_VARIABLE] == "vllm.internal"
     services: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     for name in ("api", "background", "worker", "calls"):
-        # Empty: nothing inside the network is allowed until somebody says so.
-        assert services[name]["environment"][ALLOW_VARIABLE] == "${REINFORGE_ALLOW_HOSTS:-}", name
+        # Without a value Compose takes it from .env; not set there, nothing inside the network is allowed.
+        environment = services[name]["environment"]
+        assert ALLOW_VARIABLE in environment and environment[ALLOW_VARIABLE] is None, name

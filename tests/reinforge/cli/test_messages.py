@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from reinforge.cli import main as cli
+from reinforge.cli import output
 from reinforge.client import Reinforge
 from reinforge.client.credentials import credentials_path
 from tests.backend.server import OWNER_KEY, Backend
@@ -55,6 +56,9 @@ def run(backend: Backend, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     """The command line in this process: what it prints, as the terminal's reader sees it, and its exit code."""
     monkeypatch.setenv("REINFORGE_URL", backend.url)
     monkeypatch.setenv("REINFORGE_API_KEY", OWNER_KEY)
+    # The consoles are made on import, when COLUMNS may have been set: a long path would be broken in two.
+    for console in (output.out, output.err):
+        monkeypatch.setattr(console, "width", 10_000)
 
     def call(*arguments: str) -> Printed:
         monkeypatch.setattr(sys, "argv", ["reinforge", *arguments])
