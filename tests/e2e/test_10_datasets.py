@@ -200,7 +200,7 @@ def unfinished(client: Reinforge, tmp_path_factory: pytest.TempPathFactory) -> I
             "name": "waits for a better reward",
             "model": MODEL,
             "data": {"dataset": client.datasets.push(file, reuse=False).id, "held_out_rows": 0},
-            "rewards": [{"source": "def grade(sample, item):\n    return item['no such column']\n"}],
+            "rewards": [{"source": "def grade(sample, item):\n    return {}['no such column']\n"}],
             "rollout": {"prompts_per_step": 1, "completions_per_prompt": 2, "max_completion_tokens": 8},
             "limits": {"steps": 1},
         }

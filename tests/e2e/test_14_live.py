@@ -287,7 +287,7 @@ def test_a_job_is_cancelled_on_a_phone(page: Page, client: Reinforge, start: Cal
 def test_a_paused_job_says_why_and_goes_on_where_it_paused(
     page: Page, client: Reinforge, start: Callable[..., str]
 ) -> None:
-    reward = "def grade(sample, item):\n    return item['no such column']\n"
+    reward = "def grade(sample, item):\n    return {}['no such column']\n"
     job = start(3, reward)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"/jobs/{job}")

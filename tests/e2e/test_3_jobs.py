@@ -103,7 +103,7 @@ def test_rows_that_raise_leave_their_group_and_the_job_goes_on(client: Reinforge
 
 
 def test_a_reward_that_always_raises_pauses_the_job_with_the_traceback(client: Reinforge, spec: Any) -> None:
-    reward = "def grade(sample, item):\n    return item['no such column']\n"
+    reward = "def grade(sample, item):\n    return {}['no such column']\n"
     job = client.jobs.wait(client.jobs.create(spec(reward)).id, timeout=120)
     assert (job.status, job.reason) == ("paused", "reward_errors")
     assert job.error is not None

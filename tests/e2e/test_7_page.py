@@ -138,7 +138,7 @@ def test_html_in_a_completion_is_shown_and_never_run(page: Page, client: Reinfor
 
 
 def test_a_paused_job_shows_why_and_is_resumed(page: Page, client: Reinforge) -> None:
-    reward = "def grade(sample, item):\n    return item['no such column']\n"
+    reward = "def grade(sample, item):\n    return {}['no such column']\n"
     data = client.datasets.push(ARITHMETIC / "additions.jsonl")
     job = client.jobs.create(
         {
