@@ -91,6 +91,7 @@ def test_answers_are_scored_with_a_reward_of_the_project(chat: Page, client: Rei
     # The adapter has learned what the reward pays for.
     expect(answers(chat).nth(1).locator("footer b")).to_have_text(re.compile(r"^1(\.0+)?$"))
 
+    chat.get_by_role("button", name="New conversation").click()
     ask(chat)  # a prompt that is no row has no answer to compare with
     for one in answers(chat).all():
         expect(one.locator("footer")).to_contain_text(

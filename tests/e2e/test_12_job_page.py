@@ -373,7 +373,7 @@ def test_is_it_training_is_answered_with_evidence(page: Page, demo: Demo, job: s
     panel = page.get_by_role("region", name="Is it training?")
     before, after = demo.summary["reward_before"], demo.summary["reward_after"]
     expect(panel.get_by_role("heading")).to_contain_text(
-        f"Yes: held-out reward rose from {two(before)} to {two(after)}"
+        f"Yes: held-out reward {two(before)} → {two(after)} (+"
     )
     panel.locator("summary").click()
     expect(panel.get_by_text("A loss near 0 is normal")).to_be_visible()
