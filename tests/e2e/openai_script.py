@@ -91,7 +91,10 @@ def refused(kind: type[openai.APIStatusError], do: Any, code: str, param: "str |
         found = (type(error), error.code, error.param, error.status_code)
         assert found == (kind, code, param, status), found
         assert error.request_id and error.request_id.startswith("req_"), error.request_id
-        assert isinstance(error.body, dict) and error.body["message"] in error.message, error.message
+        # The SDK prints the body as Python does, which escapes quotes.
+        assert isinstance(error.body, dict)
+        message = error.body["message"]
+        assert message in error.message or repr(message) in error.message, error.message
     else:
         raise AssertionError(f"{code} was not refused")
 
