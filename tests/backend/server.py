@@ -348,7 +348,8 @@ class Lane(threading.Thread):
         self.worker = f"wrk_calls_{time.monotonic_ns()}"
 
     def start(self) -> None:
-        self.backend.register(self.worker, "calls")
+        # With its kinds: a call of another kind is refused at once instead of waiting for this one until its deadline.
+        self.backend.register(self.worker, "calls", answers=list(self.answers))
         super().start()
 
     def stop(self) -> None:
