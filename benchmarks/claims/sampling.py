@@ -60,8 +60,8 @@ TWO, MANY = grouped(2), grouped(32)
 UNFAMILIAR = Arm(
     "unfamiliar/grpo",
     job(
-        sums(512, held_out=False, ask="{a}+{b}"),
-        sums(64, held_out=True, ask="{a}+{b}"),
+        sums(512, held_out=False, ask="{a}:{b}"),
+        sums(64, held_out=True, ask="{a}:{b}"),
         [reward("right")],
         {"preset": "grpo"},
         steps=60,
@@ -126,7 +126,7 @@ CLAIMS = (
         id="sparse-reward",
         statement="GRPO learns from a reward that is nearly always 0.",
         source="GRPO articles: the group's baseline suits sparse, all-or-nothing rewards",
-        ran="Additions asked for without the `=` the model knows, right once in twenty; GRPO, 60 steps.",
+        ran="Additions asked for as `a:b`, which the model has never seen, right once in twenty; GRPO, 60 steps.",
         arms={"GRPO": UNFAMILIAR},
         measures=(BASE, REWARD),
         bounds=(needs_at_most(BASE, "GRPO", 0.1, "before the runs"),),

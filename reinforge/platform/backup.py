@@ -13,10 +13,13 @@ its newest resume state there.
 import contextlib
 import hashlib
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from pydantic import BaseModel, ValidationError
 
@@ -121,8 +124,7 @@ def restore(folder: Path, home: Path, progress: Progress = lambda done, total: N
             _require_empty(url)
             _keep_secret(folder, home, manifest)
             _give(folder / "objects", objects, _store(home), progress)
-            _run("pg_restore", url, "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction",
-                 "--dbname", _name(url), str(dump), code="restore_failed")  # fmt: skip
+            _load(dump, url)
     finally:
         lock.release()
     return manifest
@@ -274,30 +276,81 @@ def _keep_secret(folder: Path, home: Path, manifest: Manifest) -> None:
 
 
 def _run(program: str, url: str, *arguments: str, code: str) -> None:
-    """A program of PostgreSQL's; the password travels in its environment. Raises Unavailable `code`."""
-    from psycopg.conninfo import conninfo_to_dict
-
-    given = conninfo_to_dict(url)
-    names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD", "dbname": "PGDATABASE",
-             "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT"}  # fmt: skip
-    environment = {names[name]: str(value) for name, value in given.items() if name in names}
-    done = subprocess.run(
+    """Run a program of PostgreSQL. Raises Unavailable `code`."""
+    result = subprocess.run(
         [find_programs() / "bin" / program, *arguments],
-        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", **environment},
+        env=_environment(url),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    if done.returncode != 0:
-        raise Unavailable(f"{program} failed: {done.stdout.strip()[-2000:]}", code=code)
+    if result.returncode != 0:
+        raise Unavailable(f"{program} failed: {result.stdout.strip()[-2000:]}", code=code)
 
 
-def _name(url: str) -> str:
+def _load(dump: Path, url: str) -> None:
+    """Fill an empty database from a dump, in one transaction. Raises Unavailable `restore_failed`.
+
+    `pg_restore` writes the SQL and `psql` runs it, so that settings which the server is too old for can be left out.
+    """
+    programs = find_programs() / "bin"
+    command = [
+        "--no-psqlrc",
+        "--quiet",
+        "--single-transaction",
+        "--set=ON_ERROR_STOP=1",
+        "--output=/dev/null",
+    ]
+    with tempfile.TemporaryFile() as errors:
+        script = subprocess.Popen(
+            [programs / "pg_restore", "--no-owner", "--no-privileges", "--file=-", dump],
+            env=_environment(url),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        )
+        load = subprocess.Popen(
+            [programs / "psql", *command], env=_environment(url), stdin=subprocess.PIPE, stderr=errors
+        )
+        assert script.stdout is not None
+        assert load.stdin is not None
+        # psql may end before the script does, and says why in `errors`.
+        with contextlib.suppress(BrokenPipeError):
+            copy_script(script.stdout, load.stdin)
+        script.stdout.close()
+        if script.wait() != 0:
+            load.kill()  # before its input ends, at which it would commit what it has
+        with contextlib.suppress(BrokenPipeError):
+            load.stdin.close()
+        if load.wait() != 0 or script.returncode != 0:
+            errors.seek(0)
+            message = errors.read().decode(errors="replace").strip()[-2000:]
+            raise Unavailable(f"Could not restore the database: {message}", code="restore_failed")
+
+
+def copy_script(script: IO[bytes], to: IO[bytes]) -> None:
+    """Copy a script of `pg_restore` without `transaction_timeout`, which servers before PostgreSQL 17 refuse.
+
+    Only the settings at its head are looked at: further down the same line could be data.
+    """
+    for line in script:
+        if line != b"SET transaction_timeout = 0;\n":
+            to.write(line)
+        if line.startswith((b"CREATE ", b"COPY ")):
+            break
+    shutil.copyfileobj(script, to)
+
+
+def _environment(url: str) -> dict[str, str]:
+    """The environment of a program that connects to this database; the password is in it, not in the arguments."""
     from psycopg.conninfo import conninfo_to_dict
 
-    return str(conninfo_to_dict(url).get("dbname") or "")
+    parts = conninfo_to_dict(url)
+    names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD", "dbname": "PGDATABASE",
+             "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT"}  # fmt: skip
+    connection = {names[name]: str(value) for name, value in parts.items() if name in names}
+    return {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **connection}
 
 
 def _damaged(name: str) -> InvalidInput:

@@ -29,6 +29,7 @@ SERVER_UID = 65432
 """Owner of the data when the platform runs as root: not `nobody`, whom jails and other daemons share."""
 
 _RECORD = "cluster.json"
+_LOCALE = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8")
 
 PLAIN_ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 """For the server and initdb: nothing of ours, which may hold secrets, and messages in one language."""
@@ -152,8 +153,7 @@ def _make(folder: Path, programs: Path, durable: bool) -> Cluster:
     maker = _listed_user() if as_root() else None
     if maker is not None:
         os.chown(folder, maker.pw_uid, maker.pw_gid)
-    locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8"]
-    options = ["-U", "postgres", "--auth=reject", *locale, *([] if durable else ["--no-sync"])]
+    options = ["-U", "postgres", "--auth=reject", *_LOCALE, *([] if durable else ["--no-sync"])]
     _run(maker, [programs / "bin/initdb", "-D", cluster.data, *options])
     statements = f"CREATE ROLE {ROLE} LOGIN CREATEDB PASSWORD '{cluster.password}'\n"
     statements += f"CREATE DATABASE {DATABASE} OWNER {ROLE}\n"

