@@ -22,10 +22,13 @@ RLIMITS: dict[str, int] = {
     "CORE": 0,
     "MEMLOCK": 0,
     "MSGQUEUE": 0,
+    "SIGPENDING": 64,
+    "NICE": 0,
+    "RTPRIO": 0,
     "CPU": 120,
 }
 """Of the process that runs untrusted code (bytes, counts, seconds). One process per call and no shared memory,
-so AS bounds the memory of a call."""
+so AS bounds the memory of a call. Left out: DATA and RSS (AS bounds them), RTTIME (RTPRIO is 0)."""
 
 PRELOAD: tuple[str, ...] = (
     "math", "re", "string", "collections", "itertools", "functools", "statistics", "random",

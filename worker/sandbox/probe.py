@@ -7,6 +7,7 @@ is refused with the list of what leaked.
 import contextlib
 import os
 import secrets
+import socket
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -40,6 +41,10 @@ def grade(sample, item):
         "a network socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM),
         "a vsock socket": lambda: socket.socket(40, socket.SOCK_STREAM),
         "a Unix socket": lambda: socket.socket(socket.AF_UNIX),
+        "a datagram to the host": lambda: _datagrams().sendto(b"x", item["socket"]),
+        "a pair of datagram sockets": _datagrams,
+        "a passed descriptor": lambda: socket.send_fds(socket.socketpair()[0], [b"x"], [0]),
+        "a POSIX timer": lambda: libc.syscall(222, 1, None, buffer) == 0,
         "a new process": lambda: os.fork() or os._exit(0) or True,
         "a program": lambda: os.posix_spawn(item["program"], ["x", "-V"], {}),
         "the environment": lambda: item["secret"] in repr(dict(os.environ)),
@@ -65,6 +70,9 @@ def grade(sample, item):
         except Exception:
             pass
     return {"score": float(len(got)), "reason": ", ".join(got)}
+
+def _datagrams():
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0]
 
 def _open(fd):
     try:
@@ -144,17 +152,30 @@ async def _attack(jail: Jail, facts: dict[str, Any], seconds: float) -> str | No
 
 @contextlib.contextmanager
 def _bait() -> Iterator[dict[str, str]]:
-    """Things to steal: a world-readable file, a world-writable folder, a secret in this process's environment."""
+    """Things to steal or to reach: a world-readable file, a world-writable folder and socket, a secret in the
+    environment of this process."""
     secret = secrets.token_hex(16)
     os.environ[_CANARY_VARIABLE] = secret
     try:
-        with tempfile.TemporaryDirectory(prefix="reinforge-probe-") as folder:
+        with (
+            tempfile.TemporaryDirectory(prefix="reinforge-probe-") as folder,
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener,
+        ):
             file, writable = Path(folder, "canary"), Path(folder, "writable")
             file.write_text(secret)
             file.chmod(0o644)
             writable.mkdir()
             writable.chmod(0o777)
+            address = Path(folder, "socket")
+            listener.bind(str(address))
+            address.chmod(0o666)
             Path(folder).chmod(0o755)
-            yield {"secret": secret, "file": str(file), "folder": str(writable), "program": "/bin/true"}
+            yield {
+                "secret": secret,
+                "file": str(file),
+                "folder": str(writable),
+                "socket": str(address),
+                "program": "/bin/true",
+            }
     finally:
         del os.environ[_CANARY_VARIABLE]

@@ -102,12 +102,19 @@ class Targets:
         self._content = secrets.token_hex(16)
         self._tcp, self._udp = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
         self._unix, self._abstract = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+        self._datagrams, self._abstract_datagrams = (
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2)
+        )
         self._abstract_name = f"reinforge-test-{self._content}"
         self._tcp.bind(("127.0.0.1", 0))
         self._udp.bind(("127.0.0.1", 0))
         self._unix.bind(str(folder / "listener"))
         self._abstract.bind("\0" + self._abstract_name)
-        for listener in (self._tcp, self._unix, self._abstract):
+        self._datagrams.bind(str(folder / "datagrams"))
+        self._abstract_datagrams.bind("\0" + self._abstract_name + "-datagrams")
+        for path in (folder / "listener", folder / "datagrams"):
+            path.chmod(0o666)
+        for listener in self._streams:
             listener.listen()
         for sock in self.sockets:
             sock.setblocking(False)
@@ -125,7 +132,15 @@ class Targets:
 
     @property
     def sockets(self) -> tuple[socket.socket, ...]:
-        return self._tcp, self._udp, self._unix, self._abstract
+        return (*self._streams, *self._connectionless)
+
+    @property
+    def _streams(self) -> tuple[socket.socket, ...]:
+        return self._tcp, self._unix, self._abstract
+
+    @property
+    def _connectionless(self) -> tuple[socket.socket, ...]:
+        return self._udp, self._datagrams, self._abstract_datagrams
 
     def item(self, secret: str, host_pid: int, runner: str) -> dict[str, Any]:
         return {
@@ -133,6 +148,8 @@ class Targets:
             "udp": self._udp.getsockname()[1],
             "unix": str(self._folder / "listener"),
             "abstract": self._abstract_name,
+            "datagrams": str(self._folder / "datagrams"),
+            "abstract_datagrams": self._abstract_name + "-datagrams",
             "canary_files": [str(file) for file in self._files],
             "canary_dir": str(self._folder / "open"),
             "forbidden_dirs": ["/etc", "/home", "/root", str(self._folder)],
@@ -147,7 +164,7 @@ class Targets:
         damage = []
         for sock in self.sockets:
             try:
-                heard = sock.recv(64) if sock is self._udp else sock.accept()
+                heard = sock.recv(64) if sock in self._connectionless else sock.accept()
             except BlockingIOError:
                 continue
             damage.append(f"a listener was contacted: {heard!r}")

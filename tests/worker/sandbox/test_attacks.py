@@ -49,7 +49,7 @@ def test_this_machine_has_a_jail() -> None:
 
 
 def test_the_corpus_is_whole() -> None:
-    assert len(ATTACKS) == 63
+    assert len(ATTACKS) == 64
     assert {Attack.read(path).style for path in ATTACKS} == {"sample", "batch", "module"}
 
 

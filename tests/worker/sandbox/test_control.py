@@ -28,13 +28,13 @@ REWARDS = {path.stem[:3]: path for path in ATTACKS}
 PROGRAMS = {path.stem[:3]: path for path in PROGRAM_ATTACKS}
 
 PLAIN = [
-    "001", "002", "005", "006", "007", "010", "011", "012", "015", "016", "017", "020", "021", "022", "025", "027",
-    "030", "031", "036", "304", "306", "307", "308", "309",
+    "001", "002", "005", "006", "007", "008", "010", "011", "012", "015", "016", "017", "020", "021", "022", "025",
+    "027", "030", "031", "036", "304", "306", "307", "308", "309",
 ]  # fmt: skip
 """All that a jail holds off. The other attacks are on the reply, the deadlines and the limits, which are no jail's:
 where those fail the corpus fails in every jail."""
 
-NO_FILTERS = ["002", "006", "007", "017", "020", "030", "031", "036", "307"]
+NO_FILTERS = ["002", "006", "007", "008", "017", "020", "030", "031", "036", "307"]
 """What neither namespaces nor Landlock hold off without the system-call filters."""
 NO_LANDLOCK = ["010", "011"]
 """What the filters alone do not hold off, of those that write nothing: this jail is not in a host of its own."""

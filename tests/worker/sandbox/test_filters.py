@@ -1,11 +1,15 @@
 """The system-call filters, run by a small interpreter of classic BPF: what each call answers, in each filter."""
 
 import platform
+import re
+import resource
 import struct
+from pathlib import Path
 
 import pytest
 
 from worker.sandbox import bpf
+from worker.sandbox.limits import RLIMITS
 
 ALLOW, KILL = "allow", "kill"
 X86_64, I386 = 0xC000003E, 0x40000003
@@ -15,6 +19,7 @@ EXECVE, EXECVEAT, PTRACE, UNSHARE, MOUNT, MEMFD, BPF, IO_URING, USERFAULTFD, KEY
 SETUID, CHMOD, UNLINK, RENAME, MKDIR, UTIMENSAT, TRUNCATE, PROCESS_VM_READV, SECCOMP, LANDLOCK = (
     105, 90, 87, 82, 83, 280, 76, 310, 317, 446,
 )  # fmt: skip
+SENDMSG, RECVMSG, RECVMMSG, SENDMMSG, TIMER_CREATE = 46, 47, 299, 307, 222
 FORK_FLAGS, THREAD_FLAGS, NEW_USER = 0x01200011, 0x003D0F00, 0x10000000
 OWN_PID = 4242
 
@@ -57,8 +62,47 @@ def test_neither_may(program: bytes, number: int) -> None:
 @pytest.mark.parametrize("program", [ZYGOTE, CHILD], ids=["zygote", "child"])
 def test_no_socket_of_any_family(program: bytes) -> None:
     assert {answer(program, nr("socket"), family, 1) for family in range(64)} == {bpf.EACCES}
-    assert answer(program, nr("socketpair"), bpf.AF_UNIX, 1) == ALLOW
     assert answer(program, nr("socketpair"), 40, 1) == bpf.EACCES
+
+
+@pytest.mark.parametrize("program", [ZYGOTE, CHILD], ids=["zygote", "child"])
+def test_pairs_of_stream_sockets_alone(program: bytes) -> None:
+    flags = (0, bpf.SOCK_NONBLOCK, bpf.SOCK_CLOEXEC, bpf.SOCK_NONBLOCK | bpf.SOCK_CLOEXEC)
+    allowed = {bpf.SOCK_STREAM | each for each in flags}
+    for kind in (*range(16), *(kind | each for kind in range(16) for each in flags), 1 << 31 | 1):
+        verdict = ALLOW if kind in allowed else bpf.EACCES
+        assert answer(program, nr("socketpair"), bpf.AF_UNIX, kind) == verdict, kind
+
+
+@pytest.mark.parametrize("program", [ZYGOTE, CHILD], ids=["zygote", "child"])
+def test_no_message_has_an_address_or_a_descriptor(program: bytes) -> None:
+    assert answer(program, nr("sendto"), 3, 4096, 1, 0, 0, 0) == ALLOW
+    for address in (1, 0x7FFF_0000_0000, 0xFFFF_FFFF, 1 << 63):
+        assert answer(program, nr("sendto"), 3, 4096, 1, 0, address, 110) == bpf.EPERM
+    for number in (SENDMSG, RECVMSG, SENDMMSG, RECVMMSG):
+        assert answer(program, number, 3, 4096, 0) == bpf.EPERM
+
+
+@pytest.mark.parametrize("program", [ZYGOTE, CHILD], ids=["zygote", "child"])
+def test_no_timer_outlives_its_row(program: bytes) -> None:
+    assert answer(program, TIMER_CREATE, 1, 0, 4096) == bpf.EPERM
+
+
+def test_every_limit_of_the_kernel_is_set_or_left_out_for_a_reason() -> None:
+    bounded_by_another = {"DATA", "RSS", "RTTIME"}
+    names = {name.removeprefix("RLIMIT_") for name in dir(resource) if name.startswith("RLIMIT_")} - {"OFILE"}
+    assert {*RLIMITS} | bounded_by_another == names
+    assert len(names) == 15  # as many as the kernel has, but LOCKS, which it ignores
+    if (limits := Path("/proc/self/limits")).exists():
+        assert len(limits.read_text().splitlines()) - 1 == len(names) + 1
+
+
+@pytest.mark.skipif(
+    not (headers := list(Path("/usr/include").glob("**/asm/unistd_64.h"))), reason="no headers"
+)
+def test_the_table_of_calls_is_the_kernels() -> None:
+    numbers = dict(re.findall(r"#define __NR_(\w+) (\d+)", headers[0].read_text()))
+    assert {name: int(numbers[name]) for name in bpf.SYSCALLS} == bpf.SYSCALLS
 
 
 @pytest.mark.parametrize("program", [ZYGOTE, CHILD], ids=["zygote", "child"])

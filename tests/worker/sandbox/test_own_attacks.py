@@ -68,6 +68,6 @@ def test_a_program_attack_is_held(path: Path, attacked: RunningDaemon) -> None:
 
 
 def test_the_corpus_is_whole() -> None:
-    assert len(REPLY_ATTACKS) == 39 and len(PROGRAM_ATTACKS) == 24
+    assert len(REPLY_ATTACKS) == 40 and len(PROGRAM_ATTACKS) == 24
     assert {ReplyAttack.read(path).whole.style for path in REPLY_ATTACKS} == {"sample", "batch", "module"}
     assert {ProgramAttack.read(path).kind for path in PROGRAM_ATTACKS} == {"script", "call", "test"}

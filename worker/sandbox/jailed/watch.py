@@ -61,6 +61,8 @@ class Watch:
         self._open = {self._pidfd, log, progress}
         for descriptor in self._open:
             self._poll.register(descriptor, select.POLLIN)
+        self._unit = -1
+        self._unit_began = self._unit_cpu = 0.0
         self.log = mmap(-1, call.kept + (1 << 16))
         self.log_kept = 0
         self._log_total = 0
@@ -80,7 +82,8 @@ class Watch:
         _, outcome.status, usage = os.wait4(self._pid, 0)
         now = time.monotonic()
         outcome.cpu = usage.ru_utime + usage.ru_stime
-        outcome.wall, outcome.unit_wall = now - self._began, now - self._unit_began(now)
+        self._enter_unit(now, outcome.cpu)
+        outcome.wall, outcome.unit_wall = now - self._began, now - self._unit_began
         self._take(self._open)
         return outcome
 
@@ -91,7 +94,6 @@ class Watch:
 
     def _judge(self) -> tuple[int, int]:
         """(why the child has to end now or ENDED_ITSELF, milliseconds to look again)."""
-        header = region.Header._make(region.HEADER.unpack_from(self._shared, 0))
         now = time.monotonic()
         if now >= self._end:
             return region.CALL_DEADLINE, 0
@@ -99,8 +101,8 @@ class Watch:
             return region.OUTPUT_FLOOD, 0
         running = self._outcome.progress >= region.RUNNING
         if running:
-            budget = self._call.budgets[min(header.unit, len(self._call.budgets) - 1)]
-            began, cpu_began = self._unit_began(now), header.cpu_started
+            self._enter_unit(now, self._cpu())
+            budget, began, cpu_began = self._call.budgets[self._unit], self._unit_began, self._unit_cpu
         else:
             budget, began, cpu_began = self._call.load, self._began, 0.0
         if now - began >= budget:
@@ -111,10 +113,19 @@ class Watch:
         due = min(self._end - now, max(began + budget - now, 0.01), budget / 8)
         return region.ENDED_ITSELF, max(1, int(due * 1000) + 1)
 
-    def _unit_began(self, now: float) -> float:
-        """The child's own word, clamped: the call's deadline does not depend on it."""
-        started = region.Header._make(region.HEADER.unpack_from(self._shared, 0)).started
-        return min(max(started, self._began), now) if started == started else self._began
+    def _enter_unit(self, now: float, cpu: float) -> None:
+        """Take over the child's claim that its next unit began, once for each unit.
+
+        The child may write anything into the header. Its clocks count between the last unit's and the present ones; a
+        unit that is under way never begins again, so a claim can lengthen no unit by more than one look.
+        """
+        header = region.Header._make(region.HEADER.unpack_from(self._shared, 0))
+        unit = min(header.unit, len(self._call.budgets) - 1)
+        earliest = self._began if self._unit < 0 else self._unit_began
+        if unit <= self._unit or (self._unit >= 0 and not header.started > earliest):
+            return  # the second: a header that is half written, or a lie
+        self._unit, self._unit_began = unit, _between(earliest, header.started, now)
+        self._unit_cpu = _between(self._unit_cpu, header.cpu_started, cpu)
 
     def _cpu(self) -> float:
         return time.clock_gettime((~self._pid << 3) | 2)  # CPUCLOCK_SCHED of another process
@@ -170,3 +181,8 @@ class Watch:
                 self._log_total += count
                 self.log_kept = min(self.log_kept + count, self._call.kept)
         return False
+
+
+def _between(low: float, value: float, high: float) -> float:
+    """A number that may be infinite or no number, kept between two that are not."""
+    return min(max(value, low), high) if value == value else low
