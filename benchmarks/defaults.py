@@ -1,4 +1,4 @@
-"""Is the default learning rate a good one? 0.08 ÷ hidden size, beside rates up to four times larger and smaller.
+"""Is the default learning rate a good one? 0.16 ÷ hidden size, beside rates up to four times larger and smaller.
 
 Models of hidden size 64, 128 and 256, pretrained like the starter (128 is the starter), train on two tasks with three
 presets: 8 prompts × 8 completions a step, all else as the presets and defaults have it. Every 2 steps 64 held-out rows

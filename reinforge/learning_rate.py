@@ -1,6 +1,6 @@
 """`optimizer.learning_rate: auto`: the rule that makes it a number, in this place only.
 
-The rate that suits an adapter falls as the model gets wider. The rule was tried at a hidden size of 128 only
+The rate that suits an adapter falls as the model gets wider. The rule was fitted to small models
 (`benchmarks/defaults.py`, docs/learning-rate.md); for wide models it stays between two rates that are common for LoRA.
 """
 
@@ -11,9 +11,11 @@ from pydantic import BaseModel, ConfigDict
 from reinforge.errors import InvalidInput
 
 AUTO: Literal["auto"] = "auto"
-SCALE = 0.08
+SCALE = 0.16
 """Learning rate × hidden size, with a LoRA adapter."""
-MEASURED = frozenset({128})
+NARROWEST = 128
+"""A narrower model has the learning rate of this hidden size: at 64 twice the rate was slower."""
+MEASURED = frozenset({64, 128})
 """Hidden sizes that the rule was measured at."""
 BOUNDED_ABOVE = 512
 LOWEST, HIGHEST = 2e-5, 1e-4
@@ -37,19 +39,25 @@ class AutoLearningRate(BaseModel):
 def auto_learning_rate(hidden_size: int) -> float:
     """The learning rate that `auto` stands for, for a LoRA adapter on a model of this hidden size.
 
-    0.08 ÷ hidden size, rounded to three digits: 128 → 6.25e-4. Measured at a hidden size of 128
-    (`benchmarks/defaults.py`). Above 512 the value stays within 2e-5 and 1e-4.
+    0.16 ÷ hidden size, rounded to three digits: 128 → 1.25e-3, which is also that of narrower models. Measured up to
+    512 (`benchmarks/defaults.py`). Above that the value stays within 2e-5 and 1e-4.
     """
-    rate = float(f"{SCALE / hidden_size:.{_DIGITS}g}")
+    rate = _by_size(hidden_size)
     return rate if hidden_size <= BOUNDED_ABOVE else min(max(rate, LOWEST), HIGHEST)
+
+
+def _by_size(hidden_size: int) -> float:
+    return float(f"{SCALE / max(hidden_size, NARROWEST):.{_DIGITS}g}")
 
 
 def explained(hidden_size: int) -> AutoLearningRate:
     """The same, with how it was found."""
     value, measured = auto_learning_rate(hidden_size), hidden_size in MEASURED
     reason = f"{SCALE:g} ÷ hidden size {hidden_size:,}"
+    if hidden_size < NARROWEST:
+        reason = f"{SCALE:g} ÷ {NARROWEST}, because hidden size {hidden_size} is below {NARROWEST}"
     if not measured:
-        bounded = value != float(f"{SCALE / hidden_size:.{_DIGITS}g}")
+        bounded = value != _by_size(hidden_size)
         reason += f", kept within {LOWEST:g} and {HIGHEST:g}" if bounded else ""
         reason += "; not measured at this size"
     return AutoLearningRate(value=value, hidden_size=hidden_size, measured=measured, reason=f"{reason}.")

@@ -118,8 +118,8 @@ class Optimizer(SpecModel):
     learning_rate: Annotated[
         Literal["auto"] | Annotated[float, Field(gt=0, le=1)], WrapValidator(_auto_or_number)
     ] = AUTO
-    """`auto` becomes a number when the job is created: 0.08 ÷ the base model's hidden size (128 → 6.25e-4). Above a
-    hidden size of 512 it stays within 2e-5 and 1e-4. Measured at a hidden size of 128 only."""
+    """`auto` becomes a number when the job is created: 0.16 ÷ the base model's hidden size (128 → 1.25e-3). Above a
+    hidden size of 512 it stays within 2e-5 and 1e-4 and was not measured."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.999)
     """Decay of the running means of gradient and squared gradient."""
     eps: float = Field(default=1e-8, gt=0)

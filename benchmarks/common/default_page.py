@@ -5,14 +5,14 @@ from typing import Any
 
 from common.default_cells import FACTORS, PAST, STAYS
 from common.measure import ROOT
-from reinforge.learning_rate import auto_learning_rate
+from reinforge.learning_rate import NARROWEST, auto_learning_rate
 
 PAGE = ROOT / "docs" / "learning-rate.md"
 
 TEXT = """# The default learning rate
 
-If you leave `optimizer.learning_rate` out, it is `auto`: {scale:g} ÷ the hidden size of your base model. The number is
-worked out when the job is created, and the job shows it.
+If you leave `optimizer.learning_rate` out, it is `auto`: {scale:g} ÷ the hidden size of your base model, which counts as
+at least {narrowest}. The number is worked out when the job is created, and the job shows it.
 
 | hidden size | learning rate | |
 |---:|---:|---|
@@ -53,7 +53,7 @@ def text_of(content: Mapping[str, Any]) -> str:
     checked = [cell for cell in cells if cell["width"] not in content["widths"]]
     presets = list(dict.fromkeys(cell["preset"] for cell in fitted))
     missing = summary["cells"] - summary["measured"]
-    rule = content["rule"]
+    rule = {"narrowest": NARROWEST, **content["rule"]}
     return TEXT.format(
         **rule,
         sizes="\n".join(_size(width, cells) for width in SIZES),

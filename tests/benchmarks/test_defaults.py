@@ -27,14 +27,14 @@ from common.learned import ACCURACY
 from common.runs import Result
 from common.task_rows import TASKS, task_data
 
-from reinforge.learning_rate import auto_learning_rate
+from reinforge.learning_rate import SCALE, auto_learning_rate
 from reinforge.spec import JobSpec
 from worker.starter import CHECKPOINT
 from worker.starter.corpus import habits, is_held_out
 from worker.starter.pretrain import Phase
 
 CELL = Cell(128, "additions", "grpo")
-RATES = {factor: factor * 6.25e-4 for factor in FACTORS}
+RATES = {factor: factor * auto_learning_rate(128) for factor in FACTORS}
 
 
 def run(values: Sequence[float], *, ended: str = "succeeded") -> Result:
@@ -199,10 +199,10 @@ def test_the_page_says_what_was_cut_and_what_diverged() -> None:
         "verdict": verdict([cell], [128], 18),
         "machine": {"cpu": "one", "cores": 2, "versions": {"torch": "2"}},
         "date": "2026-11-24",
-        "rule": {"scale": 0.08, "level": 0.9, "share": 1.5, "more": 10, "every": 2},
+        "rule": {"scale": SCALE, "level": 0.9, "share": 1.5, "more": 10, "every": 2},
     }
     text = default_page.text_of(content)
     assert "| 128 | additions | `grpo` | 0.50 | – | – | 2, diverged | 8 | > 8 | **no** |" in text
     assert "holds in 0 of 1 rows (17 more were not finished); it diverged in 1." in text
-    assert "| 128 | 0.000625 | measured: 1 of 6 rows |" in text
-    assert "| 256 | 0.000313 | not measured |" in text
+    assert "| 128 | 0.00125 | measured: 1 of 6 rows |" in text
+    assert "| 256 | 0.000625 | not measured |" in text

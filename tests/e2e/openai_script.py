@@ -246,7 +246,7 @@ def learn(client: OpenAI, recorder: Recorder) -> None:
     jobs = client.fine_tuning.jobs
     job = jobs.create(model=MODEL, training_file=file.id, method=method, seed=0)
     shown = job.method.reinforcement.hyperparameters
-    assert (shown.learning_rate_multiplier, shown.learning_rate) == (1, 6.25e-4), shown
+    assert (shown.learning_rate_multiplier, shown.learning_rate) == (1, 1.25e-3), shown
     done = until("the job", lambda: ended(client, job.id))
     assert done.status == "succeeded", done.error
     held_out = [

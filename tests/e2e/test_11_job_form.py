@@ -228,14 +228,14 @@ class TestTheSameJobElsewhere:
         by_command = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
         assert by_command.returncode == 0, by_command.stderr
         rate = form.get_by_role("textbox", name="Learning rate", exact=True)
-        expect(rate).to_have_attribute("placeholder", "auto (6.25e-4)")
-        expect(form.get_by_text("auto for this model: 0.08 ÷ hidden size 128.")).to_be_visible()
+        expect(rate).to_have_attribute("placeholder", "auto (0.00125)")
+        expect(form.get_by_text("auto for this model: 0.16 ÷ hidden size 128.")).to_be_visible()
         jobs = [start(form), by_command.stdout.strip(), client.jobs.create(spec).id]
         found = [client.jobs.get(id) for id in jobs]
         for id in jobs:
             client.jobs.cancel(id)
         assert found[0].resolved_spec == found[1].resolved_spec == found[2].resolved_spec
-        assert (found[0].resolved_spec or {})["optimizer"]["learning_rate"] == 6.25e-4
+        assert (found[0].resolved_spec or {})["optimizer"]["learning_rate"] == 1.25e-3
         assert all("optimizer" not in each.spec for each in found)
 
     def test_the_copied_python_is_the_same_job(self, form: Page) -> None:

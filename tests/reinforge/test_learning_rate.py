@@ -21,7 +21,15 @@ def spec(**optimizer: Any) -> JobSpec:
 
 @pytest.mark.parametrize(
     ("hidden", "rate"),
-    [(64, 1.25e-3), (128, 6.25e-4), (512, 1.56e-4), (768, 1e-4), (1536, 5.21e-5), (4096, 2e-5), (8192, 2e-5)],
+    [
+        (64, 1.25e-3),
+        (128, 1.25e-3),
+        (256, 6.25e-4),
+        (512, 3.13e-4),
+        (768, 1e-4),
+        (2560, 6.25e-5),
+        (8192, 2e-5),
+    ],
 )
 def test_the_rate_falls_with_the_width_and_stays_within_bounds_where_it_was_not_measured(
     hidden: int, rate: float
@@ -31,14 +39,14 @@ def test_the_rate_falls_with_the_width_and_stays_within_bounds_where_it_was_not_
 
 def test_the_reason_says_whether_the_rule_was_measured_at_this_size() -> None:
     assert explained(128).model_dump() == {
-        "value": 6.25e-4, "hidden_size": 128, "measured": True, "reason": "0.08 ÷ hidden size 128.",
+        "value": 1.25e-3, "hidden_size": 128, "measured": True, "reason": "0.16 ÷ hidden size 128.",
     }  # fmt: skip
-    small, large, larger = explained(64), explained(1536), explained(8192)
-    assert (small.measured, small.reason) == (False, "0.08 ÷ hidden size 64; not measured at this size.")
-    assert not large.measured
-    assert large.reason == "0.08 ÷ hidden size 1,536; not measured at this size."
+    small, between, large = explained(64), explained(2560), explained(1536)
+    assert (small.measured, small.reason) == (True, "0.16 ÷ 128, because hidden size 64 is below 128.")
+    assert not between.measured
+    assert between.reason == "0.16 ÷ hidden size 2,560; not measured at this size."
     assert (
-        larger.reason == "0.08 ÷ hidden size 8,192, kept within 2e-05 and 0.0001; not measured at this size."
+        large.reason == "0.16 ÷ hidden size 1,536, kept within 2e-05 and 0.0001; not measured at this size."
     )
 
 
@@ -47,8 +55,8 @@ def test_auto_and_nothing_are_the_same_and_resolve_to_a_number(given: dict[str, 
     assert spec(**given) == spec()
     assert spec(**given).optimizer.learning_rate == "auto"
     resolved = spec(**given).resolved(hidden_size=128)
-    assert resolved.optimizer.learning_rate == resolved.optimizer.rate == 6.25e-4
-    assert resolved.resolved(hidden_size=64) == resolved, "a number stays, whatever the model"
+    assert resolved.optimizer.learning_rate == resolved.optimizer.rate == 1.25e-3
+    assert resolved.resolved(hidden_size=256) == resolved, "a number stays, whatever the model"
 
 
 def test_a_number_is_taken_as_it_is() -> None:
@@ -66,7 +74,7 @@ def test_without_a_hidden_size_nothing_can_train_on_it() -> None:
 def test_a_critic_follows_the_number() -> None:
     raw = spec().model_dump(mode="json", exclude_unset=True) | {"algorithm": {"preset": "ppo"}}
     ppo = JobSpec.model_validate(raw)
-    assert ppo.resolved(hidden_size=128).algorithm.critic.model_dump()["learning_rate"] == 6.25e-4
+    assert ppo.resolved(hidden_size=128).algorithm.critic.model_dump()["learning_rate"] == 1.25e-3
     assert ppo.resolved().algorithm.critic.model_dump()["learning_rate"] is None
 
 
@@ -121,7 +129,7 @@ def test_training_offline_takes_it_from_the_folder(tmp_path: Path) -> None:
     job = JobSpec.model_validate(raw | {"model": str(model), "data": {"dataset": str(data)}})
     (model / "config.json").write_text(json.dumps({"hidden_size": 256}))
     manifest = offline.prepare(job, tmp_path / "first", tmp_path / "sock")
-    assert manifest.spec["optimizer"]["learning_rate"] == 3.13e-4
+    assert manifest.spec["optimizer"]["learning_rate"] == 6.25e-4
     (model / "config.json").write_text("{}")
     with pytest.raises(InvalidInput) as refused:
         offline.prepare(job, tmp_path / "second", tmp_path / "sock")

@@ -8504,8 +8504,8 @@ export interface components {
             type?: "adamw";
             /**
              * Learning Rate
-             * @description `auto` becomes a number when the job is created: 0.08 ÷ the base model's hidden size (128 → 6.25e-4). Above a
-             *     hidden size of 512 it stays within 2e-5 and 1e-4. Measured at a hidden size of 128 only.
+             * @description `auto` becomes a number when the job is created: 0.16 ÷ the base model's hidden size (128 → 1.25e-3). Above a
+             *     hidden size of 512 it stays within 2e-5 and 1e-4 and was not measured.
              * @default auto
              */
             learning_rate?: "auto" | number;

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from reinforge.learning_rate import auto_learning_rate
 from tests.backend.server import Backend, agree_render, refused
 
-AUTO = 6.25e-4
+AUTO = auto_learning_rate(128)
 """Of the tests' model, whose hidden size is 128."""
 
 
@@ -74,7 +75,7 @@ def test_settings_and_forks_work_on_the_number(served: Backend) -> None:
 def test_a_model_that_was_added_before_its_size_was_stored(backend: Backend) -> None:
     old = backend.spec(model=backend.add_model("old", hidden_size=None))
     with backend.lane(render=wide):
-        assert rate(backend.api.post("/jobs", json=old).json()) == 3.13e-4
+        assert rate(backend.api.post("/jobs", json=old).json()) == auto_learning_rate(256)
     with backend.lane(render=silent):
         before = backend.count_jobs()
         error = refused(backend.api.post("/jobs", json=old), "optimizer.learning_rate", "hidden_size_unknown")
@@ -93,7 +94,7 @@ def test_the_form_and_the_list_of_models_show_the_number_with_its_reason(served:
     assert check["spec"]["optimizer"]["learning_rate"] == AUTO
     small = served.api.get(f"/models/{served.add_model()}").json()["auto_learning_rate"]
     assert (small["value"], small["measured"]) == (AUTO, True)
-    large = served.api.get(f"/models/{served.add_model('large', hidden_size=4096)}").json()
+    large = served.api.get(f"/models/{served.add_model('large', hidden_size=8192)}").json()
     assert (large["auto_learning_rate"]["value"], large["auto_learning_rate"]["measured"]) == (2e-5, False)
     assert "not measured at this size" in large["auto_learning_rate"]["reason"]
     unknown = served.add_model("unknown", hidden_size=None)

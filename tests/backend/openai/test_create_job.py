@@ -7,6 +7,7 @@ import pytest
 
 from backend.openai import jobs
 from reinforge.imports import hyperparameters
+from reinforge.learning_rate import auto_learning_rate
 from reinforge.schemas.openai_jobs import Hyperparameters
 from tests.backend.openai.requests import CHECK, CODE, body, created
 from tests.backend.openai.test_files import refused
@@ -46,9 +47,12 @@ def test_a_job_is_what_the_request_says(wire: httpx.Client, open_lane: Backend) 
     assert spec["limits"]["steps"] == 15  # 20 rows, 3 epochs, 4 rows a step
     assert (spec["evaluation"]["every_steps"], spec["limits"]["checkpoint_every"]) == (5, 5)
     assert spec["evaluation"]["samples_per_row"] == 2
-    assert spec["optimizer"]["learning_rate"] == pytest.approx(2.5 * 6.25e-4)
+    assert spec["optimizer"]["learning_rate"] == pytest.approx(2.5 * auto_learning_rate(128))
     shown = job["method"]["reinforcement"]["hyperparameters"]
-    assert (shown["learning_rate_multiplier"], shown["learning_rate"]) == (2.5, pytest.approx(2.5 * 6.25e-4))
+    assert (shown["learning_rate_multiplier"], shown["learning_rate"]) == (
+        2.5,
+        pytest.approx(2.5 * auto_learning_rate(128)),
+    )
     assert spec["algorithm"]["preset"] == "dr_grpo"
     assert spec["rewards"][0]["name"] == "Exact_match"
     assert open_lane.job(job["id"])["name"] == "my sums"

@@ -2,10 +2,11 @@
 
 import httpx
 
+from reinforge.learning_rate import auto_learning_rate
 from tests.backend.openai.requests import body
 from tests.backend.server import Backend
 
-AUTO = 6.25e-4
+AUTO = auto_learning_rate(128)
 """Of the tests' model, whose hidden size is 128."""
 
 
@@ -49,7 +50,7 @@ def test_openais_wire_and_ours_make_the_very_same_job_of_a_model_a_dataset_and_a
 
 
 def test_a_job_from_elsewhere_shows_its_multiple_of_auto(open_lane: Backend, wire: httpx.Client) -> None:
-    for optimizer, multiplier in (({}, 1.0), ({"learning_rate": 1.25e-3}, 2.0)):
+    for optimizer, multiplier in (({}, 1.0), ({"learning_rate": 2 * AUTO}, 2.0)):
         job = open_lane.create_job(optimizer=optimizer)
         shown = wire.get(f"/fine_tuning/jobs/{job}").json()["method"]["reinforcement"]["hyperparameters"]
         assert shown["learning_rate_multiplier"] == multiplier

@@ -12,6 +12,7 @@ import pytest
 from reinforge import imports, jobfile
 from reinforge.dataset import inspect
 from reinforge.errors import InvalidInput
+from reinforge.learning_rate import auto_learning_rate
 from reinforge.spec import JobSpec
 
 PYTHON = "def grade(sample, item):\n    return float(item['answer'] in sample['output_text']) * item.get('scale', 1)\n"
@@ -113,7 +114,7 @@ def test_a_fine_tuning_job_becomes_a_folder(tmp_path: Path) -> None:
     assert (reward.type, reward.name, reward.on_error) == ("grader", "Both_of_them", "zero")
     assert json.loads((folder / "grader.json").read_text()) == FTJOB["method"]["reinforcement"]["grader"]
     assert (job.rollout.prompts_per_step, job.rollout.completions_per_prompt) == (4, 8)
-    assert job.optimizer.learning_rate == 2 * 6.25e-4
+    assert job.optimizer.learning_rate == 2 * auto_learning_rate(128)
     assert (job.evaluation.every_steps, job.evaluation.samples_per_row) == (5, 2)
     assert (job.seed, job.metadata, job.name) == (950, {"team": "sums"}, "sums")
     assert columns(folder) == columns(folder, "heldout.jsonl") == {"messages", "answer", "scale"}
