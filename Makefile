@@ -80,6 +80,7 @@ check: setup ## formatting, lint, types, import contracts, sizes, the page's typ
 	@$(VENV) -m mypy
 	@.venv/bin/lint-imports --no-cache
 	@$(VENV) scripts/budgets.py
+	@$(VENV) scripts/patterns.py
 	@$(VENV) scripts/job_file_docs.py --check
 	@$(VENV) scripts/async_client.py --check
 	@$(VENV) scripts/api_changes.py

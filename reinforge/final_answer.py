@@ -4,16 +4,20 @@ A witness beside the reward, not a reward: it compares numbers and short texts, 
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
+
+from reinforge.marked import passages
 
 LONGEST = 64
 """Characters of a reference that is compared as text; a longer one is a solution, not an answer."""
 _NUMBER = re.compile(r"[-+−]?\$?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|[-+−]?\.\d+")
-_MARKS = (
-    re.compile(r"<answer>(.*?)</answer>", re.DOTALL),
-    re.compile(r"\\boxed\{([^{}]*)\}"),
-    re.compile(r"####([^\n]*)"),
-    re.compile(r"(?i)\banswer(?: is|:)\s*([^\n]*)"),
+_MARKS: tuple[Callable[[str], list[str]], ...] = (
+    lambda text: [passage.inner for passage in passages(text, "<answer>", "</answer>")],
+    re.compile(r"\\boxed\{([^{}]*)\}").findall,
+    re.compile(r"####([^\n]*)").findall,
+    # pattern: linear: its end takes everything, so it never goes back
+    re.compile(r"(?i)\banswer(?: is|:)\s*([^\n]*)").findall,
 )
 """Ways to mark the final answer; the first that occurs counts, of several places the last."""
 _EDGES = " \t\r\n.,;:!?\"'`*$()[]"
@@ -40,7 +44,7 @@ def reference(value: Any) -> Reference | None:
 def is_right(completion: str, expected: Reference) -> bool:
     """Compares the marked answer, or the last number or line of a completion that marks none."""
     visible = completion.rpartition("</think>")[2]
-    marked = next((found[-1] for mark in _MARKS if (found := mark.findall(visible))), None)
+    marked = next((found[-1] for mark in _MARKS if (found := mark(visible))), None)
     if isinstance(expected, str):
         lines = (marked if marked is not None else visible).strip().splitlines()
         return bool(lines) and _plain(lines[-1]) == expected

@@ -18,8 +18,10 @@ from sqlalchemy import ColumnElement, and_, func, literal_column, not_, or_
 from backend.models import Completion
 
 _TERM = re.compile(r'(?P<without>-(?=\S))?(?:"(?P<quoted>[^"]*)"?|(?P<bare>[^\s"]+))')
+# pattern: linear: white space and letters exclude each other, so there is one way to divide a text
 _WORDS = re.compile(r"[A-Za-z0-9]+(?:\s+[A-Za-z0-9]+)*", re.ASCII)
 _BOUND = r"[\s!-/:-@\[-`{-~]"
+# pattern: ours; linear, for letters and bounds exclude each other
 _WHOLE = re.compile(rf"(?<={_BOUND})[A-Za-z0-9]+(?={_BOUND})", re.ASCII)
 _SIMPLE: ColumnElement[str] = literal_column("'simple'::regconfig")
 

@@ -20,6 +20,7 @@ from reinforge.dataset.errors import DatasetError, Path
 
 INT64 = range(-(2**63), 2**63)
 
+# pattern: linear: what is repeated inside begins with a backslash, which the rest excludes
 _TOKEN = re.compile(r'\s*("[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+)', re.DOTALL)
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u([0-9a-fA-F]{4})|\\.", re.DOTALL

@@ -34,6 +34,7 @@ _ONE: dict[str, Callable[[float], float]] = {
 }
 _MANY: dict[str, Callable[..., float]] = {"min": min, "max": max}
 FUNCTIONS = (*_MANY, *_ONE)
+# pattern: a formula has at most MAX_CHARACTERS
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>\*\*|[-+*/^(),]))",
     re.ASCII,

@@ -21,7 +21,10 @@ NOT_JSON = "the completion is not JSON"
 MAX_CHARACTERS = 1 << 20
 """Of a text with everything filled in."""
 
-_VARIABLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+MAX_VARIABLES = 1000
+MAX_VARIABLE_CHARACTERS = 1000
+"""Of a text, and of what stands between its braces."""
+
 _HEAD = re.compile(r"\w+")
 _STEP = re.compile(
     r"""\.(?P<name>[\w-]+)|\[(?P<index>-?\d+)\]|\["(?P<double>[^"]*)"\]|\['(?P<single>[^']*)'\]"""
@@ -83,20 +86,27 @@ class Template:
         return text
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def parse(text: str) -> Template:
-    """Raises TemplateSyntaxError."""
+    """In one pass over the text. Raises TemplateSyntaxError."""
     parts: list[str | Variable] = []
-    end = 0
-    for match in _VARIABLE.finditer(text):
-        parts += [text[end : match.start()], _variable(match[1])]
-        end = match.end()
-    rest = text[end:]
-    if "{{" in rest:
-        raise TemplateSyntaxError(
-            f"{rest[rest.index('{{') :][:40]!r} is not closed: write {{{{ item.column }}}}"
-        )
-    return Template(tuple(part for part in [*parts, rest] if part != ""))
+    end = variables = 0
+    while (start := text.find("{{", end)) >= 0:
+        close = text.find("}}", start + 2)
+        if close < 0:
+            raise TemplateSyntaxError(
+                f"{text[start : start + 40]!r} is not closed: write {{{{ item.column }}}}"
+            )
+        variables += 1
+        if variables > MAX_VARIABLES:
+            raise TemplateSyntaxError(f"the text has more than {MAX_VARIABLES:,} variables")
+        if close - start - 2 > MAX_VARIABLE_CHARACTERS:
+            raise TemplateSyntaxError(
+                f"{text[start : start + 40]!r} is closed after more than {MAX_VARIABLE_CHARACTERS:,} characters"
+            )
+        parts += [text[end:start], _variable(text[start + 2 : close])]
+        end = close + 2
+    return Template(tuple(part for part in [*parts, text[end:]] if part != ""))
 
 
 def as_text(value: Any) -> str:

@@ -6,12 +6,12 @@ What does not have that form stays text. Chat completions and the `sample` of a 
 """
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
-MARK = "<tool_call>"
-_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+from reinforge.marked import passages
+
+MARK, END = "<tool_call>", "</tool_call>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class Called:
 def split(text: str) -> tuple[str | None, list[Called]]:
     """The text without its calls (None when nothing is left), and the calls in order."""
     calls: list[Called] = []
-
-    def take(match: re.Match[str]) -> str:
-        call = _parsed(match[1])
-        if call is None:
-            return match[0]
-        calls.append(call)
-        return ""
-
-    rest = _CALL.sub(take, text)
+    pieces: list[str] = []
+    end = 0
+    for passage in passages(text, MARK, END):
+        call = _parsed(passage.inner.strip())
+        if call is not None:
+            calls.append(call)
+            pieces.append(text[end : passage.start])
+            end = passage.end
+    rest = "".join([*pieces, text[end:]])
     return (rest.strip() or None if calls else text), calls
 
 

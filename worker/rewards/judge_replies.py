@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,6 @@ _STEPS = {
         "additionalProperties": False,
     },
 }
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 REASON_CHARACTERS = 2000
 
 
@@ -116,7 +114,7 @@ def parse_reply(text: str, form: ReplyForm) -> dict[str, Any]:
     """The reply's object, with the field that counts. Raises JudgeFailed."""
     # Judges that reason aloud in the text do so before the answer.
     body = text.rpartition("</think>")[2].strip()
-    for candidate in (body, *_FENCE.findall(body), body[body.find("{") : body.rfind("}") + 1]):
+    for candidate in (body, *_fenced(body), body[body.find("{") : body.rfind("}") + 1]):
         try:
             found = json.loads(candidate)
         except (ValueError, RecursionError):
@@ -124,6 +122,12 @@ def parse_reply(text: str, form: ReplyForm) -> dict[str, Any]:
         if isinstance(found, dict) and form.field in found:
             return found
     raise JudgeFailed("judge_malformed", f"the judge's reply has no {form.field}: {text[:300]!r}")
+
+
+def _fenced(text: str) -> list[str]:
+    """What stands in fences, from the line after the opening one."""
+    pieces = [piece.removeprefix("json") for piece in text.split("```")[1:-1]]
+    return [piece for piece in pieces if "\n" in piece[: len(piece) - len(piece.lstrip())]]
 
 
 def number(reply: dict[str, Any]) -> float:

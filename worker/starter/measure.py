@@ -16,6 +16,7 @@ from worker.starter.tokenizer import END_ID, PAD_ID, prompt_text
 MAX_NEW_TOKENS = 56
 """Room for the longest working and its answer (51 tokens with END)."""
 
+# pattern: over our own model's short answers, when the starter is made
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 

@@ -65,6 +65,7 @@ def sizes(samples: int) -> list[int]:
 
 
 def _last(pattern: str) -> Callable[[str], str | None]:
+    # pattern: those of ANSWERS below, which end at the next opening
     compiled = re.compile(pattern, re.DOTALL)
 
     def find(text: str) -> str | None:

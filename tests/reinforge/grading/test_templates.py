@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from reinforge.grading.errors import TemplateSyntaxError, UnresolvedVariable
 from reinforge.grading.samples import make_sample
-from reinforge.grading.templates import Template, Variable, parse
+from reinforge.grading.templates import (
+    MAX_VARIABLE_CHARACTERS,
+    MAX_VARIABLES,
+    Template,
+    Variable,
+    parse,
+)
 
 ITEM = {"answer": "132", "n": 7, "list": [1, {"x": "deep"}], "a b": "spaced", "none": None, "my-col": True}
 TOOLS = [{"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}]
@@ -80,6 +86,23 @@ def test_what_cannot_be_read_is_refused_before_any_row(text: str, says: str) -> 
 def test_a_flood_is_refused() -> None:
     with pytest.raises(UnresolvedVariable, match="at most"):
         render("{{ sample.output_text }}" * 2, "x" * 600_000)
+
+
+@pytest.mark.parametrize("piece", ["{{", "{{ item.a", "{", "{{ item.a }"])
+def test_openings_without_a_close_cost_one_pass(piece: str) -> None:
+    """A quadratic search would not end."""
+    with pytest.raises(TemplateSyntaxError, match="is not closed"):
+        parse(piece * 1_000_000)
+
+
+def test_variables_have_a_number_and_a_length() -> None:
+    assert len(parse("{{ item.a }}" * MAX_VARIABLES).variables) == MAX_VARIABLES
+    with pytest.raises(TemplateSyntaxError, match="more than 1,000 variables"):
+        parse("{{ item.a }}" * (MAX_VARIABLES + 1))
+    longest = "item." + "a" * (MAX_VARIABLE_CHARACTERS - 5)
+    assert len(parse(f"{{{{{longest}}}}}").variables) == 1
+    with pytest.raises(TemplateSyntaxError, match="closed after more than 1,000 characters"):
+        parse(f"{{{{{longest}a}}}}")
 
 
 def test_what_a_completion_says_is_not_read_as_a_template() -> None:
