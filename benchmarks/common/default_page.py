@@ -43,7 +43,7 @@ that it does not: `> n` means that a run had not got there after n steps and was
 {rows}
 
 {checked}`benchmarks/defaults.py`, {date}, {cpu}, {cores} cores shared with other work, torch {torch}.
-"""
+"""  # noqa: E501
 
 
 def text_of(content: Mapping[str, Any]) -> str:
