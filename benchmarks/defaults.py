@@ -61,9 +61,9 @@ def cells(widths: tuple[int, ...] = WIDTHS) -> list[Cell]:
 
 
 def phases(width: int) -> tuple[Phase, ...]:
-    """The starter's. Wider models learn columns and habits in fewer steps; the widest reads half as much in each."""
+    """The starter's; wider models learn only columns and habits, the widest in fewer and smaller steps."""
     ratio = HIDDEN / width
-    share, taken = min(1.0, ratio**0.75), PHASES[:2] if ratio < 1 else PHASES
+    share, taken = min(1.0, (max(WIDTHS) / width) ** 0.75), PHASES[:2] if ratio < 1 else PHASES
     return tuple(
         replace(
             phase,
