@@ -4,18 +4,25 @@ The call is a row with a deadline. A `worker calls` process long-polls for rows 
 the waiting request (`ask`) is woken by NOTIFY. A call may also send events while it runs (`store_chunk`), which
 `backend.call_stream` hands on. Nothing ever connects to a worker.
 
+The lane is fair: projects take turns, and each has at most PROJECT_CALLS under way for each worker process that is
+online, so that no project fills all threads. A call whose caller has hung up or run out of time is forgotten: it is
+removed where it waits, and where it runs its deadline passes, which tells the worker to stop (`store_chunk`).
+
 A worker that is gone loses its calls: at the latest ONLINE_SECONDS after it was last heard of, and as soon as
 another process registers under its id.
 """
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
+import anyio
 from fastapi import Depends, Request
-from sqlalchemy import Row, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
 
 from backend.database import Database
 from backend.events import Hub, notify
@@ -28,41 +35,93 @@ ONLINE_SECONDS = 30.0
 """A worker that has not been heard of for longer counts as gone."""
 LOOK_AGAIN_SECONDS = 5.0
 """Waiters look at the tables so often even when nothing wakes them."""
+PROJECT_CALLS = 2
+"""Of one project under way for each worker process; a process has four threads for them. Samples are not counted: they
+have threads of their own, and share a process that serves many at once."""
+HANG_UP_SECONDS = 1.0
+"""Whether the caller is still there is looked at so often."""
+SLOW_SECONDS = 10.0
+"""A call that has waited longer, though its project has none under way, says that workers do not answer."""
 _KEPT = timedelta(minutes=10)
+_TAKING = 7_224_910_163_351_041
+"""Advisory lock: calls are taken one after another, or several takers would pass a project's limit together."""
+
+Gone = Callable[[], Awaitable[bool]]
 
 
 class Calls:
-    """The lane of one process. `ask` belongs to requests, `take` and `answer` to the worker door."""
+    """The lane of one process. `ask` belongs to requests, `take` and `answer` to the worker door.
 
-    def __init__(self, database: Database, hub: Hub) -> None:
+    gone: whether the caller has hung up. project: whose calls are added; None for the server's own.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        hub: Hub,
+        *,
+        gone: Gone | None = None,
+        project: Callable[[], str | None] = lambda: None,
+    ) -> None:
         self.database = database
         self.hub = hub
+        self._gone, self._project = gone, project
+
+    def of(self, request: Request) -> "Calls":
+        """The lane for one request: its calls are its project's, and end when its client hangs up."""
+        return Calls(
+            self.database,
+            self.hub,
+            gone=request.is_disconnected,
+            project=lambda: getattr(getattr(request.state, "principal", None), "project_id", None),
+        )
 
     async def ask(self, kind: CallKind, payload: dict[str, Any], *, timeout: float) -> dict[str, Any]:
         """Have a worker do something and return its result.
 
         Never call it inside an open transaction: it waits up to `timeout` seconds. Raises Unavailable
-        (`no_worker`, `worker_lost`, `call_timeout`), or the error that the worker answered with.
+        (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`), or the error that the worker answered with.
         """
         deadline = now() + timedelta(seconds=timeout)
         call_id = await self.add(kind, payload, deadline)
+        try:
+            call = await self._answered(call_id, deadline)
+        finally:
+            with anyio.CancelScope(shield=True):  # a server that stops cancels us
+                await self.forget(call_id)
+        if call is None:
+            raise Unavailable(
+                f"No worker has answered within {timeout:g} s.",
+                code="call_timeout",
+                hint="Look at the log of `python -m worker calls`, and try again.",
+            )
+        return _result(call)
+
+    async def _answered(self, call_id: str, deadline: datetime) -> Call | None:
+        """The call with its answer; None at the deadline. Raises Unavailable `worker_lost`, `caller_gone`."""
+        look = 0.0
         with self.hub.subscribe(f"call:{call_id}") as answered:
             while (left := (deadline - now()).total_seconds()) > 0:
-                async with self.database.transaction() as session:
-                    call = await session.get_one(Call, call_id)
-                    lost = await is_lost(session, call)
-                    if lost or call.state == "answered":
-                        await session.delete(call)
-                if call.state == "answered":
-                    return _result(call)
-                if lost:
-                    raise worker_lost()
-                await answered.wait(min(left, LOOK_AGAIN_SECONDS))
-        raise Unavailable(
-            f"No worker has answered within {timeout:g} s.",
-            code="call_timeout",
-            hint="Look at the log of `python -m worker calls`, and try again.",
-        )
+                if time.monotonic() >= look:
+                    look = time.monotonic() + LOOK_AGAIN_SECONDS
+                    async with self.database.transaction() as session:
+                        call = await session.get_one(Call, call_id)
+                        lost = await is_lost(session, call)
+                    if call.state == "answered":
+                        return call
+                    if lost:
+                        raise worker_lost()
+                if self._gone is not None and await self._gone():
+                    raise Unavailable("The caller has hung up.", code="caller_gone")
+                if await answered.wait(min(left, HANG_UP_SECONDS)):
+                    look = 0.0
+        return None
+
+    async def forget(self, call_id: str) -> None:
+        """Nobody waits for a call any more: one that runs stays until its worker has stopped, past its deadline."""
+        async with self.database.transaction() as session:
+            await session.execute(delete(Call).where(Call.id == call_id, Call.state != "taken"))
+            await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))
 
     async def add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
         """Put a call on the lane; its id. Raises Unavailable `no_worker` at once when no worker could take it."""
@@ -76,7 +135,16 @@ class Calls:
             )
             if not online:
                 raise no_worker(kind)
-            session.add(Call(id=call_id, kind=kind, payload=payload, state="waiting", deadline=deadline))
+            session.add(
+                Call(
+                    id=call_id,
+                    kind=kind,
+                    payload=payload,
+                    state="waiting",
+                    deadline=deadline,
+                    project_id=self._project(),
+                )
+            )
             await notify(session, "calls")
         return call_id
 
@@ -86,9 +154,9 @@ class Calls:
         kinds: Sequence[CallKind],
         *,
         wait_seconds: float,
-        gone: Callable[[], Awaitable[bool]],
+        gone: Gone,
     ) -> CallMessage | None:
-        """The oldest waiting call of these kinds, as soon as there is one; None after `wait_seconds`.
+        """The next call of these kinds, as soon as there is one; None after `wait_seconds`.
 
         `gone` tells whether the asking worker has hung up: a call must not be given to nobody.
         """
@@ -105,13 +173,8 @@ class Calls:
     async def _take_waiting(self, worker: str, kinds: Sequence[CallKind]) -> CallMessage | None:
         async with self.database.transaction() as session:
             await session.execute(update(Worker).where(Worker.id == worker).values(last_seen_at=now()))
-            call = await session.scalar(
-                select(Call)
-                .where(Call.state == "waiting", Call.kind.in_(kinds), Call.deadline > now())
-                .order_by(Call.created_at)
-                .limit(1)
-                .with_for_update(skip_locked=True)
-            )
+            await session.execute(select(func.pg_advisory_xact_lock(_TAKING)))
+            call = await session.scalar(_next_call(kinds))
             if call is None:
                 return None
             call.state, call.worker_id, call.taken_at = "taken", worker, now()
@@ -128,6 +191,7 @@ class Calls:
                 call.state, call.answered_at = "answered", now()
                 call.result, call.error = result, error
                 await notify(session, f"call:{call_id}")
+                await notify(session, "calls")  # its project may have another one under way
 
     async def store_chunk(self, call_id: str, seq: int, events: list[dict[str, Any]]) -> None:
         """Keep events of a call under way; a `seq` that is there already changes nothing.
@@ -158,10 +222,57 @@ class Calls:
 
 def get_calls(request: Request) -> Calls:
     calls: Calls = request.app.state.calls
-    return calls
+    return calls.of(request)
 
 
 CallsDep = Annotated[Calls, Depends(get_calls)]
+
+
+def _next_call(kinds: Sequence[CallKind]) -> Select[Call]:
+    """Of the project with the fewest calls under way, then of the one whose last turn is longest ago, the oldest."""
+    other = aliased(Call)
+    same = other.project_id == Call.project_id
+    under_way = select(func.count()).where(same, other.kind != "sample", _runs(other)).scalar_subquery()
+    processes = (
+        select(func.count())
+        .select_from(Worker)
+        .where(Worker.kind == "calls", Worker.last_seen_at > _online_since())
+        .scalar_subquery()
+    )
+    last_turn = select(func.max(other.taken_at)).where(same).scalar_subquery()
+    may_run = or_(
+        Call.kind == "sample",
+        Call.project_id.is_(None),
+        under_way < PROJECT_CALLS * func.greatest(processes, 1),
+    )
+    return (
+        select(Call)
+        .where(Call.state == "waiting", Call.kind.in_(kinds), Call.deadline > now(), may_run)
+        .order_by(under_way, last_turn.nulls_first(), Call.created_at)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+
+
+def _runs(call: type[Call]) -> ColumnElement[bool]:
+    """Whether the process that took a call is still there, and has not answered."""
+    alive = select(Worker.id).where(
+        Worker.id == call.worker_id,
+        Worker.last_seen_at > _online_since(),
+        Worker.registered_at <= call.taken_at,
+    )
+    return and_(call.state == "taken", alive.exists())
+
+
+async def stuck(session: AsyncSession) -> int:
+    """How many calls wait for longer than SLOW_SECONDS though their project has none under way."""
+    other = aliased(Call)
+    busy = select(other.id).where(other.project_id == Call.project_id, _runs(other)).exists()
+    late = now() - timedelta(seconds=SLOW_SECONDS)
+    waiting = and_(
+        Call.state == "waiting", Call.kind != "sample", Call.created_at < late, Call.deadline > now()
+    )
+    return await session.scalar(select(func.count()).select_from(Call).where(waiting, ~busy)) or 0
 
 
 def no_worker(kind: CallKind) -> Unavailable:

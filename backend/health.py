@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from backend.auth import Reader
 from backend.broker import BrokerWatch
-from backend.calls import ONLINE_SECONDS
+from backend.calls import ONLINE_SECONDS, SLOW_SECONDS, stuck
 from backend.database import Database, get_database
 from backend.migrate import is_migrated
 from backend.models import Worker, now
@@ -77,8 +77,9 @@ async def _workers(database: Database, broker: BrokerState) -> dict[str, dict[st
         async with database.transaction() as session:
             recent = Worker.last_seen_at > now() - timedelta(seconds=ONLINE_SECONDS)
             online = (await session.scalars(select(Worker).where(recent))).all()
+            late_calls = await stuck(session)
     except SQLAlchemyError:
-        online = []
+        online, late_calls = [], 0
     jails = sorted({worker.jail for worker in online if worker.jail})
     kinds = [worker.kind for worker in online]
     late = sum(
@@ -95,9 +96,19 @@ async def _workers(database: Database, broker: BrokerState) -> dict[str, dict[st
         )
     return {
         "worker": training,
-        "calls": {"ready": "calls" in kinds, "online": kinds.count("calls")},
+        "calls": _calls(kinds.count("calls"), late_calls),
         "sandbox": {"ready": bool(jails), "jails": jails},
     }
+
+
+def _calls(online: int, late: int) -> dict[str, Any]:
+    part: dict[str, Any] = {"ready": online > 0 and not late, "online": online}
+    if online and late:
+        part["message"] = (
+            f"{late} calls have waited for more than {SLOW_SECONDS:g} s: the workers do not answer, or all their "
+            "threads are busy. The log of `python -m worker calls` says what they do."
+        )
+    return part
 
 
 @router.get("/readyz", responses=_NOT_READY, tags=["health"], operation_id="getReadiness")

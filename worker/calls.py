@@ -28,11 +28,13 @@ from worker.call_inspect import inspect
 from worker.call_prompts import render
 from worker.call_rewards import score, validate
 from worker.call_sample import Sampler
+from worker.call_watch import CallWatch
 from worker.door import BackendAway, Door, DoorRefused
 from worker.jail_status import jail_status
 from worker.models.sources import ModelStore
 from worker.presence import Presence
 from worker.rewards.checkpoints import ModelProcess
+from worker.sandbox.client import SandboxClient
 from worker.sandbox_access import sandbox_client
 from worker.serving_choice import serving_engine
 from worker.serving_process import SERVING, ServingProcess
@@ -64,11 +66,14 @@ class CallWorker:
         sampler: Sampler | None = None,
     ) -> None:
         self._door, self._id, self._models = door, worker_id, models
-        self._sandbox = sandbox_client(sandbox) if sandbox is not None else None
+        self._sandbox = sandbox
+        if sandbox is not None:
+            sandbox_client(sandbox).close()  # what cannot be an address is said at the start
+        self._watch = CallWatch(door)
         self._reward_models = ModelProcess(idle_seconds=REWARD_MODEL_IDLE_SECONDS)
         self.stop = threading.Event()
         self._answers: dict[str, Answer] = {
-            "validate": lambda call: validate(self._sandbox, call.payload),
+            "validate": lambda call: self._in_sandbox(call, validate),
             "score": self._score,
             "render": lambda call: render(self._models, call.payload),
             "inspect_model": lambda call: inspect(self._door, self._models, call),
@@ -77,9 +82,21 @@ class CallWorker:
             self._answers["sample"] = sampler.sample
 
     def _score(self, call: CallMessage) -> dict[str, Any]:
-        if "grader" in call.payload:
-            return grade(self._sandbox, self._models, self._reward_models, call.payload)
-        return score(self._sandbox, call.payload)
+        if "grader" not in call.payload:
+            return self._in_sandbox(call, score)
+        return self._in_sandbox(
+            call,
+            lambda sandbox, payload: grade(sandbox, self._models, self._reward_models, payload),
+        )
+
+    def _in_sandbox(
+        self, call: CallMessage, work: Callable[[SandboxClient | None, dict[str, Any]], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Work with a client of its own, whose jails end when nobody waits for the call any more."""
+        if self._sandbox is None:
+            return work(None, call.payload)
+        with sandbox_client(self._sandbox) as client, self._watch.watching(call.id, client.abort):
+            return work(client, call.payload)
 
     def loop(self, kinds: list[CallKind], wait_seconds: float = CALL_POLL_SECONDS) -> None:
         while not self.stop.is_set():
@@ -90,10 +107,22 @@ class CallWorker:
             except (BackendAway, DoorRefused) as error:
                 log.info("no calls: %s", error.message)
                 self.stop.wait(_AWAY_SECONDS)
-            except Exception:
+            except BaseException:  # a library's panic is no Exception
                 # The process goes on saying that it is there, so its threads must be too.
                 log.exception("the calls lane stumbled")
                 self.stop.wait(_AWAY_SECONDS)
+
+    def start(self, number: int, kinds: list[CallKind]) -> threading.Thread:
+        thread = threading.Thread(target=self.loop, args=(kinds,), name=f"calls-{number}", daemon=True)
+        thread.start()
+        return thread
+
+    def replace_dead(self, threads: list[threading.Thread], kinds: list[list[CallKind]]) -> None:
+        """Start those anew that have ended."""
+        for number, thread in enumerate(threads):
+            if not thread.is_alive() and not self.stop.is_set():
+                log.error("%s has ended; it is started again", thread.name)
+                threads[number] = self.start(number, kinds[number])
 
     def answer(self, call: CallMessage) -> CallAnswer:
         """What the call comes to; every failure is an answer too."""
@@ -103,7 +132,7 @@ class CallWorker:
             answer.model_dump_json()  # half a character in a stranger's file cannot be sent
         except ReinforgeError as error:
             answer = CallAnswer(error=error.envelope()["error"])
-        except Exception as error:
+        except BaseException as error:  # a library's panic is no Exception: it ends this call, not the thread
             log.exception("call %s (%s) failed", call.id, call.kind)
             message = f"The worker failed at {call.kind}: {type(error).__name__}: {error}"
             hint = "The log of `python -m worker calls` has the details."
@@ -152,11 +181,10 @@ def serve(settings: WorkerSettings) -> None:
     presence.start()
     while not worker.stop.is_set() and not presence.registered.wait(0.1):
         pass
-    for number, each in enumerate(threads):
-        threading.Thread(target=worker.loop, args=(each,), name=f"calls-{number}", daemon=True).start()
+    running = [worker.start(number, kinds) for number, kinds in enumerate(threads)]
     log.info("%s answers calls of %s", slot.worker_id, settings.backend_url)
     while not worker.stop.wait(1.0):
-        pass
+        worker.replace_dead(running, threads)
     sampler.close()
 
 

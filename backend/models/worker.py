@@ -39,10 +39,13 @@ class Call(Created, Base):
         CheckConstraint("state IN ('waiting', 'taken', 'answered')", name="state"),
         Index("ix_call_waiting", "created_at", postgresql_where=text("state = 'waiting'")),
         Index("ix_call_deadline", "deadline"),
+        Index("ix_call_project", "project_id", "state"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     kind: Mapped[str]
+    project_id: Mapped[str | None]
+    """Whose it is; None for the server's own."""
     payload: Mapped[dict[str, Any]]
     state: Mapped[str] = mapped_column(default="waiting")
     deadline: Mapped[datetime]

@@ -1,9 +1,12 @@
 """The calls lane: asked by a request, taken by one worker, answered in time or not."""
 
+import contextlib
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import httpx
 
 from tests.backend.server import REWARD, Backend, agree_validate, wait_until
 
@@ -107,3 +110,68 @@ def test_a_machine_without_a_jail_is_a_conflict_that_is_not_tried_again(backend:
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "code_rewards_disabled")
     assert answer.headers["x-should-retry"] == "false"
     backend.sql("DELETE FROM worker WHERE id = 'wrk_unjailed'")
+
+
+TEST = {"source": REWARD, "rows": [{"completion": "x"}]}
+
+
+def test_projects_take_turns_and_none_fills_the_lane(backend: Backend) -> None:
+    """Eight tests of one project, whose worker never answers, leave room for another project's check."""
+    backend.register("wrk_fair", "calls")
+    backend.sql("INSERT INTO project (id, name, created_at) VALUES ('p_fair', 'fair', now())")
+    other = backend.add_key("editor", project="fair")
+    body = {"worker": "wrk_fair", "kinds": ["score", "validate"], "wait_seconds": 0}
+    with ThreadPoolExecutor(9) as pool:
+        for _ in range(8):
+            pool.submit(_give_up, backend, "/rewards/test", TEST)
+        wait_until(lambda: _calls(backend, "waiting") == 8, "eight calls")
+        taken = [backend.door.post("/calls/next", json=body) for _ in range(4)]
+        assert [response.status_code for response in taken] == [200, 200, 204, 204]
+
+        checked = pool.submit(other.post, "/rewards/check", json={"source": REWARD})
+        call = backend.door.post("/calls/next", json=body | {"wait_seconds": 20}).json()
+        assert call["kind"] == "validate"
+        result = {"result": agree_validate(call["payload"])}
+        backend.door.post(f"/calls/{call['id']}/answer", json=result)
+        assert checked.result(20).status_code == 200
+
+        wait_until(lambda: _calls(backend, "waiting") == 0, "the callers hung up: nothing waits")
+    for response in taken[:2]:
+        told = backend.door.post(f"/calls/{response.json()['id']}/chunks", json={"seq": 1, "events": []})
+        assert (told.status_code, told.json()["error"]["code"]) == (404, "call_not_found")
+    backend.sql("DELETE FROM call")
+    backend.sql("DELETE FROM worker WHERE id = 'wrk_fair'")
+
+
+def test_an_answer_makes_room_for_the_projects_next_call(backend: Backend) -> None:
+    backend.register("wrk_room", "calls")
+    body = {"worker": "wrk_room", "kinds": ["validate"], "wait_seconds": 20}
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(backend.api.post, "/rewards/check", json={"source": REWARD}) for _ in range(3)]
+        for _ in range(3):
+            call = backend.door.post("/calls/next", json=body).json()
+            result = {"result": agree_validate(call["payload"])}
+            backend.door.post(f"/calls/{call['id']}/answer", json=result)
+        assert [each.result(20).status_code for each in asked] == [200] * 3
+    backend.sql("DELETE FROM worker WHERE id = 'wrk_room'")
+
+
+def test_readiness_says_that_calls_are_not_answered(backend: Backend) -> None:
+    with backend.lane():
+        backend.sql(
+            "INSERT INTO call (id, kind, payload, state, deadline, created_at, project_id) VALUES"
+            " ('call_late', 'nothing', '{}', 'waiting', now() + interval '1 min', now() - interval '11 s', 'p')"
+        )
+        part = backend.bare.get("/readyz").json()["parts"]["calls"]
+        assert part["ready"] is False and part["message"].startswith("1 calls have waited")
+        backend.sql("DELETE FROM call WHERE id = 'call_late'")
+        assert backend.bare.get("/readyz").json()["parts"]["calls"]["ready"] is True
+
+
+def _give_up(backend: Backend, path: str, body: dict[str, Any]) -> None:
+    with contextlib.suppress(httpx.TimeoutException):
+        backend.api.post(path, json=body, timeout=4.0)
+
+
+def _calls(backend: Backend, state: str) -> int:
+    return int(backend.sql("SELECT count(*) FROM call WHERE state = %s", state)[0][0])

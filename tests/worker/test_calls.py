@@ -194,6 +194,57 @@ def test_a_call_that_the_worker_cannot_read_is_answered_too(worker: CallWorker) 
     assert error["code"] == "internal_error"
 
 
+PANIC = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}
+
+
+def test_a_librarys_panic_ends_its_call_and_no_thread(
+    worker: CallWorker, model: Path, server: DoorServer
+) -> None:
+    """A panic in Rust is a BaseException."""
+    tokenizer = json.loads((model / "tokenizer.json").read_text())
+    (model / "tokenizer.json").write_text(json.dumps(tokenizer | {"pre_tokenizer": PANIC}))
+    rows = [[{"role": "user", "content": "a" * 40 + "!"}]]
+    payload = {"model_source": str(model), "rows": rows}
+    server.state.calls += [
+        {"id": f"call_{n}", "kind": "render", "payload": payload, "deadline_seconds": 10} for n in range(2)
+    ]
+    thread = worker.start(0, QUICK)
+    wait_for(lambda: len(server.state.answers) == 2)
+    assert thread.is_alive()
+    for answer in server.state.answers.values():
+        assert answer["error"] is not None and answer["result"] is None
+    worker.stop.set()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_a_thread_that_has_ended_is_started_again(worker: CallWorker) -> None:
+    ended = threading.Thread(target=str)
+    ended.start()
+    ended.join()
+    threads = [ended]
+    worker.replace_dead(threads, [QUICK])
+    assert threads[0] is not ended and threads[0].is_alive()
+    worker.stop.set()
+    threads[0].join(20)
+
+
+SLEEPS = "import time\ndef grade(sample, item):\n    time.sleep(59)\n    return 1.0\n"
+
+
+def test_a_call_that_nobody_waits_for_ends_with_its_jail(worker: CallWorker, server: DoorServer) -> None:
+    """Two of them hold both jails of the sandbox; the next call is scored at once all the same."""
+    server.state.hung_up.add("call_left")
+    payload = {"source": SLEEPS, "timeout_seconds": 60.0, "rows": [{"completion": "x"}] * 2}
+    left = CallMessage(id="call_left", kind="score", payload=payload, deadline_seconds=60)
+    answer = worker.answer(left)
+    assert answer.error is not None and answer.error["code"] == "sandbox_unavailable"
+    result, error = ask(
+        worker, "score", {"source": GRADE, "rows": [{"completion": "2", "item": {"answer": "2"}}]}
+    )
+    assert error is None and result["results"][0]["value"] == 1.0
+
+
 HALF = r"""
 def grade(sample, item):
     half = "\ud83d"

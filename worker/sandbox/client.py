@@ -59,6 +59,8 @@ class SandboxClient:
         self._token = token
         self._jail: str | None = None
         self._idle: list[Connection] = []
+        self._used: set[Connection] = set()
+        self._aborted = False
         self._paces = _Paces()
         self._lock = threading.Lock()
 
@@ -151,6 +153,13 @@ class SandboxClient:
         """From now on score in this jail or not at all: a run does not move to a weaker one without being told."""
         self._jail = jail
 
+    def abort(self) -> None:
+        """End what other threads are having done, jails included, and refuse all that follows as unavailable."""
+        with self._lock:
+            self._aborted = True
+            for connection in self._used:
+                connection.abort()
+
     def close(self) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
@@ -203,9 +212,12 @@ class SandboxClient:
     ) -> list[_Answer] | str:
         """The answers in order, unpacked, or why there is none: all is asked again for as long as patience lasts."""
         give_up = time.monotonic() + self._patience
-        while isinstance(answers := self._ask_once(requests(), unpack), str) and time.monotonic() < give_up:
+        while isinstance(answers := self._ask_once(requests(), unpack), str) and self._may_retry(give_up):
             time.sleep(_RETRY_SECONDS)
         return answers
+
+    def _may_retry(self, give_up: float) -> bool:
+        return time.monotonic() < give_up and not self._aborted
 
     def _ask_once(
         self, requests: Iterable[wire.Packed], unpack: Callable[[dict[str, Any], bytes], _Answer]
@@ -217,18 +229,31 @@ class SandboxClient:
                 connection.close()
                 connection = None
             connection = connection or Connection(self._address, self._token)
+            self._use(connection)
             answers = {number: unpack(*answer) for number, answer in connection.ask(requests)}
         except (OSError, EOFError) as error:
-            if connection is not None:
-                connection.close()
+            self._drop(connection)
             return f"no sandbox answers on {self._address}: {error}"
         except BaseException:
-            if connection is not None:
-                connection.close()
+            self._drop(connection)
             raise
         with self._lock:
+            self._used.discard(connection)
             self._idle.append(connection)
         return [answers[number] for number in range(len(answers))]
+
+    def _use(self, connection: Connection) -> None:
+        """Raises OSError once the client was aborted."""
+        with self._lock:
+            if self._aborted:
+                raise OSError("the call was cancelled")
+            self._used.add(connection)
+
+    def _drop(self, connection: Connection | None) -> None:
+        if connection is not None:
+            with self._lock:
+                self._used.discard(connection)
+            connection.close()
 
 
 class _Paces:

@@ -1,5 +1,6 @@
 """One connection of a client to the daemon, used by one thread at a time."""
 
+import contextlib
 import hmac
 import socket
 from collections.abc import Iterable, Iterator
@@ -71,6 +72,11 @@ class Connection:
             self._send(number, request)
             sent += 1
         return sent
+
+    def abort(self) -> None:
+        """From another thread: whoever reads finds the connection closed."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._socket.close()
