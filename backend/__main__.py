@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import json
 import logging
@@ -26,22 +27,27 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _api(settings: Settings, host: str, port: int) -> None:
+    from backend.http_server import ServerConfig, raise_descriptor_limit
     from backend.main import create_app
 
     app = create_app(settings)
     # What is there by now stays; a collector that walks it again with every large request takes half of its time.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    uvicorn.run(
+    raise_descriptor_limit()
+    config = ServerConfig(
         app,
         host=host,
         port=port,
-        log_config=None,
-        access_log=False,
         timeout_graceful_shutdown=3,
         server_header=False,
         forwarded_allow_ips=settings.trusted_proxies,
     )
+    server = uvicorn.Server(config)
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        sys.exit(3)
 
 
 def _openapi() -> None:

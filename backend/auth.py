@@ -207,9 +207,13 @@ def check_same_origin(request: Request) -> None:
         )
 
 
-async def authenticated(request: Request, database: DatabaseDep) -> Principal:
-    """The principal of the request. Raises NotAuthenticated, NotAllowed (its scopes), NotFound (its project)."""
-    token, project = bearer(request), request.headers.get(PROJECT_HEADER)
+async def identify(request: Request, database: Database, project: str | None = None) -> Principal:
+    """The principal of the request, by its headers alone.
+
+    Raises NotAuthenticated, NotAllowed (its scopes), NotFound (its project). project: instead of the one that the
+    request names.
+    """
+    token, project = bearer(request), project or request.headers.get(PROJECT_HEADER)
     who: Principal | None = None
     if token is not None:
         who = await key_principal(database, token, project)
@@ -229,7 +233,17 @@ async def authenticated(request: Request, database: DatabaseDep) -> Principal:
             hint="Check REINFORGE_API_KEY, or sign in again.",
         )
     scopes.check(who.scopes, request.method, request.url.path)
-    request.state.principal = who
+    return who
+
+
+async def authenticated(request: Request, database: DatabaseDep) -> Principal:
+    """The principal of the request, which `backend.admission` has looked up for requests with a body.
+
+    Raises as `identify`.
+    """
+    who = getattr(request.state, "principal", None)
+    if not isinstance(who, Principal):
+        who = request.state.principal = await identify(request, database)
     return who
 
 
@@ -282,11 +296,7 @@ async def worker_door(request: Request, settings: SettingsDep) -> None:
     Raises NotAuthenticated, StateConflict `worker_version`.
     """
     if not is_worker_token(bearer(request), settings):
-        raise NotAuthenticated(
-            "The worker token is missing or wrong.",
-            code="invalid_worker_token",
-            hint="Set REINFORGE_WORKER_TOKEN to the same value for the backend and its workers.",
-        )
+        raise unknown_worker()
     spoken = request.headers.get(PROTOCOL_HEADER, "0")
     if spoken != str(PROTOCOL):
         older = not spoken.isdecimal() or int(spoken) < PROTOCOL
@@ -302,3 +312,11 @@ def is_worker_token(token: str | None, settings: Settings) -> bool:
     if expected is None or token is None:
         return False
     return hmac.compare_digest(token.encode(), expected.encode())
+
+
+def unknown_worker() -> NotAuthenticated:
+    return NotAuthenticated(
+        "The worker token is missing or wrong.",
+        code="invalid_worker_token",
+        hint="Set REINFORGE_WORKER_TOKEN to the same value for the backend and its workers.",
+    )

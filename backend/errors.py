@@ -87,10 +87,11 @@ def _request_id(request: Request) -> str | None:
 
 async def _known(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ReinforgeError)
-    return _answer(request, error)
+    return answer(request, error)
 
 
-def _answer(request: Request, error: ReinforgeError) -> JSONResponse:
+def answer(request: Request, error: ReinforgeError) -> JSONResponse:
+    """The response to an error, at either API's address."""
     response = error_response(error, _request_id(request))
     if not request.url.path.startswith("/v1/"):
         return response
@@ -114,13 +115,13 @@ def in_one_sentence(error: ReinforgeError) -> str:
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    return _answer(request, validation_error(error.errors(), error.body, body_schema(request)))
+    return answer(request, validation_error(error.errors(), error.body, body_schema(request)))
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, ReinforgeError):  # raised while FastAPI read the body
-        return _answer(request, error.__cause__)
+        return answer(request, error.__cause__)
     if error.status_code == 404:
         known: ReinforgeError = NotFound(f"There is nothing at {request.url.path}.", code="unknown_path")
     else:
@@ -130,19 +131,24 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
         if error.status_code == 405:
             known.code = "method_not_allowed"
             known.message = f"{request.method} is not possible at {request.url.path}."
-    response = _answer(request, known)
+    response = answer(request, known)
     response.headers.update(error.headers or {})
     return response
 
 
 async def _database(request: Request, error: Exception) -> JSONResponse:
+    return database_answer(request, error)
+
+
+def database_answer(request: Request, error: Exception) -> JSONResponse:
+    """503: the request may be sent again."""
     log.warning("the database does not answer: %s", error)
     known = Unavailable(
         "The database does not answer.",
         code="database_unavailable",
         hint="Try again in a moment; `GET /readyz` tells when it is back.",
     )
-    return _answer(request, known)
+    return answer(request, known)
 
 
 class RequestIds:

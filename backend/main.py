@@ -11,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from backend import errors, health, openapi
 from backend.adapters.endpoints import router as adapters
+from backend.admission import Admission
 from backend.audit.endpoints import router as audit
 from backend.audit.trail import AuditTrail
 from backend.base_models import service as base_models_service
@@ -94,6 +95,7 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
     )
     app.state.settings = settings or Settings()
     app.add_middleware(AuditTrail)
+    app.add_middleware(Admission)  # outside of the trail: what is refused there has changed nothing
     errors.install(app)
     app.add_middleware(CompressJson)
     for router in ROUTERS:

@@ -12,27 +12,10 @@ import orjson
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from reinforge.errors import TooLarge
-
 _ESCAPED_NUL = b"\\u0000"
 
 
-LARGEST_BODY = 128 * 1024 * 1024
-"""Bytes of JSON in one request; files travel as streams and have limits of their own."""
-
-
 class _Strict(Request):
-    async def body(self) -> bytes:
-        if not hasattr(self, "_body"):
-            parts, size = [], 0
-            async for part in self.stream():
-                size += len(part)
-                if size > LARGEST_BODY:
-                    raise TooLarge(f"The body is larger than {LARGEST_BODY} bytes.", code="body_too_large")
-                parts.append(part)
-            self._body = b"".join(parts)
-        return self._body
-
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
             self._json = self.checked(await self.body())

@@ -10,6 +10,7 @@
     ├── MatchNeeded           an edit has to say what it was made from, with If-Match            (428)
     ├── LeaseLost             another attempt owns the job; stop at once                         (409)
     ├── TooLarge              over a limit                                                       (413)
+    ├── RequestTooSlow        the body did not arrive in time; send it again                     (408)
     ├── TooManyRequests       too often; wait, then try again                                    (429)
     ├── Unavailable           something that should be running is not; retryable                 (503)
     └── JobFailure            why a job ended or paused; `code` becomes the job's `reason`       (not HTTP)
@@ -97,6 +98,10 @@ class LeaseLost(ReinforgeError):
 
 class TooLarge(ReinforgeError):
     status, type, default_code = 413, "invalid_request_error", "too_large"
+
+
+class RequestTooSlow(ReinforgeError):
+    status, type, default_code = 408, "invalid_request_error", "body_too_slow"
 
 
 class TooManyRequests(ReinforgeError):

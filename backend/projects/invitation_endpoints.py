@@ -10,7 +10,7 @@ from backend.database import DatabaseDep, Session
 from backend.idempotency import OnceWhole
 from backend.projects import invitations
 from backend.strict_json import StrictRoute
-from backend.users.endpoints import browsers, refuse_other_sites, signed_in
+from backend.users.endpoints import browsers, place, refuse_other_sites, signed_in
 from reinforge.schemas.common import Page
 from reinforge.schemas.members import (
     Invitation,
@@ -54,8 +54,8 @@ async def look_at_invitation(
     body: InvitationToken, request: Request, session: Session, database: DatabaseDep
 ) -> InvitationOffer:
     """What an invitation offers, for whoever holds its address; it is not used up by this."""
+    who = await _signed_in_user(request, database)  # first: it takes a connection of its own
     row, project = await invitations.look(session, body.token)
-    who = await _signed_in_user(request, database)
     return InvitationOffer.model_validate(
         {
             "project_name": project.name,
@@ -75,7 +75,7 @@ async def accept_invitation(
     who = await _signed_in_user(request, database)
     if who is not None:
         check_same_origin(request)
-    user, project_id = await invitations.accept(session, body, who)
+    user, project_id = await invitations.accept(session, body, who, place(request))
     cookie = await browsers(request, session).open_for(user, project_id)
     return await signed_in(request, response, session, cookie)
 

@@ -66,8 +66,15 @@ async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
     return row, await session.get_one(Project, row.project_id)
 
 
-async def accept(session: AsyncSession, body: InvitationAccept, who: Principal | None) -> tuple[User, str]:
-    """The user who has joined, and the project. Raises NotFound, StateConflict `member_exists`, InvalidInput."""
+async def accept(
+    session: AsyncSession, body: InvitationAccept, who: Principal | None, place: str
+) -> tuple[User, str]:
+    """The user who has joined, and the project. place: network address of who accepts.
+
+    Raises NotFound, StateConflict `member_exists`, InvalidInput, TooManyRequests.
+    """
+    signed_in = who is not None and who.user_id is not None
+    password = None if signed_in else await _hashed_password(session, body, place)
     used = await session.scalar(
         delete(Invitation)
         .where(Invitation.sha256 == digest(body.token), Invitation.expires_at > now())
@@ -84,22 +91,33 @@ async def accept(session: AsyncSession, body: InvitationAccept, who: Principal |
                 hint="Leave the invitation to the person whom it is for.",
             )
     else:
-        user = await _new_user(session, body)
+        user = await _new_user(session, body, password)
     await members.join(session, user, used.project_id, used.role)
     return user, used.project_id
 
 
-async def _new_user(session: AsyncSession, body: InvitationAccept) -> User:
+async def _hashed_password(session: AsyncSession, body: InvitationAccept, place: str) -> str | None:
+    """Of a new user. No connection is held meanwhile, and only an invitation that is valid is worth the work."""
+    await look(session, body.token)
     if body.name is None:
         raise InvalidInput("A name is needed.", code="name_needed", param="name")
+    if body.password is None:
+        return None
+    if body.email is None:
+        raise service.email_needed()
+    await session.commit()
+    password = body.password.get_secret_value()
+    return await passwords.hashed(password, name=body.name, email=body.email, place=place)
+
+
+async def _new_user(session: AsyncSession, body: InvitationAccept, password: str | None) -> User:
+    assert body.name is not None
     user = User(id=new_id("user_"), name=body.name, administrator=False)
     session.add(user)
     await session.flush()
-    if body.email is not None or body.password is not None:
+    if body.email is not None:
         await service.set_email(session, user, body.email)
-    if body.password is not None:
-        given = body.password.get_secret_value()
-        user.password = await passwords.hashed(given, name=user.name, email=user.email)
+    user.password = password
     return user
 
 

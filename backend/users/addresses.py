@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal, digest
@@ -45,16 +45,24 @@ def new_address(
     return f"{base_url.rstrip('/')}/{_PAGES[purpose]}?token={token}"
 
 
+async def look(session: AsyncSession, token: str, *purposes: Purpose) -> SignInToken | None:
+    """The address's row, not used up by this; None for one that is unknown, used up or expired."""
+    offered: SignInToken | None = await session.scalar(select(SignInToken).where(*_offers(token, purposes)))
+    return offered
+
+
+def _offers(token: str, purposes: tuple[Purpose, ...]) -> tuple[ColumnElement[bool], ...]:
+    return (
+        SignInToken.sha256 == digest(token),
+        SignInToken.purpose.in_(purposes),
+        SignInToken.expires_at > now(),
+    )
+
+
 async def use(session: AsyncSession, token: str, *purposes: Purpose) -> SignInToken | None:
     """The address's row, used up by this; None for one that is unknown, used up or expired."""
     used: SignInToken | None = await session.scalar(
-        delete(SignInToken)
-        .where(
-            SignInToken.sha256 == digest(token),
-            SignInToken.purpose.in_(purposes),
-            SignInToken.expires_at > now(),
-        )
-        .returning(SignInToken)
+        delete(SignInToken).where(*_offers(token, purposes)).returning(SignInToken)
     )
     return used
 

@@ -10,7 +10,6 @@ from datetime import timedelta
 from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.database import Database
 from backend.models import SignInFailure, now
 from reinforge.errors import TooManyRequests
 
@@ -21,8 +20,16 @@ MOST_ANYWHERE = 100
 """For one address from all places together, and for all addresses from one place."""
 
 
-async def check(session: AsyncSession, email: str, ip: str) -> None:
-    """Raises TooManyRequests `too_many_attempts`."""
+async def begin(session: AsyncSession, email: str, ip: str) -> int:
+    """Count an attempt before its password is looked at, so that those side by side count each other.
+
+    The session's transaction is committed: no connection is held while the password is compared. What is returned is
+    for `withdraw`. Raises TooManyRequests `too_many_attempts`.
+    """
+    attempt = SignInFailure(email=email, ip=ip)
+    session.add(attempt)
+    await session.commit()
+    id = attempt.id
     recent = SignInFailure.at > now() - WINDOW
     query = select(
         func.count().filter(SignInFailure.email == email, SignInFailure.ip == ip),
@@ -30,18 +37,21 @@ async def check(session: AsyncSession, email: str, ip: str) -> None:
         func.count().filter(SignInFailure.ip == ip),
     ).where(recent, (SignInFailure.email == email) | (SignInFailure.ip == ip))
     here, of_email, of_ip = (await session.execute(query)).one()
-    if here >= MOST_HERE or max(of_email, of_ip) >= MOST_ANYWHERE:
+    if here > MOST_HERE or max(of_email, of_ip) > MOST_ANYWHERE:
+        await withdraw(session, id)  # what is refused makes nobody wait longer
         raise TooManyRequests(
             "There were too many wrong passwords.",
             code="too_many_attempts",
             hint=f"Wait up to {WINDOW.seconds // 60} minutes, or ask an owner for a one-time address.",
         )
+    await session.commit()
+    return id
 
 
-async def note_failure(database: Database, email: str, ip: str) -> None:
-    """Stored at once: the request itself fails, and takes its own transaction back."""
-    async with database.transaction() as session:
-        session.add(SignInFailure(email=email, ip=ip))
+async def withdraw(session: AsyncSession, id: int) -> None:
+    """The attempt was not one: nothing was compared. Commits."""
+    await session.execute(delete(SignInFailure).where(SignInFailure.id == id))
+    await session.commit()
 
 
 async def forgive(session: AsyncSession, email: str) -> None:

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from backend.auth import COOKIE, SESSION_LIFETIME, Reader, SettingsDep, check_same_origin, principal_of
 from backend.conditional import IfMatch, tagged
-from backend.database import DatabaseDep, Session
+from backend.database import Session
 from backend.strict_json import StrictRoute
 from backend.users import addresses, service, view
 from reinforge.errors import NotAuthenticated
@@ -23,6 +23,11 @@ router = APIRouter(prefix="/api/v1", tags=["sign-in"], route_class=StrictRoute)
 
 def browsers(request: Request, session: Session) -> service.Browsers:
     return service.Browsers(session, request.headers.get("user-agent"), request.cookies.get(COOKIE))
+
+
+def place(request: Request) -> str:
+    """The network address that the request comes from."""
+    return request.client.host if request.client else ""
 
 
 def refuse_other_sites(request: Request) -> None:
@@ -60,8 +65,10 @@ async def update_me(
 ) -> Me:
     """Change one's name, e-mail address or password; a new password signs other browsers out."""
     if who.user_id is not None:
-        match.check(await view.me(session, who, lock=True))
-    await service.update_account(session, who, body, request.cookies.get(COOKIE))
+        match.check(await view.me(session, who))
+    change = await service.prepare_change(session, who, body, place(request))
+    match.check(await view.me(session, who, lock=True))
+    await service.update_account(session, who, body, change, request.cookies.get(COOKIE))
     return tagged(await view.me(session, who), response)
 
 
@@ -79,9 +86,7 @@ async def end_session(id: str, session: Session, who: Reader) -> None:
 
 
 @router.post("/sign-in", operation_id="signIn")
-async def sign_in(
-    body: SignIn, request: Request, response: Response, session: Session, database: DatabaseDep
-) -> Me:
+async def sign_in(body: SignIn, request: Request, response: Response, session: Session) -> Me:
     """Exchange a one-time token, an API key, or an e-mail address and its password for a session cookie.
 
     429 `too_many_attempts` after ten wrong passwords within a quarter of an hour.
@@ -93,8 +98,7 @@ async def sign_in(
     else:
         assert body.email is not None
         assert body.password is not None
-        ip = request.client.host if request.client else ""
-        cookie = await opener.with_password(database, body.email, body.password.get_secret_value(), ip)
+        cookie = await opener.with_password(body.email, body.password.get_secret_value(), place(request))
     return await signed_in(request, response, session, cookie)
 
 
@@ -117,7 +121,7 @@ async def reset_password(body: PasswordReset, request: Request, response: Respon
     """Set a password with a one-time address, and sign in; the user's other browsers are signed out."""
     refuse_other_sites(request)
     cookie = await browsers(request, session).reset_password(
-        body.token, body.password.get_secret_value(), body.email
+        body.token, body.password.get_secret_value(), body.email, place(request)
     )
     return await signed_in(request, response, session, cookie)
 

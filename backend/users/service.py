@@ -1,17 +1,24 @@
 """Signing in and out, and one's own account."""
 
 import secrets
+from dataclasses import dataclass
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import SESSION_LIFETIME, Principal, digest, works
-from backend.database import Database
 from backend.ids import new_id
 from backend.models import ApiKey, BrowserSession, Member, SignInToken, User, now
 from backend.users import addresses, attempts, passwords
-from reinforge.errors import InvalidInput, NotAllowed, NotAuthenticated, NotFound, StateConflict
+from reinforge.errors import (
+    InvalidInput,
+    NotAllowed,
+    NotAuthenticated,
+    NotFound,
+    StateConflict,
+    TooManyRequests,
+)
 from reinforge.schemas.users import AccountUpdate
 
 _AGENT = 200
@@ -74,35 +81,61 @@ class Browsers:
             raise addresses.not_valid()
         return await self.open(key.project_id, key_id=key.id)
 
-    async def with_password(self, database: Database, email: str, password: str, ip: str) -> str:
+    async def with_password(self, email: str, password: str, ip: str) -> str:
         """Raises NotAuthenticated `wrong_password`, TooManyRequests."""
-        await attempts.check(self.session, email, ip)
         user = await self.session.scalar(select(User).where(User.email == email))
-        if not await passwords.matches(user.password if user else None, password):
-            await attempts.note_failure(database, email, ip)
+        stored = user.password if user else None
+        if not await is_right(self.session, stored, password, email=email, ip=ip):
             raise NotAuthenticated(
                 "The e-mail address or the password is wrong.",
                 code="wrong_password",
                 hint="Ask an owner of your project for an address to set a new one.",
             )
         assert user is not None
-        assert user.password is not None
+        assert stored is not None
+        fresh = None
+        if passwords.is_outdated(stored):
+            fresh = await passwords.hashed(password, name=user.name, email=email, place=ip)
+        await self.session.refresh(user, with_for_update=True)
+        if user.password != stored:  # changed by somebody else meanwhile
+            raise NotAuthenticated("The password has just been changed.", code="wrong_password")
+        user.password = fresh or stored
         await attempts.forgive(self.session, email)
-        if passwords.is_outdated(user.password):
-            user.password = await passwords.hashed(password, name=user.name, email=email)
         return await self.open_for(user)
 
-    async def reset_password(self, token: str, password: str, email: str | None) -> str:
-        """Set the password of the user whom the address is for; their other sessions end. Raises NotAuthenticated."""
+    async def reset_password(self, token: str, password: str, email: str | None, ip: str) -> str:
+        """Set the password of the user whom the address is for; their other sessions end.
+
+        Raises NotAuthenticated, NotAllowed, InvalidInput, StateConflict.
+        """
+        offered = await addresses.look(self.session, token, "reset")
+        if offered is None or offered.user_id is None:
+            raise addresses.not_valid("address")
+        user = await self.session.get_one(User, offered.user_id)
+        own = email or user.email
+        if own is None:
+            raise email_needed()
+        await self.session.commit()
+        stored = await passwords.hashed(password, name=user.name, email=own, place=ip)
         used = await addresses.use(self.session, token, "reset")
         if used is None or used.user_id is None:
             raise addresses.not_valid("address")
-        user = await self.session.get_one(User, used.user_id)
+        await self.session.refresh(user, with_for_update=True)
         await set_email(self.session, user, email or user.email)
-        user.password = await passwords.hashed(password, name=user.name, email=user.email)
+        user.password = stored
         await end_sessions(self.session, user.id)
         await addresses.take_back(self.session, user.id)
         return await self.open_for(user)
+
+
+async def is_right(session: AsyncSession, stored: str | None, password: str, *, email: str, ip: str) -> bool:
+    """Compare a password, counted as an attempt. Commits: no connection is held meanwhile. Raises TooManyRequests."""
+    attempt = await attempts.begin(session, email, ip)
+    try:
+        return await passwords.matches(stored, password, place=ip)
+    except TooManyRequests:
+        await attempts.withdraw(session, attempt)
+        raise
 
 
 async def close_session(session: AsyncSession, cookie: str) -> None:
@@ -143,29 +176,55 @@ def require_user(who: Principal) -> str:
     return who.user_id
 
 
-async def update_account(
-    session: AsyncSession, who: Principal, body: AccountUpdate, cookie: str | None
-) -> User:
-    """Raises StateConflict, InvalidInput, NotAllowed `wrong_password`."""
-    user = await session.get_one(User, require_user(who), with_for_update=True)
-    if user.password is not None and (body.email is not None or body.password is not None):
-        given = body.current_password.get_secret_value() if body.current_password else ""
-        if not await passwords.matches(user.password, given):
+@dataclass(frozen=True)
+class AccountChange:
+    """A change of an account whose passwords have been compared and hashed, with no connection held."""
+
+    current: str | None
+    """The hash that the current password was compared with."""
+    password: str | None
+    """The new hash."""
+
+
+async def prepare_change(
+    session: AsyncSession, who: Principal, body: AccountUpdate, ip: str
+) -> AccountChange:
+    """Commits the session's transaction. Raises StateConflict, InvalidInput, NotAllowed `wrong_password`,
+    TooManyRequests."""
+    user = await session.get_one(User, require_user(who))
+    stored, email = user.password, body.email or user.email
+    if stored is not None and (body.email is not None or body.password is not None):
+        current = body.current_password.get_secret_value() if body.current_password else ""
+        if not await is_right(session, stored, current, email=user.email or user.id, ip=ip):
             raise NotAllowed(
                 "The current password is wrong.", code="wrong_password", param="current_password"
             )
+        await attempts.forgive(session, user.email or user.id)
+    await session.commit()
+    if body.password is None:
+        return AccountChange(stored, None)
+    if email is None:
+        raise email_needed()
+    name = body.name or user.name
+    fresh = await passwords.hashed(body.password.get_secret_value(), name=name, email=email, place=ip)
+    return AccountChange(stored, fresh)
+
+
+async def update_account(
+    session: AsyncSession, who: Principal, body: AccountUpdate, change: AccountChange, cookie: str | None
+) -> User:
+    """Raises StateConflict, InvalidInput, NotAllowed `wrong_password`."""
+    user = await session.get_one(User, require_user(who), with_for_update=True, populate_existing=True)
+    if user.password != change.current:
+        raise NotAllowed(
+            "The password has just been changed.", code="wrong_password", param="current_password"
+        )
     if body.name is not None:
         user.name = body.name
     if body.email is not None:
         await set_email(session, user, body.email)
-    if body.password is not None:
-        if user.email is None:
-            raise InvalidInput(
-                "A password needs an e-mail address to sign in with.", code="email_needed", param="email"
-            )
-        user.password = await passwords.hashed(
-            body.password.get_secret_value(), name=user.name, email=user.email
-        )
+    if change.password is not None:
+        user.password = change.password
         await end_sessions(session, user.id, but=cookie)
     await session.flush()
     return user
@@ -174,9 +233,7 @@ async def update_account(
 async def set_email(session: AsyncSession, user: User, email: str | None) -> None:
     """Raises InvalidInput `email_needed`, StateConflict `email_taken`."""
     if email is None:
-        raise InvalidInput(
-            "A password needs an e-mail address to sign in with.", code="email_needed", param="email"
-        )
+        raise email_needed()
     user.email = email
     try:
         await session.flush()
@@ -184,6 +241,12 @@ async def set_email(session: AsyncSession, user: User, email: str | None) -> Non
         raise StateConflict(
             "Somebody else signs in with this e-mail address.", code="email_taken", param="email"
         ) from error
+
+
+def email_needed() -> InvalidInput:
+    return InvalidInput(
+        "A password needs an e-mail address to sign in with.", code="email_needed", param="email"
+    )
 
 
 async def forget_expired(session: AsyncSession) -> None:

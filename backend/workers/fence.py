@@ -29,20 +29,20 @@ async def lock_attempt(
     """
     found = (await session.execute(_LOCKED, {"job": job_id, "number": number})).one_or_none()
     if found is None:
-        raise _lost(f"There is no attempt {number} of a job {job_id}.")
+        raise lost(f"There is no attempt {number} of a job {job_id}.")
     job, attempt = found
     if number != job.attempt:
-        raise _lost(f"Attempt {number} of {job_id} is over: attempt {job.attempt} has taken its place.")
+        raise lost(f"Attempt {number} of {job_id} is over: attempt {job.attempt} has taken its place.")
     if token is None or not hmac.compare_digest(digest(token), attempt.token_sha256):
-        raise _lost(f"The job token does not belong to attempt {number} of {job_id}.")
+        raise lost(f"The job token does not belong to attempt {number} of {job_id}.")
     return job, attempt
 
 
 def require_lease(job: Job, attempt: Attempt) -> None:
     """Raises LeaseLost when the attempt has ended or its lease has been taken away."""
     if attempt.ended_at is not None or job.status not in LEASED or job.lease_until is None:
-        raise _lost(f"{job.id} is {job.status}: attempt {attempt.number} no longer holds it.")
+        raise lost(f"{job.id} is {job.status}: attempt {attempt.number} no longer holds it.")
 
 
-def _lost(message: str) -> LeaseLost:
+def lost(message: str) -> LeaseLost:
     return LeaseLost(message, hint="Stop the trainer; the platform decides what becomes of the job.")

@@ -19,6 +19,7 @@ import uvicorn
 from psycopg.types.json import Jsonb
 
 from backend.database import Database
+from backend.http_server import ServerConfig
 from backend.jobs.leases import expire_leases
 from backend.main import create_app
 from backend.objects import Objects
@@ -51,10 +52,8 @@ class Backend:
         self.app = create_app(self.settings, page=home / "page")
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
-        config = uvicorn.Config(
+        config = self.server_config = ServerConfig(
             self.app,
-            log_config=None,
-            access_log=False,
             timeout_graceful_shutdown=1,
             forwarded_allow_ips=self.settings.trusted_proxies,
         )

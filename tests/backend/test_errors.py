@@ -90,11 +90,6 @@ def test_the_unexpected_is_a_500_without_its_details(
     assert found["request_id"] in found["hint"]
 
 
-def test_a_body_that_is_too_large(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.strict_json.LARGEST_BODY", 1000)
-    assert error(backend.api.post("/jobs", json={"model": "x" * 2000}), 413)["code"] == "body_too_large"
-
-
 def test_cursors_that_no_list_gave_out(backend: Backend) -> None:
     for cursor in ("x", "////", "bm90IGEgY3Vyc29y"):
         found = error(backend.api.get("/jobs", params={"after": cursor}), 422)

@@ -7,9 +7,10 @@ from pathlib import Path
 from reinforge.python_source import parse
 
 ROOT = Path(__file__).resolve().parents[2]
+THREATS, _, _ = (ROOT / "docs" / "security.md").read_text(encoding="utf-8").partition("## Limits of requests")
 LINES = [
     line
-    for line in (ROOT / "docs" / "security.md").read_text(encoding="utf-8").splitlines()
+    for line in THREATS.splitlines()
     if line.startswith("|") and not line.startswith(("|---", "| threat"))
 ]
 

@@ -186,7 +186,13 @@ def test_the_setting_of_trusted_proxies_reaches_the_server(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     settings: dict[str, Any] = {}
-    monkeypatch.setattr("uvicorn.run", lambda app, **options: settings.update(options))
+
+    def run(server: Any) -> None:
+        settings["forwarded_allow_ips"] = server.config.forwarded_allow_ips
+        server.started = True
+
+    monkeypatch.setattr("uvicorn.Server.run", run)
+    monkeypatch.setattr("backend.http_server.raise_descriptor_limit", lambda: None)
     monkeypatch.setattr("gc.freeze", lambda: None)
     monkeypatch.setattr("gc.set_threshold", lambda *_: None)
     monkeypatch.setenv("REINFORGE_HOME", str(tmp_path))

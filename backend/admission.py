@@ -1,0 +1,237 @@
+"""Admission of requests, ahead of routing: who sends it is looked up before its body is read.
+
+FastAPI reads and parses a body before it runs the dependencies that authenticate. This middleware stands before both:
+a request that may change something and has no valid key, session or worker token is refused by its headers alone. The
+body of an admitted request is counted and timed while it arrives, by the limits of its route (`backend.body_limits`).
+
+While a request lasts, its right is looked up again every few seconds: when the key is revoked or the member removed,
+its stream, download or upload ends.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import OrderedDict
+from typing import Any
+
+from fastapi import Request, Response
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend import errors, scopes
+from backend.auth import ROLES, Principal, bearer, digest, identify, is_worker_token, unknown_worker
+from backend.body_limits import BodyLimit, limit_of, needs_identity
+from backend.database import Database
+from backend.models import Attempt
+from backend.workers.fence import lost
+from reinforge.errors import NotAuthenticated, ReinforgeError, RequestTooSlow, TooLarge
+
+log = logging.getLogger(__name__)
+
+RECHECK_SECONDS = 2.0
+"""How often the right of a request that lasts is looked up again; streams end within twice that."""
+_TOKENS_REMEMBERED = 1000
+
+
+class Admission:
+    """ASGI middleware, inside the one that gives request ids and outside of routing."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._rights = Rights()
+        self._job_tokens: OrderedDict[str, None] = OrderedDict()
+        """Digests of tokens of attempts: a lookup for each heartbeat and record batch is not needed twice."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        changes = scope["method"] not in scopes.SAFE
+        limit = limit_of(scope["method"], scope["path"])
+        body = Body(receive, limit, announced=request.headers.get("content-length"))
+        try:
+            if changes and needs_identity(scope["path"]):
+                await self._identify(request)
+            if changes:
+                body.check_announced()
+        except (ReinforgeError, SQLAlchemyError) as error:
+            await _refusal(request, error)(scope, receive, send)
+            return
+        await Vigil(self.app, request, body, self._rights).run(send)
+
+    async def _identify(self, request: Request) -> None:
+        """Raises NotAuthenticated, NotAllowed, NotFound, LeaseLost."""
+        state = request.app.state
+        if request.url.path.startswith("/worker/v1/"):
+            await self._identify_worker(request, state.database)
+        else:
+            request.state.principal = await identify(request, state.database)
+
+    async def _identify_worker(self, request: Request, database: Database) -> None:
+        token, path = bearer(request), request.url.path
+        if is_worker_token(token, request.app.state.settings) or await self._is_job_token(database, token):
+            return
+        if path.startswith("/worker/v1/jobs/") and path != "/worker/v1/jobs/claim":
+            raise lost(
+                "The job token does not belong to any attempt at this job."
+            )  # of one that was deleted, too
+        raise unknown_worker()
+
+    async def _is_job_token(self, database: Database, token: str | None) -> bool:
+        """Whether an attempt at a job, past or present, has this token; what it opens now is decided behind this."""
+        if token is None:
+            return False
+        key = digest(token)
+        if key not in self._job_tokens:
+            async with database.transaction() as session:
+                query = select(Attempt.job_id).where(Attempt.token_sha256 == key).limit(1)
+                if await session.scalar(query) is None:
+                    return False
+            self._job_tokens[key] = None
+            while len(self._job_tokens) > _TOKENS_REMEMBERED:
+                self._job_tokens.popitem(last=False)
+        return True
+
+
+class Body:
+    """The request's `receive`, counted and timed until the body is complete."""
+
+    def __init__(self, receive: Receive, limit: BodyLimit, *, announced: str | None) -> None:
+        self._receive, self._limit, self._announced = receive, limit, announced
+        self._bytes, self._waited, self._complete = 0, 0.0, False
+        self.revoked: ReinforgeError | None = None
+        """Raised instead of reading on."""
+
+    def check_announced(self) -> None:
+        """Raises TooLarge for what Content-Length says, with nothing of it read."""
+        if self._announced is not None and self._announced.isdigit():
+            self._check_size(int(self._announced))
+
+    async def __call__(self) -> Message:
+        """Raises TooLarge, RequestTooSlow, NotAuthenticated."""
+        if self._complete:
+            return await self._receive()
+        if self.revoked is not None:
+            raise self.revoked
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self._patience()):
+                message = await self._receive()
+        except TimeoutError as error:
+            raise RequestTooSlow(
+                "The request's body did not arrive in time.",
+                hint="Send it again; a body may pause for at most "
+                f"{self._limit.stall_seconds:g} s and has to bring {self._limit.least_rate / 1024:g} KiB/s.",
+            ) from error
+        self._waited += time.monotonic() - began
+        self._bytes += len(message.get("body", b""))
+        self._complete = message["type"] != "http.request" or not message.get("more_body", False)
+        self._check_size(self._bytes)
+        return message
+
+    def _patience(self) -> float:
+        stall = self._limit.stall_seconds
+        return max(0.0, min(stall, stall + self._bytes / self._limit.least_rate - self._waited))
+
+    def _check_size(self, size: int) -> None:
+        if self._limit.bytes is not None and size > self._limit.bytes:
+            raise TooLarge(
+                f"The body is larger than {self._limit.bytes:,} bytes, the limit at this address.",
+                code="body_too_large",
+            )
+
+
+class Rights:
+    """Looks up again whether requests may go on: once per credential and moment, however many streams it has."""
+
+    def __init__(self) -> None:
+        self._lookups: dict[tuple[str, ...], tuple[float, asyncio.Task[Principal | None]]] = {}
+
+    async def hold(self, request: Request, who: Principal) -> bool:
+        """Whether the credential still opens what it opened. A database that does not answer revokes nothing."""
+        headers = request.headers
+        key = (headers.get("authorization", ""), headers.get("cookie", ""), who.project_id)
+        at, lookup = self._lookups.get(key, (0.0, None))
+        now = time.monotonic()
+        if lookup is None or now - at > RECHECK_SECONDS / 2:
+            lookup = asyncio.create_task(self._look_up(request, who.project_id))
+            self._lookups = {
+                each: entry for each, entry in self._lookups.items() if now - entry[0] < RECHECK_SECONDS
+            }
+            self._lookups[key] = (now, lookup)
+        try:
+            found = await asyncio.shield(lookup)
+        except SQLAlchemyError:
+            log.warning("the right of a request that lasts could not be looked up")
+            return True
+        return found is not None and ROLES.index(found.role) >= ROLES.index(who.role)
+
+    async def _look_up(self, request: Request, project: str) -> Principal | None:
+        try:
+            return await identify(request, request.app.state.database, project)
+        except ReinforgeError:
+            return None
+
+
+class Vigil:
+    """One admitted request, whose right is looked up again for as long as it lasts."""
+
+    def __init__(self, app: ASGIApp, request: Request, body: Body, rights: Rights) -> None:
+        self._app, self._request, self._body, self._rights = app, request, body, rights
+        self._task: asyncio.Task[Any] | None = None
+        self._started = self._ended = False
+        self._events = False
+        self._recheck: asyncio.Task[None] | None = None
+
+    async def run(self, send: Send) -> None:
+        self._task = asyncio.current_task()
+        timer = asyncio.get_running_loop().call_later(RECHECK_SECONDS, self._begin_to_recheck)
+
+        async def send_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._started = True
+                kind = dict(message["headers"]).get(b"content-type", b"")
+                self._events = kind.startswith(b"text/event-stream")
+            await send(message)
+
+        try:
+            await self._app(self._request.scope, self._body, send_on)
+        except asyncio.CancelledError:
+            if not self._ended or self._task is None:
+                raise
+            self._task.uncancel()
+            # Readers of events connect again and are told; a download breaks off, which is what it must look like.
+            if self._events:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            timer.cancel()
+            if self._recheck is not None:
+                self._recheck.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._recheck
+
+    def _begin_to_recheck(self) -> None:
+        self._recheck = asyncio.get_running_loop().create_task(self._keep_rechecking())
+
+    async def _keep_rechecking(self) -> None:
+        who = getattr(self._request.state, "principal", None)
+        if not isinstance(who, Principal) or not needs_identity(self._request.url.path):
+            return
+        while await self._rights.hold(self._request, who):
+            await asyncio.sleep(RECHECK_SECONDS)
+        # A change under way is finished; only what goes out, and what still comes in, stops.
+        self._body.revoked = NotAuthenticated("The API key or session was revoked while the request lasted.")
+        while not self._started:
+            await asyncio.sleep(RECHECK_SECONDS / 4)
+        self._ended = True
+        assert self._task is not None
+        self._task.cancel()
+
+
+def _refusal(request: Request, error: ReinforgeError | SQLAlchemyError) -> Response:
+    if isinstance(error, ReinforgeError):
+        return errors.answer(request, error)
+    return errors.database_answer(request, error)

@@ -1,0 +1,145 @@
+"""The HTTP server: uvicorn with limits on what reaches it before any application does.
+
+The head of a request has a time and a size, what is left of a body after its answer has a time, and a chunked body has
+little beside its content. Where there are more connections than the process has descriptors for, those that have sent
+no whole request yet are closed, the oldest first.
+"""
+
+import asyncio
+import contextlib
+import resource
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_SECONDS = 15.0
+"""From a connection's first byte, or its opening, to the end of the request's headers."""
+HEAD_BYTES = 64 * 1024
+LINGER_SECONDS = 5.0
+"""How long the rest of a body is read and dropped once its request is answered, so that the client sees the answer."""
+FRAMING_BYTES = 1024 * 1024
+"""Sizes of chunks, their extensions and trailers: at most so much, and eight times the content."""
+_DESCRIPTORS_APART = 256
+"""For the database, the broker, files and what else is open."""
+_MOST_DESCRIPTORS = 65_536
+
+
+class ServerConfig(uvicorn.Config):
+    """uvicorn's, with what the connections of one server share."""
+
+    def __init__(self, app: Any, *, most_connections: int | None = None, **options: Any) -> None:
+        super().__init__(app, http=BoundedHttp, ws="none", log_config=None, access_log=False, **options)
+        self.most_connections = most_connections or affordable_connections()
+        self.without_request: dict[BoundedHttp, None] = {}
+        """Connections from which no whole head has come since they opened or since their last answer, oldest first."""
+
+
+def affordable_connections() -> int:
+    """Three quarters of the process's descriptors: uploads and downloads open a file beside their connection."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(64, (soft - _DESCRIPTORS_APART) * 3 // 4)
+
+
+def raise_descriptor_limit() -> None:
+    """The soft limit is often 1,024 where the kernel allows far more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+    if soft < most:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """One connection."""
+
+    config: ServerConfig
+    _head_timer: asyncio.TimerHandle | None = None
+    _linger_timer: asyncio.TimerHandle | None = None
+    _in_head = _in_body = False
+    _framing = 0
+    """Bytes of the request that are no content; of its head while that lasts."""
+    _content = 0
+    _content_so_far = 0
+    """Of all requests on the connection."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.config.without_request[self] = None
+        self._await_head()
+        if len(self.connections) > self.config.most_connections:
+            next(iter(self.config.without_request)).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.config.without_request.pop(self, None)
+        self._stop_head_timer()
+        self._stop_linger_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._in_body:
+            self._await_head()
+        content = self._content_so_far
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        self._framing += len(data) - (self._content_so_far - content)
+        if self._in_head and self._framing > HEAD_BYTES:
+            self._refuse(b"431 Request Header Fields Too Large")
+        elif self._in_body and self._framing > FRAMING_BYTES + 8 * self._content:
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head, self._framing, self._content = True, 0, 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # behind a chunked body these are trailers, which nobody reads
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._stop_head_timer()
+        self.config.without_request.pop(self, None)
+        self._in_head, self._in_body, self._framing = False, True, 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._content += len(body)
+        self._content_so_far += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_body = False
+        self._stop_linger_timer()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing():
+            return
+        if self._in_body and self._linger_timer is None and self.cycle.response_complete:
+            self._linger_timer = self.loop.call_later(LINGER_SECONDS, self.transport.abort)
+        elif self.cycle.response_complete:
+            self.config.without_request[self] = None
+
+    def _await_head(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self._refuse, b"408 Request Timeout")
+
+    def _refuse(self, status: bytes) -> None:
+        """Answer without any application, and close."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.transport.abort()  # an earlier request's answer is on its way
+        elif not self.transport.is_closing():
+            self.transport.write(b"HTTP/1.1 %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % status)
+            self.transport.close()
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _stop_linger_timer(self) -> None:
+        if self._linger_timer is not None:
+            self._linger_timer.cancel()
+            self._linger_timer = None
