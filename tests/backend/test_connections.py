@@ -1,12 +1,15 @@
 """Connections to the database: none is held while something slow runs, and no request takes two."""
 
 import asyncio
+import contextlib
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import pytest
 from sqlalchemy import event
 
@@ -20,7 +23,7 @@ LIVE = ("/stream", "/sample")
 
 @pytest.fixture
 def second_connections(backend: Backend) -> Iterator[Counter[str]]:
-    """Tasks that took a connection while they held one."""
+    """Where a task took a connection while it held one."""
     pool = backend.app.state.database.engine.sync_engine.pool
     held: Counter[asyncio.Task[Any]] = Counter()
     nested: Counter[str] = Counter()
@@ -29,7 +32,8 @@ def second_connections(backend: Backend) -> Iterator[Counter[str]]:
         task = record.info["task"] = asyncio.current_task()
         assert task is not None
         held[task] += 1
-        nested[task.get_name()] += held[task] > 1
+        if held[task] > 1:
+            nested["\n".join(traceback.format_stack(limit=40))] += 1
 
     def checkin(_connection: object, record: Any) -> None:
         if (task := record.info.pop("task", None)) is not None:
@@ -44,17 +48,15 @@ def second_connections(backend: Backend) -> Iterator[Counter[str]]:
 
 def test_no_operation_takes_a_second_connection(open_lane: Backend, second_connections: Counter[str]) -> None:
     """One that holds a connection and waits for another locks the pool up as soon as all do the same."""
-    stranger = Stranger(open_lane)
-    guilty, checked = [], 0
+    stranger, checked = Stranger(open_lane), 0
+    stranger.api.timeout = 2  # some wait for a worker that is not here
     for each in operations(open_lane):
         if each.path.endswith(LIVE) or each.id == "deleteProject":
             continue
-        before = second_connections.total()
-        stranger.ask(each, stranger.api)
+        with contextlib.suppress(httpx.ReadTimeout):
+            stranger.ask(each, stranger.api)
         checked += 1
-        if second_connections.total() > before:
-            guilty.append(each.id)
-    assert guilty == []
+    assert +second_connections == {}
     assert checked > 100
 
 
@@ -65,7 +67,7 @@ def slow_passwords(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]
 
     def slow(work: Any) -> Any:
         def waiting(*values: Any) -> Any:
-            assert go_on.wait(20)
+            assert go_on.wait(120)
             return work(*values)
 
         return waiting
@@ -85,15 +87,15 @@ def test_wrong_sign_ins_side_by_side_hold_no_connection(
 ) -> None:
     """Forty strangers: some wait for their turn, the others are told to come back, and a key works all the while."""
 
-    def guess(number: int) -> int:
+    def guess(client: httpx.Client, number: int) -> int:
         body = {"email": f"stranger{number}@example.org", "password": "not it at all"}
-        with browser(backend) as client:
-            return client.post("/sign-in", json=body).status_code
+        return client.post("/sign-in", json=body).status_code
 
-    with ThreadPoolExecutor(40) as pool:
-        guesses = [pool.submit(guess, number) for number in range(40)]
+    with browser(backend) as client, ThreadPoolExecutor(40) as pool:
+        client.timeout = 120
+        guesses = [pool.submit(guess, client, number) for number in range(40)]
         refused = 40 - passwords.MOST_WAITING_HERE
-        wait_until(lambda: sum(each.done() for each in guesses) == refused, "those beyond the queue")
+        wait_until(lambda: sum(each.done() for each in guesses) == refused, "the queue", 60)
         wait_until(lambda: in_use(backend) == 0, "the connections to be given back")
         assert backend.api.get("/me").status_code == 200
         slow_passwords.set()
