@@ -47,7 +47,7 @@ setup: .venv/.complete ## make .venv with everything (tests and benchmarks too) 
 	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
 	@echo "setup 5/5: the page"
 	@cd frontend && npm run --silent build
-	@touch $@
+	@touch $@ frontend/dist/index.html
 
 frontend/dist/index.html: .venv/.complete $(shell find frontend/src frontend/index.html -type f 2>/dev/null)
 	@cd frontend && npm run --silent build && touch dist/index.html

@@ -14,9 +14,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from reinforge.client import Reinforge
-from reinforge.errors import InvalidInput, JobFailure, Unavailable
+from reinforge.errors import InvalidInput, JobFailure, StateConflict, Unavailable
 from reinforge.offline import model_folder
 from reinforge.reward_spec import PythonReward
+from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.jobs import CompletionRow, JobDetail, Metrics
 from reinforge.spec import JobSpec
 from reinforge.states import FINAL, JobStatus
@@ -25,7 +26,7 @@ _HERE = Path(__file__).resolve().parent
 NAME = "Show your work on additions"
 SUMMARY_KEYS = (
     "job_id", "status", "reward_before", "reward_after", "length_before", "length_after",
-    "steps", "seconds", "base_path", "adapter_path", "url",
+    "steps", "seconds", "base_path", "adapter_path", "adapter_step", "url",
 )  # fmt: skip
 
 
@@ -147,8 +148,21 @@ def question(client: Reinforge, job: JobDetail, row: CompletionRow) -> str:
     return content if isinstance(content, str) else one.prompt
 
 
+def chosen_checkpoint(client: Reinforge, job: JobDetail) -> Checkpoint:
+    """The best checkpoint, as downloads have it; the final one where none is better than the base."""
+    try:
+        return client.jobs.pick_checkpoint(job.id)
+    except StateConflict as error:
+        if error.code != "no_better_checkpoint":
+            raise
+        return client.jobs.pick_checkpoint(job.id, "final")
+
+
 def summary(client: Reinforge, job: JobDetail, home: Path) -> dict[str, Any]:
-    """What `demo-summary.json` holds; the adapter is unpacked below `home`. Raises `JobFailure` without success."""
+    """What `demo-summary.json` holds; the adapter's best checkpoint is unpacked below `home`.
+
+    Raises `JobFailure` without success.
+    """
     if job.status != JobStatus.SUCCEEDED:
         state = f"it is {job.status}" + (f", {job.reason}" if job.reason else "")
         message = job.error.message if job.error else state
@@ -158,15 +172,16 @@ def summary(client: Reinforge, job: JobDetail, home: Path) -> dict[str, Any]:
     metrics = client.jobs.metrics(job.id)
     before, after = held_out(metrics, "held_out/reward_mean")
     length_before, length_after = held_out(metrics, "held_out/length_mean")
-    folder = home / "adapters" / job.adapter
-    path = (
-        folder if (folder / "adapter_config.json").exists() else client.adapters.extract(job.adapter, folder)
-    )
+    checkpoint = chosen_checkpoint(client, job)
+    path = home / "adapters" / f"{job.id}-step-{checkpoint.step}"
+    if not (path / "adapter_config.json").exists():
+        path = client.jobs.extract_checkpoint(job.id, checkpoint.step, path)
     seconds = (
         (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None
     )
     values = (
         job.id, str(job.status), before, after, length_before, length_after, job.progress.step,
-        seconds, str(model_folder(job.model)), str(path.resolve()), f"{client.base_url}/jobs/{job.id}",
+        seconds, str(model_folder(job.model)), str(path.resolve()), checkpoint.step,
+        f"{client.base_url}/jobs/{job.id}",
     )  # fmt: skip
     return dict(zip(SUMMARY_KEYS, values, strict=True))

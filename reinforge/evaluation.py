@@ -60,7 +60,7 @@ class Condition(_Report):
     """One thing a gate asks for."""
 
     name: str
-    """`min`, `max_regression` or `max_errors`."""
+    """`min`, `max_regression`, `min_improvement` or `max_errors`."""
     met: bool
     value: float
     """What was measured."""
@@ -149,9 +149,11 @@ def gate(
     least: float | None = None,
     baseline: Sequence[RowScores] | None = None,
     max_regression: float | None = None,
+    min_improvement: float | None = None,
     max_errors: float = 0.05,
 ) -> GateReport:
-    """Whether the metric is at least `least`, and at most `max_regression` below the baseline's, with confidence.
+    """Whether the metric is at least `least`, at most `max_regression` below and at least `min_improvement` above the
+    baseline's, with confidence.
 
     confidence: one-sided; 0.5 compares the estimates themselves. Raises InvalidInput `unknown_metric`,
     StateConflict `nothing_scored`, `baseline_not_comparable`.
@@ -163,9 +165,12 @@ def gate(
     conditions = [_errors(given.count(None) / len(given), max_errors)]
     if least is not None:
         conditions.append(_least(metric, list(values.values()), least, confidence))
-    if baseline is not None and max_regression is not None:
+    if baseline is not None:
         old = row_values(baseline, metric, pass_above)
-        conditions.append(_regression(metric, values, old, max_regression, confidence))
+        if max_regression is not None:
+            conditions.append(_change("max_regression", metric, values, old, -max_regression, confidence))
+        if min_improvement is not None:
+            conditions.append(_change("min_improvement", metric, values, old, min_improvement, confidence))
     return GateReport(
         metric=metric,
         confidence=confidence,
@@ -195,9 +200,10 @@ def _least(metric: str, values: list[float], least: float, confidence: float) ->
     )
 
 
-def _regression(
-    metric: str, new: dict[int, float], old: dict[int, float], most: float, confidence: float
+def _change(
+    name: str, metric: str, new: dict[int, float], old: dict[int, float], least: float, confidence: float
 ) -> Condition:
+    """The change from the baseline, row by row, is at least `least`."""
     common = sorted(new.keys() & old.keys())
     if not common:
         raise StateConflict(
@@ -209,11 +215,14 @@ def _regression(
     value, bound = fmean(differences), lower_bound(resampled(differences), confidence)
     message = (
         f"{metric} changed by {value:+.4f} on {len(common)} common rows, by {bound:+.4f} at worst with "
-        f"{confidence:.0%} confidence; {-most:+g} is allowed"
+        f"{confidence:.0%} confidence; "
+        + (
+            f"at least {least:+g} is required"
+            if name == "min_improvement"
+            else f"{least or 0.0:+g} is allowed"
+        )
     )
-    return Condition(
-        name="max_regression", met=bound >= -most, value=value, bound=bound, required=-most, message=message
-    )
+    return Condition(name=name, met=bound >= least, value=value, bound=bound, required=least, message=message)
 
 
 def _notes(rows: int) -> list[str]:

@@ -26,6 +26,9 @@ def gate(
     max_regression: Annotated[
         float | None, typer.Option(help="How far below the baseline it may be.", min=0)
     ] = None,
+    min_improvement: Annotated[
+        float | None, typer.Option(help="How far above the baseline it has to be.", min=0)
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(help="An evaluation (eval_…), a file, or a name: the newest of that name and dataset."),
@@ -44,17 +47,13 @@ def gate(
     json: Json = False,
 ) -> None:
     """Hold an evaluation to a minimum, to a baseline, or to both. Exit 3 if it does not meet them."""
-    if least is None and max_regression is None:
-        raise InvalidInput("Give --min, or --max-regression with --baseline.", code="usage")
-    if max_regression is not None and baseline is None:
-        raise InvalidInput("--max-regression needs a --baseline.", code="usage")
-    if baseline is not None and max_regression is None:
-        raise InvalidInput("--baseline needs --max-regression: 0 allows none.", code="usage")
+    _check_usage(least, max_regression, min_improvement, baseline)
     new = baselines.result(evaluation)
     old = None if baseline is None else baselines.baseline(baseline, new.about, optional=baseline_optional)
     report = judge(
         new.scores, metric=metric, pass_above=new.pass_above, confidence=confidence, least=least,
-        baseline=None if old is None else old.scores, max_regression=max_regression, max_errors=max_errors,
+        baseline=None if old is None else old.scores, max_regression=max_regression,
+        min_improvement=min_improvement, max_errors=max_errors,
     )  # fmt: skip
     if old is not None:
         report.baseline = old.about.id
@@ -71,6 +70,26 @@ def gate(
     _show(report)
     if not report.met:
         raise typer.Exit(Exit.GATE)
+
+
+def _check_usage(
+    least: float | None, max_regression: float | None, min_improvement: float | None, baseline: str | None
+) -> None:
+    """Raises InvalidInput when no condition is asked for, or one without what it compares with."""
+    change = "--max-regression" if max_regression is not None else "--min-improvement"
+    compares = max_regression is not None or min_improvement is not None
+    if compares and baseline is None:
+        raise InvalidInput(f"{change} needs a --baseline.", code="usage")
+    if baseline is not None and not compares:
+        raise InvalidInput(
+            "--baseline needs --max-regression or --min-improvement.",
+            code="usage",
+            hint="--max-regression 0 allows no loss; --min-improvement 0.1 requires 0.1 more than the baseline.",
+        )
+    if least is None and not compares:
+        raise InvalidInput(
+            "Give --min, or --max-regression or --min-improvement with --baseline.", code="usage"
+        )
 
 
 def _show(report: GateReport) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import httpx
 import typer
+from rich.markup import escape
 
 from reinforge import __version__
 from reinforge.cli import (
@@ -12,6 +13,7 @@ from reinforge.cli import (
     chat,
     data,
     deploy,
+    elsewhere,
     evaluate,
     gate,
     golden,
@@ -25,9 +27,9 @@ from reinforge.cli import (
     rewards,
     serve,
 )
-from reinforge.cli.connection import store
+from reinforge.cli.connection import connect, store
 from reinforge.cli.exits import Exit, exit_code
-from reinforge.cli.output import err, out, print_error
+from reinforge.cli.output import Json, err, out, print_error, print_json
 from reinforge.client.credentials import DEFAULT_URL
 from reinforge.client.transport import ServerUnreachable, error_from
 from reinforge.errors import InvalidInput, ReinforgeError
@@ -65,11 +67,20 @@ app.add_typer(people.members, name="member")
 app.command()(people.usage)
 
 
+def _version(value: bool) -> None:
+    if value:
+        out.print(__version__)
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     no_input: Annotated[
         bool,
         typer.Option(NO_INPUT, help="Never ask anything: wrong usage where a command would have to."),
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     # No command asks; what one needs, it takes as an option, an argument or a file.
@@ -108,6 +119,21 @@ def login(
         key = _key_for(url, token)
     path = store(url, key)
     err.print(f"Signed in to {url}; the key is in {path}.")
+
+
+@app.command()
+def whoami(json: Json = False) -> None:
+    """Which server, project and role the command line uses."""
+    with connect() as client:
+        me = client.me()
+        if json:
+            print_json(me)
+            return
+        out.print(f"server   {client.base_url} ({me.version})", soft_wrap=True)
+        out.print(f"project  {me.project_name} ({me.project})", markup=False, soft_wrap=True)
+        out.print(f"as       {me.name} ({me.key}), {me.role}", markup=False, soft_wrap=True)
+        if me.scopes is not None:
+            out.print(f"scopes   {', '.join(me.scopes)}")
 
 
 def _key_for(url: str, token: str) -> str:
@@ -161,6 +187,8 @@ def main() -> None:
         if show is None:
             raise
         show()
+        if where := elsewhere.hint(error):
+            err.print(f"[dim]hint[/dim]  {escape(where)}", soft_wrap=True)
         code = Exit.USAGE
     sys.exit(int(code or 0))
 

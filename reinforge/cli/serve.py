@@ -16,6 +16,7 @@ from rich.markup import escape
 
 from reinforge import demo as demo_job
 from reinforge import jobfile, offline
+from reinforge.checkpoint_choice import describe_checkpoint
 from reinforge.cli import output
 from reinforge.cli.exits import Exit
 from reinforge.cli.jobs import push_parts
@@ -164,7 +165,8 @@ def _run_demo(client: Reinforge, spec: Any, home: Path, *, again: bool) -> dict[
         f"{result['steps']} steps in {duration(result['seconds'])} (here {duration(time.monotonic() - begin)})",
         soft_wrap=True,
     )
-    out.print(f"Adapter: {result['adapter_path']}", soft_wrap=True, markup=False)
+    checkpoint = describe_checkpoint(job, demo_job.chosen_checkpoint(client, job))
+    out.print(f"Adapter: {result['adapter_path']} ({checkpoint})", soft_wrap=True, markup=False)
     out.print(f"Job:     {result['url']}", soft_wrap=True, markup=False)
     return result
 

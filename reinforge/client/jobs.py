@@ -13,6 +13,7 @@ from reinforge.checkpoint_choice import Which, pick_checkpoint
 from reinforge.client.downloads import Progress, extract, save
 from reinforge.client.paging import iterate
 from reinforge.client.transport import WORKER_SECONDS, Transport, error_from, retry_wait
+from reinforge.reward_library.jobs import expanded
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
 from reinforge.schemas.job_changes import (
@@ -46,6 +47,23 @@ RESTS = FINAL | {JobStatus.PAUSED}
 """States in which waiting longer changes nothing by itself."""
 
 
+def document(spec: JobSpec | dict[str, Any]) -> dict[str, Any]:
+    """The specification as it is sent: ready rewards in full, as in a job file.
+
+    Raises NotFound `template_not_found`, InvalidInput `unknown_parameter` or `invalid_job_file`.
+    """
+    if isinstance(spec, JobSpec):
+        return spec.model_dump(mode="json", exclude_unset=True)
+    rewards = spec.get("rewards")
+    if not isinstance(rewards, list):
+        return spec
+    return spec | {
+        "rewards": [
+            expanded(each) if isinstance(each, dict) and "ready" in each else each for each in rewards
+        ]
+    }
+
+
 class Refused(Exception):
     """A stream that was not opened: the answer, read, says whether to ask again."""
 
@@ -59,15 +77,15 @@ class Jobs:
         self._transport = transport
 
     def create(self, spec: JobSpec | dict[str, Any]) -> JobDetail:
-        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
-        return JobDetail.model_validate(self._transport.post("/jobs", body, at_least=WORKER_SECONDS))
+        return JobDetail.model_validate(
+            self._transport.post("/jobs", document(spec), at_least=WORKER_SECONDS)
+        )
 
     def check(self, spec: JobSpec | dict[str, Any], *, quick: bool = False) -> JobCheck:
         """Everything wrong with a specification, by field; no job is made. `quick` asks no worker."""
-        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
         asked = {"quick": "true"} if quick else None
         return JobCheck.model_validate(
-            self._transport.post("/jobs/check", body, at_least=WORKER_SECONDS, params=asked)
+            self._transport.post("/jobs/check", document(spec), at_least=WORKER_SECONDS, params=asked)
         )
 
     def start_demo(self) -> JobDetail:

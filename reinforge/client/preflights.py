@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from reinforge.client.jobs import RESTS
+from reinforge.client.jobs import RESTS, document
 from reinforge.client.transport import WORKER_SECONDS, Transport
 from reinforge.schemas.preflights import Preflight
 from reinforge.spec import JobSpec
@@ -15,8 +15,9 @@ class Preflights:
 
     def create(self, spec: JobSpec | dict[str, Any]) -> Preflight:
         """Queue a few steps of this job, without learning."""
-        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
-        return Preflight.model_validate(self._transport.post("/preflights", body, at_least=WORKER_SECONDS))
+        return Preflight.model_validate(
+            self._transport.post("/preflights", document(spec), at_least=WORKER_SECONDS)
+        )
 
     def get(self, id: str) -> Preflight:
         return Preflight.model_validate(self._transport.get(f"/preflights/{id}"))

@@ -67,7 +67,12 @@ def backup(home: Path, folder: Path, progress: Progress = lambda done, total: No
     `object_missing`, `object_damaged`). An earlier copy stays good until the new one is whole.
     """
     if not os.environ.get("DATABASE_URL") and recorded_cluster(home) is None:
-        raise InvalidInput(f"There is no platform in {home}.", code="nothing_to_back_up", param="--home")
+        raise InvalidInput(
+            f"There is no platform in {home}.",
+            code="nothing_to_back_up",
+            param="--home",
+            hint="Name its data folder with --home or REINFORGE_HOME; `reinforge up` prints it when it starts.",
+        )
     make_private(folder)
     secret = _secret_of(home, folder)
     stamp = datetime.now(UTC)

@@ -24,6 +24,7 @@ def test_the_demo_succeeds_and_says_how(demo: Demo) -> None:
     assert demo.summary["steps"] == 60
     assert demo.output.count("before  [") == 2 and demo.output.count("after   [") == 2
     assert "Held-out reward" in demo.output and demo.summary["adapter_path"] in demo.output
+    assert f"(step {demo.summary['adapter_step']}, the best checkpoint: held-out reward" in demo.output
 
 
 def test_the_model_learned_to_work_it_out(demo: Demo) -> None:

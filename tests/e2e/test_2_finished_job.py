@@ -66,16 +66,18 @@ def test_a_completion_has_everything(client: Reinforge, job_id: str) -> None:
 def test_the_adapter_gives_the_log_probabilities_it_was_stored_with(
     demo: Demo, client: Reinforge, job_id: str
 ) -> None:
-    """20 held-out completions of the last step, sampled by the final policy, recomputed with PEFT alone."""
+    """20 held-out completions of the adapter's step, the best one, recomputed with PEFT alone."""
     base = AutoModelForCausalLM.from_pretrained(demo.summary["base_path"], dtype=torch.float32)
     model = PeftModel.from_pretrained(base, demo.summary["adapter_path"]).eval()
-    rows = client.jobs.completions(job_id, split="held_out", step=60, limit=20).data
+    step = demo.summary["adapter_step"]
+    assert step == next(each.step for each in client.jobs.checkpoints(job_id) if each.best)
+    rows = client.jobs.completions(job_id, split="held_out", step=step, limit=20).data
     assert len(rows) == 20
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(demo.summary["base_path"])
     for row in rows:
-        one = client.jobs.completion(job_id, "held_out", 60, row.prompt_no, row.sample_no)
+        one = client.jobs.completion(job_id, "held_out", step, row.prompt_no, row.sample_no)
         prompt = tokenizer.apply_chat_template(
             one.prompt_messages, add_generation_prompt=True, return_dict=False
         )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reinforge.client import Reinforge
-from reinforge.demo import NAME, find_or_start, spec_hash
+from reinforge.demo import NAME, chosen_checkpoint, find_or_start, spec_hash
 from reinforge.spec import JobSpec
 from tests.support.stub_server import Answer, StubServer
 
@@ -61,3 +61,21 @@ def test_otherwise_a_new_one_starts(stub: StubServer, spec: JobSpec, status: str
     with Reinforge(stub.url, "rf-test") as client:
         found, known = find_or_start(client, spec, lambda _, given: given, again=False)
     assert (found.id, known) == ("ftjob-2", False)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "step"), [((0.9, 0.8), 20), ((0.4, 0.3), 40)], ids=["best", "none better"]
+)
+def test_it_hands_out_the_best_checkpoint_and_the_final_one_where_none_is_better(
+    stub: StubServer, rewards: tuple[float, float], step: int
+) -> None:
+    ended = job("succeeded", "") | {"adapter": "adp_1", "held_out_reward_before": 0.5}
+    kept = [
+        {"object": "checkpoint", "id": f"ftckpt_{each}", "job": "ftjob-1", "step": each, "held_out_reward": reward,
+         "best": reward == 0.9, "final": each == 40, "bytes": 1, "created_at": "2026-01-02T03:04:05Z"}
+        for each, reward in zip((20, 40), rewards, strict=True)
+    ]  # fmt: skip
+    stub.on("GET", "/jobs/ftjob-1", Answer(200, ended))
+    stub.on("GET", "/jobs/ftjob-1/checkpoints", Answer(200, {"data": kept}))
+    with Reinforge(stub.url, "rf-test") as client:
+        assert chosen_checkpoint(client, client.jobs.get("ftjob-1")).step == step

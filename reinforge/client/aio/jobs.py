@@ -17,7 +17,7 @@ from reinforge.client.aio.downloads import extract, save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.downloads import Progress
-from reinforge.client.jobs import RESTS, Refused
+from reinforge.client.jobs import RESTS, Refused, document
 from reinforge.client.transport import WORKER_SECONDS, error_from, retry_wait
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
@@ -53,15 +53,15 @@ class AsyncJobs:
         self._transport = transport
 
     async def create(self, spec: JobSpec | dict[str, Any]) -> JobDetail:
-        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
-        return JobDetail.model_validate(await self._transport.post("/jobs", body, at_least=WORKER_SECONDS))
+        return JobDetail.model_validate(
+            await self._transport.post("/jobs", document(spec), at_least=WORKER_SECONDS)
+        )
 
     async def check(self, spec: JobSpec | dict[str, Any], *, quick: bool = False) -> JobCheck:
         """Everything wrong with a specification, by field; no job is made. `quick` asks no worker."""
-        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
         asked = {"quick": "true"} if quick else None
         return JobCheck.model_validate(
-            await self._transport.post("/jobs/check", body, at_least=WORKER_SECONDS, params=asked)
+            await self._transport.post("/jobs/check", document(spec), at_least=WORKER_SECONDS, params=asked)
         )
 
     async def start_demo(self) -> JobDetail:

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.jobs import RESTS
+from reinforge.client.jobs import RESTS, document
 from reinforge.client.transport import WORKER_SECONDS
 from reinforge.schemas.preflights import Preflight
 from reinforge.spec import JobSpec
@@ -19,9 +19,8 @@ class AsyncPreflights:
 
     async def create(self, spec: JobSpec | dict[str, Any]) -> Preflight:
         """Queue a few steps of this job, without learning."""
-        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else spec
         return Preflight.model_validate(
-            await self._transport.post("/preflights", body, at_least=WORKER_SECONDS)
+            await self._transport.post("/preflights", document(spec), at_least=WORKER_SECONDS)
         )
 
     async def get(self, id: str) -> Preflight:

@@ -62,6 +62,20 @@ def test_against_a_baseline_by_metric(tmp_path: Path) -> None:
     assert gate(new, "--baseline", old, "--max-regression", "0.05").returncode == 3
     passes = gate(new, "--baseline", old, "--max-regression", "0.05", "--metric", "eval/pass_rate")
     assert passes.returncode == 0, passes.stderr
+    equal = gate(old, "--baseline", old, "--max-regression", "0")
+    assert "; +0 is allowed" in equal.stderr
+
+
+def test_an_improvement_over_a_baseline(tmp_path: Path) -> None:
+    old = result(tmp_path / "old.json", [0.5] * 30)
+    new = result(tmp_path / "new.json", [0.7] * 30)
+    met = gate(new, "--baseline", old, "--min-improvement", "0.1")
+    assert (met.returncode, "at least +0.1 is required" in met.stderr) == (0, True), met.stderr
+    junit = tmp_path / "gate.xml"
+    assert gate(new, "--baseline", old, "--min-improvement", "0.3", "--junit", str(junit)).returncode == 3
+    [failed] = [case.get("name") for case in ElementTree.parse(junit).getroot() if len(case)]
+    assert failed == "min_improvement"
+    assert gate(old, "--baseline", old, "--min-improvement", "0.1").returncode == 3
 
 
 @pytest.mark.parametrize(
@@ -69,10 +83,11 @@ def test_against_a_baseline_by_metric(tmp_path: Path) -> None:
     [
         ([], "--min"),
         (["--max-regression", "0.1"], "--baseline"),
+        (["--min-improvement", "0.1"], "--min-improvement needs a --baseline"),
         (["--min", "0.5", "--baseline", "main"], "--max-regression"),
         (["--min", "0.5", "--metric", "loss"], "eval/reward"),
     ],
-    ids=["nothing", "no baseline", "no regression", "unknown metric"],
+    ids=["nothing", "no baseline", "improvement on what", "no regression", "unknown metric"],
 )
 def test_wrong_usage(tmp_path: Path, arguments: list[str], says: str) -> None:
     done = gate(result(tmp_path / "new.json", [1.0]), *arguments)

@@ -1,6 +1,7 @@
 """What people read when something is wrong: through the command line, against a real server."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -8,11 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer
 
+from reinforge import __version__
+from reinforge.cli import elsewhere, output
 from reinforge.cli import main as cli
-from reinforge.cli import output
 from reinforge.client import Reinforge
 from reinforge.client.credentials import credentials_path
+from reinforge.errors import NotFound
 from tests.backend.server import OWNER_KEY, Backend
 
 JOB = """\
@@ -161,3 +165,65 @@ def test_the_sdk_reads_what_login_stored(
     credentials_path().write_text("not JSON")
     with Reinforge() as client:
         assert client.base_url == "http://127.0.0.1:8321"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["job", "logs", "ftjob-1"], "Reinforge().jobs.logs(ID)"),
+        (["sweep"], "One job file for each setting"),
+        (["budget"], "Reinforge().usage.set_budget(…)"),
+        (["audit"], "Reinforge().audit.list()"),
+        (["dataset", "render"], "Reinforge().datasets.render(ID, MODEL)"),
+    ],
+)
+def test_a_command_that_does_not_exist_names_what_does_it(run: Cli, arguments: list[str], hint: str) -> None:
+    done = run(*arguments)
+    assert (done.code, "No such command" in done.err, hint in done.err) == (2, True, True), done.err
+
+
+def test_what_hints_name_exists() -> None:
+    """Methods of the SDK and commands in the hints about unknown commands."""
+    text = " ".join(elsewhere.HINTS.values())
+    client = Reinforge("http://127.0.0.1:9")
+    calls = re.findall(r"Reinforge\(\)\.(\w+)\.(\w+)\(", text)
+    assert len(calls) > 8
+    assert all(hasattr(getattr(client, resource), method) for resource, method in calls)
+    top = typer.main.get_command(cli.app)
+    for first, second in re.findall(r"reinforge ([a-z]+)(?: ([a-z-]+))?", text):
+        command = top.commands[first]  # type: ignore[attr-defined]
+        assert not hasattr(command, "commands") or second in command.commands, (first, second)
+
+
+def test_whoami_says_server_project_and_role(run: Cli, backend: Backend) -> None:
+    done = run("whoami")
+    assert done.code == 0
+    assert f"server   {backend.url} ({__version__})" in done.out
+    assert "owner" in done.out and "proj_" in done.out
+
+
+def test_version_is_an_option_as_well(run: Cli) -> None:
+    done = run("--version")
+    assert (done.code, done.out) == (0, f"{__version__}\n")
+
+
+def test_backup_of_a_folder_without_a_platform_says_how_to_name_it(run: Cli, folder: Path) -> None:
+    done = run("backup", "copy")
+    assert (done.code, "--home or REINFORGE_HOME" in done.err) == (2, True), done.err
+
+
+def test_the_sdk_takes_ready_rewards_by_name(backend: Backend, run: Cli, folder: Path) -> None:
+    with Reinforge() as client:
+        data = client.datasets.push(folder / "rows.jsonl")
+        spec = {
+            "model": "tiny",
+            "data": {"dataset": data.id},
+            "rewards": [{"ready": "numeric", "parameters": {"RELATIVE": 0.5}}],
+            "rollout": {"max_completion_tokens": 16},
+        }
+        assert client.jobs.check(spec).ok
+        job = client.jobs.create(spec)
+        assert job.reward_names == ["numeric"]
+        assert "RELATIVE = 0.5" in job.spec["rewards"][0]["source"]
+        with pytest.raises(NotFound, match="numerik"):
+            client.jobs.create(spec | {"rewards": [{"ready": "numerik"}]})
