@@ -72,7 +72,7 @@ def test_it_hands_out_the_best_checkpoint_and_the_final_one_where_none_is_better
     ended = job("succeeded", "") | {"adapter": "adp_1", "held_out_reward_before": 0.5}
     kept = [
         {"object": "checkpoint", "id": f"ftckpt_{each}", "job": "ftjob-1", "step": each, "held_out_reward": reward,
-         "best": reward == 0.9, "final": each == 40, "bytes": 1, "created_at": "2026-01-02T03:04:05Z"}
+         "adapter": None, "best": reward == 0.9, "final": each == 40, "bytes": 1, "created_at": "2026-01-02T03:04:05Z"}
         for each, reward in zip((20, 40), rewards, strict=True)
     ]  # fmt: skip
     stub.on("GET", "/jobs/ftjob-1", Answer(200, ended))
