@@ -115,7 +115,8 @@ class TestDatasets:
     def test_column_roles_are_saved_and_are_there_after_a_reload(
         self, page: Page, client: Reinforge, questions: Dataset
     ) -> None:
-        page.goto(f"/datasets/{questions.id}?tab=prompts")
+        page.goto(f"/datasets/{questions.id}")
+        page.get_by_role("link", name="Choose the columns").click()
         page.get_by_text("A template", exact=True).click()
         template = page.get_by_role("textbox", name="Prompt template")
         template.fill("Work out {question}")

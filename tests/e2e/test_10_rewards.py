@@ -99,6 +99,8 @@ class TestWritingAReward:
         client.datasets.change(dataset.id, prompt_view=view)
         open_new_reward(page, dataset)
         expect(editor(page)).to_contain_text('item["total"]')
+        page.get_by_role("button", name=re.compile("^Run on")).click()
+        expect(page.get_by_text("Every reference answer scores the same")).to_be_visible()
         completion(page, 1).fill("15")
         page.get_by_role("button", name="Add a completion").click()
         completion(page, 2).fill("5")
@@ -221,6 +223,9 @@ class TestRevisions:
     def test_a_second_revision_shows_what_changed(self, page: Page, client: Reinforge, reward: str) -> None:
         page.goto(f"/rewards/{reward}")
         expect(editor(page)).to_contain_text("another sum")
+        # The job form gets the dataset that the reward is tried on.
+        train = page.get_by_role("link", name="Train with it")
+        expect(train).to_have_attribute("href", re.compile("dataset=file-"))
         expect(page.get_by_role("button", name="Save revision 2")).to_have_attribute("aria-disabled", "true")
         editor(page).fill(GRADER.replace("another sum", "a different sum"))
         expect(page.get_by_text("revision 1, changed")).to_be_visible()

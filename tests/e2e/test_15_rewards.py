@@ -97,7 +97,7 @@ class TestPreflight:
         open_form(page, additions, reward)
         page.get_by_role("button", name="Check before you start").click()
         panel = page.get_by_role("region", name="Pre-flight")
-        expect(panel.get_by_text("Rows by passes")).to_be_visible(timeout=SOON)
+        expect(panel.get_by_text("Groups by passes")).to_be_visible(timeout=SOON)
         found = re.search(r"preflight=([^&]+)", page.url)
         assert found, page.url
         report = api.get(f"preflights/{found[1]}").json()["report"]
@@ -110,7 +110,7 @@ class TestPreflight:
             expect(panel.get_by_text(name, exact=True)).to_be_visible()
         # The address keeps it.
         page.reload()
-        expect(panel.get_by_text("Rows by passes")).to_be_visible()
+        expect(panel.get_by_text("Groups by passes")).to_be_visible()
         panel.get_by_role("button", name="Close").click()
         expect(panel).to_have_count(0)
 

@@ -84,3 +84,11 @@ describe("spread", () => {
     expect(spread([])).toBeNull();
   });
 });
+
+it("does not blame a reward for scoring reference answers alike", () => {
+  const scored = [1, 2, 3].map((group) => ({ group, value: 1 }));
+  expect(verdict(scored, true)?.title).toBe("Every reference answer scores the same");
+  expect(verdict(scored)?.text).toContain("it would learn nothing here");
+  const zero = scored.map((one) => ({ ...one, value: 0 }));
+  expect(verdict(zero, true)?.title).toBe("Every completion scores 0");
+});

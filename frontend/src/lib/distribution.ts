@@ -46,8 +46,11 @@ function round(value: number, step: number): number {
 export type Scored = { group: number; value: number | null };
 export type Verdict = { tone: "bad" | "warn" | "info"; title: string; text: string };
 
-/** What a set of scores says about the reward, in words; null when it can tell completions apart. */
-export function verdict(scored: readonly Scored[]): Verdict | null {
+/**
+ * What a set of scores says about the reward, in words; null when it can tell completions apart. `references`: all
+ * completions are reference answers, which should score the same.
+ */
+export function verdict(scored: readonly Scored[], references = false): Verdict | null {
   const values = scored.flatMap(({ value }) => (value === null ? [] : [value]));
   if (scored.length === 0) return null;
   if (values.length === 0) {
@@ -57,7 +60,15 @@ export function verdict(scored: readonly Scored[]): Verdict | null {
       text: "Every call failed or did not apply. A job would have nothing to learn from.",
     };
   }
-  if (values.length > 1 && values.every((value) => value === values[0])) {
+  const equal = values.length > 1 && values.every((value) => value === values[0]);
+  if (equal && references && values[0] !== 0) {
+    return {
+      tone: "info",
+      title: "Every reference answer scores the same",
+      text: "That is as it should be. Now try a wrong and an empty completion, or sample some from the base: they should score less.",
+    };
+  }
+  if (equal) {
     const what = values[0] === 0 ? "scores 0" : "scores the same";
     return {
       tone: "warn",

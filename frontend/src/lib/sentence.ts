@@ -100,7 +100,7 @@ function level(values: readonly number[], format: (value: number) => string): st
   const close = kept.high - kept.low <= STEADY * Math.max(Math.abs(kept.low), Math.abs(kept.high));
   return close || format(kept.low) === format(kept.high)
     ? `Steady around ${format(kept.mean)}.`
-    : `Between ${format(least)} and ${format(most)}, without a trend.`;
+    : `Between ${format(least)} and ${format(most)}.`;
 }
 
 /** How far single points scatter around a smooth curve: the deviation of one step to the next, over √2. */

@@ -19,8 +19,8 @@ type Props = {
 const ONLY: Record<Only, string> = {
   all: "all prompts",
   signal: "only with signal",
-  right: "all right",
-  wrong: "all wrong",
+  right: "equal rewards above 0",
+  wrong: "equal rewards at 0 or below",
 };
 
 /** Rewards of the group in words: `0–0.63–1`, or one number when they are equal. */

@@ -22,12 +22,12 @@ const GROUPS = [
 describe("a group", () => {
   it("says whether it can teach, leaving out completions without a reward", () => {
     expect(GROUPS.map((group) => group.kind)).toEqual([
-      "all right",
-      "all wrong",
+      "equal above 0",
+      "equal at 0 or below",
       "mixed",
       "no reward",
-      "all right",
-      "all wrong",
+      "equal above 0",
+      "equal at 0 or below",
     ]);
   });
 

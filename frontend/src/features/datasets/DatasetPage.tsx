@@ -92,11 +92,13 @@ function JobsTab({ id }: { id: string }) {
   return <JobsUsing label="Jobs that use the dataset" jobs={rows} />;
 }
 
+const asksForPrompt = (warning: string) => warning.startsWith('No "messages"');
+
 /** What still matters: that no column is called prompt does not, once somebody said where the prompt comes from. */
 function openWarnings(dataset: Dataset | undefined): string[] {
   const view = dataset?.prompt_view;
   const settled = view?.prompt_template || view?.columns?.prompt || view?.columns?.messages;
-  return (dataset?.warnings ?? []).filter((warning) => !settled || !warning.startsWith('No "messages"'));
+  return (dataset?.warnings ?? []).filter((warning) => !settled || !asksForPrompt(warning));
 }
 
 type Props = { id: string; place: DatasetPlace; onPlace: OnPlace; onDeleted: () => void };
@@ -170,7 +172,15 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
               </Notice>
             )}
             {warnings.length > 0 && (
-              <Notice tone="warn" title="Worth knowing">
+              <Notice
+                tone="warn"
+                title="Worth knowing"
+                action={
+                  warnings.some(asksForPrompt) &&
+                  place.tab !== "prompts" &&
+                  tab("prompts", "Choose the columns")
+                }
+              >
                 <ul className={styles.warnings}>
                   {warnings.map((warning) => (
                     <li key={warning}>{warning}</li>

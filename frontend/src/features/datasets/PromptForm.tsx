@@ -91,7 +91,7 @@ export function PromptForm(props: Props) {
       <div className={styles.pair}>
         <Select
           label="Answer"
-          description="Shown beside completions."
+          description="Rewards read it; the verdict compares with it."
           data={names}
           value={draft.answer}
           onChange={(answer) => onChange({ answer })}

@@ -73,7 +73,7 @@ export function UploadPanel({ refusal, onDone }: { refusal: string | null; onDon
       ) : (
         <FileDrop
           what="a JSONL, CSV or Parquet file"
-          note="One prompt per row: a messages or prompt column, and any columns the reward wants to read. An interrupted large file goes on where it stopped when you drop it again."
+          note="One prompt per row. Columns may have any names: you choose the prompt and the answer next. An interrupted upload continues when you drop the file again."
           onFile={(file) => void start(file)}
         />
       )}

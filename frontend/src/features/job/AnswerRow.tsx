@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { Change } from "@/components/Change";
 import { change, NOTHING, number, percent, reward, signed } from "@/lib/format";
 import { first, latest } from "@/lib/sentence";
+import { equalGroups } from "./chart-sentence";
 import styles from "./Overview.module.css";
 import { pick, type SeriesMap } from "./series";
 
@@ -65,13 +66,10 @@ function moved(series: SeriesMap, key: string, title: string, unit: string, rela
 }
 
 function usefulGroups(series: SeriesMap): Answer {
-  const dead = latest(pick(series, "groups/zero_variance_share"));
-  const right = latest(pick(series, "groups/all_right_share"));
-  const wrong = latest(pick(series, "groups/all_wrong_share"));
-  const value = dead ? percent(1 - dead.value) : NOTHING;
-  const note =
-    right && wrong ? `${percent(right.value)} all right, ${percent(wrong.value)} wrong` : "of a step";
-  return { title: "Useful groups", value, note };
+  const uniform = latest(pick(series, "groups/zero_variance_share"));
+  const above = latest(pick(series, "groups/all_right_share"));
+  const value = uniform ? percent(1 - uniform.value) : NOTHING;
+  return { title: "Useful groups", value, note: equalGroups(uniform?.value, above?.value) };
 }
 
 function throughput(series: SeriesMap): Answer {

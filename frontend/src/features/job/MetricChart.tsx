@@ -1,10 +1,9 @@
 import { useMemo } from "react";
-import type { Series } from "@/api/jobs";
 import { Chart } from "@/components/chart/Chart";
-import { type ChartBand, type ChartLine, within } from "@/components/chart/model";
+import type { ChartBand, ChartLine } from "@/components/chart/model";
 import type { Range } from "@/components/chart/zoom";
-import { describe } from "@/lib/sentence";
 import type { ChartDef } from "./chart-defs";
+import { linesSentence } from "./chart-sentence";
 import { pick, type SeriesMap } from "./series";
 
 type Props = {
@@ -17,18 +16,6 @@ type Props = {
   onLog: (() => void) | undefined;
   onMaximise?: (() => void) | undefined;
 };
-
-/** The sentence, about the visible steps. */
-function say(series: Series | undefined, def: ChartDef, range: Range | null): string {
-  if (!range || !series) return describe(series, def);
-  const [first, last] = within(series.steps, range);
-  const part = {
-    steps: series.steps.slice(first, last + 1),
-    values: series.values.slice(first, last + 1),
-  };
-  const sentence = describe(part, def);
-  return `Steps ${range[0]}–${range[1]}: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
-}
 
 /** A chart of the catalogue over a job's series; redrawn only when one of its own series has new points. */
 export function MetricChart({ def, series, range, ...rest }: Props) {
@@ -45,7 +32,7 @@ export function MetricChart({ def, series, range, ...rest }: Props) {
     () => def.band && { label: def.band.label, color: def.band.color, low, high },
     [def, low, high],
   );
-  const summary = useMemo(() => say(lines[0]?.source as Series | undefined, def, range), [lines, def, range]);
+  const summary = useMemo(() => linesSentence(lines, def, range), [lines, def, range]);
 
   return (
     <Chart

@@ -27,6 +27,11 @@ type Props = {
   onPick: (step: number) => void;
 };
 
+const heldOutRows = ({ facts }: JobDetail) => {
+  const rows = facts?.held_out_rows;
+  return typeof rows === "number" ? rows : undefined;
+};
+
 type KlSpec = { algorithm?: { loss?: { kl?: { beta?: number } } } };
 
 const BIG_HEIGHT = 190;
@@ -84,7 +89,8 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
   return (
     <>
       <TrainingCheck
-        conclusion={job.verdict_detail?.message}
+        conclusion={job}
+        rows={heldOutRows(job)}
         series={series}
         stopped={isFinal(job.status) || job.status === "paused"}
         onPick={onPick}

@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { useMemo } from "react";
+import type { Job } from "@/api/jobs";
 import { count } from "@/lib/format";
 import { lastStep, type SeriesMap } from "./series";
 import styles from "./TrainingCheck.module.css";
@@ -7,8 +8,10 @@ import { checkTraining, type Observation, type Tone, type Verdict } from "./trai
 
 type Props = {
   series: SeriesMap;
+  /** Held-out rows per evaluation. */
+  rows: number | undefined;
   /** What the server concluded when the job ended or paused: its last word. */
-  conclusion?: string | undefined;
+  conclusion: Pick<Job, "verdict" | "verdict_detail">;
   /** No step comes by itself: the job ended or is paused. */
   stopped: boolean;
   onPick: (step: number) => void;
@@ -68,25 +71,44 @@ const NOTHING_DONE: Observation = {
   title: "No step was finished",
   evidence: "The job stopped before its first step, so there are no curves and no completions.",
 };
+/** Where nothing is wrong with an ended job that is not known to have learned. */
+const UNPROVEN: Partial<Record<NonNullable<Job["verdict"]>, Observation>> = {
+  no_change: {
+    id: "no-change",
+    tone: "watch",
+    title: "Nothing broke, nothing was learned",
+    evidence: "Rewards work, completions end by themselves, and their groups differ.",
+    advice: "Try more steps or a higher learning rate.",
+  },
+  unknown: {
+    id: "unknown",
+    tone: "note",
+    title: "Not enough evidence",
+    evidence: "Rewards work and completions end by themselves, but held-out rows do not show a clear change.",
+    advice: "Hold out more rows: 20 or more.",
+  },
+};
 const CALM: Partial<Record<Verdict, Observation>> = { nothing: WAITING, early: SOUND };
 
 /**
  * Is it training? The answer, the one thing that matters most, and the rest on demand. One place for each, so that
  * nothing moves while a job runs.
  */
-export function TrainingCheck({ series, conclusion, stopped, onPick }: Props) {
-  const check = useMemo(() => checkTraining(series), [series]);
+export function TrainingCheck({ series, rows, conclusion, stopped, onPick }: Props) {
+  const outcome = conclusion.verdict ?? undefined;
+  const check = useMemo(() => checkTraining(series, { rows, outcome }), [series, rows, outcome]);
   const step = lastStep(series);
   const onRead = step > 0 ? () => onPick(step) : undefined;
   const [top, ...others] = check.observations;
   const urgent = top && (top.tone === "act" || top.tone === "watch");
-  const calm = stopped && check.verdict === "nothing" ? NOTHING_DONE : CALM[check.verdict];
+  const nothing = stopped && check.verdict === "nothing";
+  const calm = nothing ? NOTHING_DONE : ((outcome && UNPROVEN[outcome]) ?? CALM[check.verdict]);
   const first = urgent ? top : (calm ?? FINE);
   const rest = urgent ? others : check.observations;
   return (
     <section className={styles.panel} data-live={!stopped || undefined} aria-label="Is it training?">
       <h2>
-        <span>Is it training?</span> {conclusion ?? check.headline}
+        <span>Is it training?</span> {conclusion.verdict_detail?.message ?? check.headline}
       </h2>
       <ul className={styles.list}>
         <Row one={first} onRead={onRead} />

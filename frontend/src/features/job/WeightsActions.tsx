@@ -5,9 +5,13 @@ import { type Checkpoint, checkpointsQuery, type JobDetail } from "@/api/jobs";
 import { ButtonLink } from "@/components/ButtonLink";
 import { MenuLink } from "@/components/MenuLink";
 import styles from "./WeightsActions.module.css";
-import { checkpointName, comparison, weightsOf } from "./weights";
+import { checkpointName, comparison, downloadName, weightsOf } from "./weights";
 
-const PLACE = { position: "bottom-end", width: 330 } as const;
+const PLACE = {
+  position: "bottom-end",
+  width: 400,
+  styles: { dropdown: { maxWidth: "calc(100vw - 16px)" } },
+} as const;
 
 function Line({ one, job }: { one: Checkpoint; job: JobDetail }) {
   return (
@@ -63,7 +67,6 @@ export function WeightsActions({ job, adapter }: { job: JobDetail; adapter: stri
       </>
     );
   }
-  const name = chosen?.best ? `Download best (step ${chosen.step})` : "Download adapter";
   return (
     <>
       <ButtonLink to="/deployments" search={{ from: chosen ? idOf(chosen) : adapter }} variant="default">
@@ -76,7 +79,7 @@ export function WeightsActions({ job, adapter }: { job: JobDetail; adapter: stri
           download
           title={chosen ? comparison(chosen, job.held_out_reward_before) : undefined}
         >
-          {name}
+          {downloadName(chosen, job)}
         </Button>
         {others.length > 0 && (
           <Menu {...PLACE}>

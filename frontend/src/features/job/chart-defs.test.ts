@@ -103,7 +103,7 @@ describe("chartGroups", () => {
 describe("searchText", () => {
   it("is found by group, title and key", () => {
     const def = chartGroups([], [])[0]?.charts[0];
-    for (const filter of ["signal", "groups without", "all_right", "all wrong"]) {
+    for (const filter of ["signal", "groups without", "all_right", "equal above 0"]) {
       expect(def && matcher(filter)(searchText(def, "Signal"))).toBe(true);
     }
   });

@@ -106,8 +106,8 @@ const SIGNAL: ChartDef[] = [
     title: "Groups without signal",
     about: "groups/zero_variance_share",
     lines: [
-      { key: "groups/all_right_share", label: "all right", color: "c3" },
-      { key: "groups/all_wrong_share", label: "all wrong", color: "c2", dash: true },
+      { key: "groups/all_right_share", label: "equal above 0", color: "c3" },
+      { key: "groups/all_wrong_share", label: "equal at 0 or below", color: "c2", dash: true },
     ],
   },
   {

@@ -72,9 +72,35 @@ describe("checkTraining", () => {
     expect(ids(series)).toContain("not-carried-over");
   });
 
+  it("needs a larger change on few held-out rows, as the server does", () => {
+    const series = job({
+      ...HEALTHY,
+      "held_out/reward_mean": rising(0.42, 0.5),
+      "held_out/reward_std_error": 0.025,
+    });
+    expect(checkTraining(series, { rows: 64 }).verdict).toBe("yes");
+    expect(checkTraining(series, { rows: 6 }).verdict).toBe("unsure");
+    expect(checkTraining(job(HEALTHY), { rows: 4 }).verdict).toBe("unsure");
+  });
+
+  it("praises nothing where the server does not say that the job learned", () => {
+    const found = (outcome: "learned" | "no_change") =>
+      checkTraining(job(HEALTHY), { outcome }).observations.map((one) => one.id);
+    expect(found("learned")).toContain("held-out");
+    expect(found("no_change")).not.toContain("held-out");
+    expect(found("no_change")).not.toContain("entropy");
+  });
+
+  it("says no to a reward that is the same for everything, however high", () => {
+    const check = checkTraining(job({ "reward/mean": 1, "reward/std": 0 }));
+    expect(check.headline).toBe("No: all completions score the same, so there is nothing to learn from.");
+  });
+
   it("says what is missing without held-out rows", () => {
     const { "held_out/reward_mean": _, "held_out/reward_std_error": __, ...train } = HEALTHY;
-    expect(checkTraining(job(train)).headline).toContain("No held-out rows");
+    const check = checkTraining(job(train));
+    expect(check.verdict).toBe("unsure");
+    expect(check.headline).toContain("no held-out rows show");
   });
 
   /** A real job whose learning rate of 0.02 destroyed the policy. */
@@ -103,6 +129,13 @@ describe("checkTraining", () => {
     expect(JSON.stringify(check)).not.toContain("The checkpoint of step 0");
   });
 
+  it("takes some long completions at the start for no cause of the fall", () => {
+    const share = (step: number) => [0.3, 0.75][step - 1] ?? 0.95;
+    const check = checkTraining(job({ ...DESTROYED, "completions/truncated_share": share }));
+    expect(check.observations[0]?.id).toBe("worse");
+    expect(JSON.stringify(check)).not.toContain("max_completion_tokens");
+  });
+
   it("keeps the advice on what was there before the fall", () => {
     const cut = checkTraining(job({ ...DESTROYED, "completions/truncated_share": 1 }));
     expect(cut.observations[0]?.id).toBe("truncated");
@@ -128,7 +161,8 @@ describe("checkTraining", () => {
       "Cannot tell: reward follows length (r = 0.96), right answers fell from 0.53 to 0.02, 100 % of completions hit the token limit.",
     );
     expect(check.observations.map(({ id }) => id).slice(0, 3)).toEqual(["length", "answers", "truncated"]);
-    expect(ids(job(LENGTH_PAID))).not.toContain("solved");
+    for (const praise of ["solved", "held-out", "entropy"])
+      expect(ids(job(LENGTH_PAID))).not.toContain(praise);
     expect(JSON.stringify(check)).not.toContain("this counts");
   });
 
@@ -165,7 +199,7 @@ describe("checkTraining", () => {
       "groups/all_right_share": (step) => (step < 22 ? 0.1 : 0.62),
     });
     const one = checkTraining(solved).observations.find(({ id }) => id === "solved");
-    expect(one?.evidence).toContain("since step 22");
+    expect(one?.evidence).toContain("equal rewards above 0 since step 22");
     const hopeless = { ...HEALTHY, "groups/zero_variance_share": 0.8, "groups/all_wrong_share": 0.8 };
     expect(ids(job(hopeless))[0]).toBe("too-hard");
   });

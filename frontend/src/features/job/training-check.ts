@@ -1,3 +1,4 @@
+import type { Job } from "@/api/jobs";
 import { number, percent, reward } from "@/lib/format";
 import { type Curve, curveOf, meanOf, recentOf, since, trendOf } from "./curve";
 import { pick, type SeriesMap } from "./series";
@@ -31,15 +32,18 @@ const REWARD_ERRORS = 0.02;
 const REWARD_ERRORS_BAD = 0.2;
 const GAP = 0.01;
 const CLIPPED = 0.3;
-/** A held-out change of fewer standard errors may be chance. */
-const CLEAR_ERRORS = 2;
+/** With fewer held-out rows no change is clear; as in `reinforge.verdict`. */
+const FEWEST_ROWS = 5;
 const NEARLY_ALL = 0.9;
 /** Bounds as in `reinforge.verdict`, which judges a job that has ended. */
 const ALL_TRUNCATED = 0.9;
+/** Single steps lie below the mean. */
+const NEARLY_ALL_TRUNCATED = 0.7;
 const FOLLOWS_LENGTH = 0.7;
 const IS_LENGTH = 0.95;
 
 type Curves = (key: string) => Curve;
+type Names = readonly [mean: string, error: string];
 /** `worse`: the evaluation from which on it has clearly been below the base. */
 type HeldOut = { first: number; last: number; best: number; bestStep: number } & {
   clear: boolean;
@@ -47,14 +51,30 @@ type HeldOut = { first: number; last: number; best: number; bestStep: number } &
   worse: number | null;
 };
 
-function heldOut(series: SeriesMap, key = "reward_mean", error = "reward_std_error"): HeldOut | null {
+/** How many standard errors a held-out change needs: fewer may be chance. The quantile of `reinforge.verdict`. */
+function clearErrors(rows: number | undefined): number {
+  if (rows === undefined) return 2;
+  const degrees = rows - 1;
+  return rows < FEWEST_ROWS ? Number.POSITIVE_INFINITY : 1.96 + 2.4 / degrees + 3 / degrees ** 2;
+}
+
+const REWARD = ["reward_mean", "reward_std_error"] as const;
+const ANSWERS = ["answer_share", "answer_std_error"] as const;
+
+function heldOut(
+  series: SeriesMap,
+  rows: number | undefined,
+  [key, error] = REWARD as Names,
+): HeldOut | null {
   const curve = curveOf(pick(series, `held_out/${key}`));
   const errors = curveOf(pick(series, `held_out/${error}`));
   const [start, end] = [curve[0], curve.at(-1)];
   if (!start || !end || curve.length < 2) return null;
   const best = curve.reduce((a, b) => (b.value > a.value ? b : a));
   const errorAt = (step: number) => errors.find((one) => one.step === step)?.value ?? 0;
-  const chance = (a: number, b: number) => CLEAR_ERRORS * Math.hypot(errorAt(a), errorAt(b));
+  const errorsNeeded = clearErrors(rows);
+  const chance = (a: number, b: number) =>
+    Number.isFinite(errorsNeeded) ? errorsNeeded * Math.hypot(errorAt(a), errorAt(b)) : errorsNeeded;
   return {
     first: start.value,
     last: end.value,
@@ -156,9 +176,10 @@ function groups(at: Curves): Observation[] {
       {
         id: "solved",
         tone: "watch",
-        title: "Most groups are solved",
-        evidence: `${percent(right)} of groups are all right ${when}, so they teach nothing.`,
-        advice: "Harder rows would use the time better; or stop here and take the adapter.",
+        title: "Most groups have equal rewards",
+        evidence: `${percent(right)} of groups have equal rewards above 0 ${when}, so they teach nothing.`,
+        advice:
+          "If these completions are right, use harder rows or stop here; if not, the reward is too coarse.",
       },
     ];
   }
@@ -166,8 +187,8 @@ function groups(at: Curves): Observation[] {
     {
       id: "too-hard",
       tone: "act",
-      title: "Most groups are all wrong",
-      evidence: `${percent(wrong)} of groups score nothing ${when}, so they teach nothing.`,
+      title: "Most groups score 0",
+      evidence: `${percent(wrong)} of groups have equal rewards of 0 or below ${when}, so they teach nothing.`,
       advice: "Easier rows, a reward with partial credit, more completions per prompt or more tokens each.",
     },
   ];
@@ -251,11 +272,15 @@ function completions(at: Curves): Observation[] {
     });
   }
   const truncated = recentOf(at("completions/truncated_share"), RECENT) ?? 0;
+  const all = truncated >= ALL_TRUNCATED;
   if (truncated > TRUNCATED) {
     found.push({
       id: "truncated",
-      since: since(at("completions/truncated_share"), (value) => value > TRUNCATED),
-      doubt: truncated >= ALL_TRUNCATED && `${percent(truncated)} of completions hit the token limit`,
+      since: since(
+        at("completions/truncated_share"),
+        (value) => value > (all ? NEARLY_ALL_TRUNCATED : TRUNCATED),
+      ),
+      doubt: all && `${percent(truncated)} of completions hit the token limit`,
       tone: "act",
       title: "Completions are cut off",
       evidence: `${percent(truncated)} hit the token limit instead of ending by themselves.`,
@@ -285,6 +310,12 @@ const LOSS: Observation = {
     "Advantages of a group sum to 0, and before the first update the ratio is 1: the loss starts at 0 and stays near it however well the training goes. Its gradient is what trains. Read the reward instead.",
 };
 
+/** Said only where nothing contradicts that the job learns. */
+const PRAISE = new Set(["held-out", "solved", "entropy"]);
+
+/** What is known beside the curves: held-out rows, and the server's verdict on a job that has ended. */
+type Known = { rows?: number | undefined; outcome?: Job["verdict"] | undefined };
+
 const ORDER: Record<Tone, number> = { act: 0, watch: 1, good: 2, note: 3 };
 
 function judge(at: Curves, held: HeldOut | null, found: readonly Observation[]): [Verdict, string] {
@@ -301,7 +332,8 @@ function judge(at: Curves, held: HeldOut | null, found: readonly Observation[]):
     const low = `held-out reward is ${reward(held.last)}, below the ${reward(held.first)} of the base`;
     return ["unsure", `Cannot tell: ${low}.`];
   }
-  if (had("no-spread") && (recentOf(curve, RECENT) ?? 0) < NEARLY_ALL) {
+  const never = at("reward/std").every(({ value }) => value < 1e-6);
+  if (had("no-spread") && (never || (recentOf(curve, RECENT) ?? 0) < NEARLY_ALL)) {
     return ["no", "No: all completions score the same, so there is nothing to learn from."];
   }
   if (held?.clear) {
@@ -312,7 +344,7 @@ function judge(at: Curves, held: HeldOut | null, found: readonly Observation[]):
     const rose = `training reward rose from ${reward(trend.from)} to ${reward(trend.to)}`;
     return held
       ? ["unsure", `Perhaps: ${rose}, but held-out reward has not clearly followed.`]
-      : ["yes", `Yes, as far as can be seen: ${rose}. No held-out rows say whether it carries over.`];
+      : ["unsure", `Cannot tell: ${rose}, but no held-out rows show whether it carries over.`];
   }
   if (trend.direction === "down") {
     return ["no", `No: training reward fell from ${reward(trend.from)} to ${reward(trend.to)}.`];
@@ -327,16 +359,18 @@ function judge(at: Curves, held: HeldOut | null, found: readonly Observation[]):
  * Reads a job's curves as somebody experienced would: is it training, what speaks for and against it, what to do.
  * Rules over the newest points; the worst first.
  */
-export function checkTraining(series: SeriesMap): Check {
+export function checkTraining(series: SeriesMap, { rows, outcome }: Known = {}): Check {
   const at: Curves = (key) => curveOf(pick(series, key));
-  const held = heldOut(series);
+  const held = heldOut(series, rows);
   const early = at("reward/mean").length < ENOUGH_STEPS;
-  const doubted = doubts(at, held, heldOut(series, "answer_share", "answer_std_error"));
+  const doubted = doubts(at, held, heldOut(series, rows, ANSWERS));
   const broke = doubted.find(({ id }) => id === "worse")?.since ?? null;
   const begun = (one: Observation) => (one.id === "worse" ? 1.5 : (one.since ?? 1e9));
-  const found = [...doubted, ...completions(at)]
+  const wrong = [...doubted, ...completions(at)];
+  const praised = (outcome ?? "learned") === "learned" && !wrong.some(({ doubt }) => doubt);
+  const found = wrong
     .concat(early ? [] : [...rewards(at, held), ...groups(at), ...policy(at)])
-    .filter(({ id }) => id !== "solved" || doubted.length === 0)
+    .filter(({ id }) => !PRAISE.has(id) || praised)
     // What began after the policy broke follows from that: no advice of its own.
     .map((one) =>
       broke === null || one.id === "worse" || begun(one) <= 1 ? one : { ...one, advice: undefined },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Checkpoint } from "@/api/jobs";
-import { checkpointName, comparison, weightsOf } from "./weights";
+import { checkpointName, comparison, downloadName, weightsOf } from "./weights";
 
 const checkpoint = (step: number, reward: number | null, more: Partial<Checkpoint> = {}): Checkpoint => ({
   object: "checkpoint",
@@ -36,6 +36,16 @@ describe("weightsOf", () => {
     expect(weightsOf({ held_out_reward_before: null }, blind).chosen).toBe(blind[0]);
     expect(weightsOf({}, []).chosen).toBeNull();
   });
+});
+
+it("calls no checkpoint the best by a reward that other evidence contradicts", () => {
+  const verdict = (code: "answers_disagree" | "truncated") => ({
+    verdict_detail: { outcome: "unknown" as const, message: "", rows: 24, problems: [{ code, message: "" }] },
+  });
+  expect(downloadName(BEST, {})).toBe("Download best (step 20)");
+  expect(downloadName(BEST, verdict("truncated"))).toBe("Download best (step 20)");
+  expect(downloadName(BEST, verdict("answers_disagree"))).toBe("Download highest reward (step 20)");
+  expect(downloadName(FINAL, {})).toBe("Download adapter");
 });
 
 it("names and compares checkpoints", () => {

@@ -24,6 +24,19 @@ export function weightsOf(job: Pick<Job, "held_out_reward_before">, kept: readon
   return { chosen, others: kept.filter((one) => one !== chosen), problem: null };
 }
 
+/** Evidence that the reward pays for something else than it should: the highest one is then not the best. */
+const DISPUTES = new Set(["reward_follows_length", "answers_disagree"]);
+
+/** What the download button says. It calls no checkpoint the best by a reward that other evidence contradicts. */
+export function downloadName(
+  chosen: Checkpoint | null,
+  { verdict_detail }: Pick<Job, "verdict_detail">,
+): string {
+  if (!chosen?.best) return "Download adapter";
+  const disputed = verdict_detail?.problems?.some(({ code }) => DISPUTES.has(code));
+  return disputed ? `Download highest reward (step ${chosen.step})` : `Download best (step ${chosen.step})`;
+}
+
 /** "step 20, best": what a checkpoint is called in a menu or a button. */
 export const checkpointName = (one: Checkpoint): string =>
   `step ${one.step}${one.best ? ", best" : one.final ? ", final" : ""}`;

@@ -83,9 +83,9 @@ export function PreflightReport({ report }: { report: Report }) {
       ))}
       <div className={styles.charts}>
         <Histogram
-          title="Rows by passes"
+          title="Groups by passes"
           unit={`of ${report.passes.per_group} completions pass`}
-          what="rows"
+          what="groups"
           bins={passBins(report.passes)}
           name={(bin) => String(bin.low)}
           summary={passSentence(report.passes)}

@@ -57,18 +57,18 @@ describe("words of a pre-flight", () => {
 
   it("says how often the base passes", () => {
     expect(passSentence(REPORT.passes)).toBe(
-      "8 rows, 4 completions each: one completion passes with 50 %, at least one of 4 with 75 %.",
+      "8 groups of 4 completions each: one completion passes with 50 %, at least one of 4 with 75 %.",
     );
     expect(passSentence({ per_group: 4, histogram: [0, 0, 0, 0, 0], pass_at: {} })).toBe(
-      "No row has a completion with a reward.",
+      "No group has a completion with a reward.",
     );
   });
 
   it("draws mixed groups between those that teach nothing", () => {
     expect(groupShares(REPORT.groups).map(({ label, share }) => [label, share])).toEqual([
-      ["all right", 0.5],
+      ["all pass", 0.5],
       ["mixed", 0.25],
-      ["all wrong", 0.25],
+      ["none passes", 0.25],
     ]);
   });
 

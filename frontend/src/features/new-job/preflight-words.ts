@@ -33,7 +33,7 @@ export function progressWords({ status, progress }: Pick<Preflight, "status" | "
 
 const MOST_NAMES = 12;
 
-/** Rows by how many of their completions pass. Many counts share an axis; few are named one by one. */
+/** Groups by how many of their completions pass. Many counts share an axis; few are named one by one. */
 export function passBins({ histogram }: PreflightReport["passes"]): Bin[] {
   const few = histogram.length <= MOST_NAMES + 1;
   return histogram.map((rows, passes) => ({ low: passes, high: few ? passes : passes + 1, count: rows }));
@@ -42,22 +42,22 @@ export function passBins({ histogram }: PreflightReport["passes"]): Bin[] {
 /** The pass rates in one sentence. */
 export function passSentence({ histogram, per_group, pass_at }: PreflightReport["passes"]): string {
   const rows = histogram.reduce((sum, one) => sum + one, 0);
-  if (rows === 0) return "No row has a completion with a reward.";
+  if (rows === 0) return "No group has a completion with a reward.";
   const [one, all] = [pass_at["1"], pass_at[String(per_group)]];
   const parts = [
     ...(one === undefined ? [] : [`one completion passes with ${percent(one)}`]),
     ...(all === undefined || per_group === 1 ? [] : [`at least one of ${per_group} with ${percent(all)}`]),
   ];
-  return `${count(rows, "row")}, ${count(per_group, "completion")} each${parts.length > 0 ? `: ${parts.join(", ")}` : ""}.`;
+  return `${count(rows, "group")} of ${count(per_group, "completion")} each${parts.length > 0 ? `: ${parts.join(", ")}` : ""}.`;
 }
 
 export type Share = { key: "all_right" | "mixed" | "all_wrong"; label: string; share: number };
 
 /** Shares of groups that are drawn as a bar: mixed ones, in the middle, teach. */
 export const groupShares = ({ all_right, mixed, all_wrong }: Groups): Share[] => [
-  { key: "all_right", label: "all right", share: all_right },
+  { key: "all_right", label: "all pass", share: all_right },
   { key: "mixed", label: "mixed", share: mixed },
-  { key: "all_wrong", label: "all wrong", share: all_wrong },
+  { key: "all_wrong", label: "none passes", share: all_wrong },
 ];
 
 const HOUR = 3600;

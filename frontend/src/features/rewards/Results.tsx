@@ -81,7 +81,8 @@ export function Results({ run, stale, onKeep }: Props) {
   }
   const scores = scoresOf(run);
   const values = scores.flatMap(({ value }) => (value === null ? [] : [value]));
-  const said = verdict(scores);
+  const references = run.tested.every((one) => one.reference);
+  const said = verdict(scores, references);
   const facts = spread(values);
   const inside = groupSpread(scores);
   const failed = results.filter(({ status }) => status !== "ok" && status !== "not_applicable").length;

@@ -14,11 +14,11 @@ import { SkeletonCard } from "@/components/Skeleton";
 import { TabNav } from "@/components/TabNav";
 import { ago } from "@/lib/format";
 import { toastDone } from "@/lib/toast";
+import { useBenchDataset } from "./Bench";
 import type { OnPlace, RewardPlace } from "./place";
 import { Revisions } from "./Revisions";
 import { RewardJobs } from "./RewardJobs";
 import { atOnce } from "./status";
-import { isDataset } from "./use-cases";
 import { Workbench } from "./Workbench";
 
 const GoldenTab = lazy(() => import("./GoldenTab"));
@@ -60,6 +60,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
   const revise = useReviseReward(id);
   const { refusal } = useAccess();
   const jobs = useQuery(jobsUsingQuery({ reward: id }));
+  const useful = useBenchDataset(place, jobs.data?.data[0]?.dataset);
   const golden = useQuery(goldenQuery(id)).data?.data.length;
   const changed = draft.source !== stored.source || draft.entry !== stored.entry;
   // Only once what was stored has come back: before, the old source would stand in the editor again.
@@ -114,7 +115,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
           ) : (
             <ButtonLink
               to="/jobs/new"
-              search={{ reward: id, dataset: isDataset(place.dataset) ? place.dataset : undefined }}
+              search={{ reward: id, dataset: useful }}
               variant={changed ? "default" : "filled"}
             >
               Train with it

@@ -85,15 +85,16 @@ export function windows(rows: readonly number[]): { offset: number; limit: numbe
 }
 
 /** What is sent, with where each of it came from; running samples wait for the next run. */
-export type Tested = { case: Case; completion: string; row: RewardTestRow };
+export type Tested = { case: Case; completion: string; reference: boolean; row: RewardTestRow };
 
 export function flatten(cases: readonly Case[]): Tested[] {
   return cases.flatMap((one) =>
     one.completions
       .filter(({ done }) => done)
-      .map(({ text }) => ({
+      .map(({ text, from }) => ({
         case: one,
         completion: text,
+        reference: from === "reference",
         row: { completion: text, item: one.item, prompt: one.prompt },
       })),
   );
