@@ -76,8 +76,8 @@ const UNPROVEN: Partial<Record<NonNullable<Job["verdict"]>, Observation>> = {
   no_change: {
     id: "no-change",
     tone: "watch",
-    title: "Nothing broke, nothing was learned",
-    evidence: "Rewards work, completions end by themselves, and their groups differ.",
+    title: "Nothing was learned",
+    evidence: "Nothing is broken: rewards work, completions end by themselves, and their groups differ.",
     advice: "Try more steps or a higher learning rate.",
   },
   unknown: {

@@ -78,7 +78,7 @@ export const BIG: ChartDef[] = [
 /** Only of jobs whose algorithm changes the reward. */
 const SHAPED: LineDef = {
   key: "reward/shaped_mean",
-  label: "shaped, what training maximises",
+  label: "with shaping",
   color: "c4",
   dash: true,
 };

@@ -25,10 +25,8 @@ type Props = {
 
 const described = (one: Checkpoint) =>
   [
-    `step ${one.step}`,
+    [`step ${one.step}`, one.best ? "best" : "", one.final ? "final" : ""].filter(Boolean).join(", "),
     one.held_out_reward === null ? "" : `held-out ${reward(one.held_out_reward)}`,
-    one.best ? "best" : "",
-    one.final ? "final" : "",
     (one.held_out_change?.value ?? 1) <= 0 ? "not better than the base" : "",
   ]
     .filter(Boolean)
