@@ -22,12 +22,12 @@ const GROUPS = [
 describe("a group", () => {
   it("says whether it can teach, leaving out completions without a reward", () => {
     expect(GROUPS.map((group) => group.kind)).toEqual([
-      "equal above 0",
-      "equal at 0 or below",
+      "equal > 0",
+      "equal ≤ 0",
       "mixed",
       "no reward",
-      "equal above 0",
-      "equal at 0 or below",
+      "equal > 0",
+      "equal ≤ 0",
     ]);
   });
 

@@ -1,7 +1,7 @@
 import type { Completion, GroupHead } from "@/api/completions";
 import { byAdvantage } from "@/lib/advantage";
 
-export type Kind = "mixed" | "equal above 0" | "equal at 0 or below" | "no reward";
+export type Kind = "mixed" | "equal > 0" | "equal ≤ 0" | "no reward";
 export type Only = "all" | "signal" | "right" | "wrong";
 export type GroupSort = "advantage" | "reward" | "length" | "sampled";
 
@@ -16,15 +16,15 @@ export type Group = GroupHead & {
 /** A shape beside the words, for those who look rather than read. */
 export const KIND_SHAPE: Record<Kind, string> = {
   mixed: "◐",
-  "equal above 0": "●",
-  "equal at 0 or below": "○",
+  "equal > 0": "●",
+  "equal ≤ 0": "○",
   "no reward": "✕",
 };
 
 export const KIND_MEANING: Record<Kind, string> = {
   mixed: "rewards differ, so this group teaches",
-  "equal above 0": "equal rewards, so this group teaches nothing",
-  "equal at 0 or below": "equal rewards, so this group teaches nothing",
+  "equal > 0": "equal rewards: this group teaches nothing",
+  "equal ≤ 0": "equal rewards: this group teaches nothing",
   "no reward": "no completion has a reward",
 };
 
@@ -33,7 +33,7 @@ function kindOf(rewards: readonly number[]): Kind {
   const [head] = rewards;
   if (head === undefined) return "no reward";
   if (rewards.some((reward) => reward !== head)) return "mixed";
-  return head > 0 ? "equal above 0" : "equal at 0 or below";
+  return head > 0 ? "equal > 0" : "equal ≤ 0";
 }
 
 export function judge(head: GroupHead): Group {
@@ -51,8 +51,8 @@ export function judge(head: GroupHead): Group {
 const KINDS: Record<Only, (kind: Kind) => boolean> = {
   all: () => true,
   signal: (kind) => kind === "mixed",
-  right: (kind) => kind === "equal above 0",
-  wrong: (kind) => kind === "equal at 0 or below",
+  right: (kind) => kind === "equal > 0",
+  wrong: (kind) => kind === "equal ≤ 0",
 };
 
 export const onlyThese = (groups: readonly Group[], only: Only) =>

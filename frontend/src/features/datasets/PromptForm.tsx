@@ -91,7 +91,7 @@ export function PromptForm(props: Props) {
       <div className={styles.pair}>
         <Select
           label="Answer"
-          description="Rewards read it; the verdict compares with it."
+          description="Rewards read it."
           data={names}
           value={draft.answer}
           onChange={(answer) => onChange({ answer })}
