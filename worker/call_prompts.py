@@ -1,17 +1,19 @@
 """The call `render`: prompts through a model's chat template, and their lengths in its tokens."""
 
+from pathlib import Path
 from typing import Any
 
 from reinforge.dataset import Message, Tool
 from reinforge.errors import InvalidInput
 from reinforge.model_config import hidden_size
+from worker.apart import Apart
 from worker.models.chat import PromptRenderer, renderer
 from worker.models.inspect import context_length
 from worker.models.sources import ModelStore
 from worker.models.tokenizer_files import read_json
 
 
-def render(models: ModelStore, payload: dict[str, Any]) -> dict[str, Any]:
+def render(apart: Apart, models: ModelStore, payload: dict[str, Any]) -> dict[str, Any]:
     """{model_source, rows: [messages], tools?: [each row's, or null], tolerant?, texts?}
     → {prompts, longest: {index, tokens}, context_length, hidden_size, takes_tools}.
 
@@ -21,15 +23,21 @@ def render(models: ModelStore, payload: dict[str, Any]) -> dict[str, Any]:
     has a place for tools; where it has none, those of rows are left out.
     """
     folder = models.resolve(str(payload["model_source"]), token=payload.get("hub_token"))
+    names = ("rows", "tools", "tolerant", "texts")
+    return apart.ask("render", folder, {name: payload[name] for name in names if name in payload})
+
+
+def rendered(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """The answer of `render`; runs in a child process."""
     prompts = renderer(folder)
     rows = payload["rows"]
     tools = payload.get("tools") or [None] * len(rows)
     asked = list(zip(rows, tools, strict=True))
-    rendered = _render_rows(prompts, asked, tolerant=bool(payload.get("tolerant")))
-    good = [index for index, (text, _) in enumerate(rendered) if text is not None]
-    tokens = dict(zip(good, prompts.count([rendered[index][0] or "" for index in good]), strict=True))
+    texts = _render_rows(prompts, asked, tolerant=bool(payload.get("tolerant")))
+    good = [index for index, (text, _) in enumerate(texts) if text is not None]
+    tokens = dict(zip(good, prompts.count([texts[index][0] or "" for index in good]), strict=True))
     answers: list[dict[str, Any]] = []
-    for index, (text, why) in enumerate(rendered):
+    for index, (text, why) in enumerate(texts):
         if text is None:
             answers.append({"error": why})
         elif payload.get("texts", True):

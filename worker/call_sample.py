@@ -16,12 +16,11 @@ from typing import Any
 from reinforge.archives import unpack
 from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
 from reinforge.schemas.worker_door import CallChunk, CallMessage
+from worker.apart import Apart
 from worker.blob_cache import BlobCache
 from worker.door import BackendAway, Door
-from worker.models.chat import PromptRenderer, renderer
-from worker.models.inspect import context_length
 from worker.models.sources import ModelStore
-from worker.models.tokenizer_files import read_json
+from worker.sample_prompts import question
 from worker.serving_process import Replies, ServingProcess
 from worker.serving_protocol import Order, Reply, SamplePrompt
 from worker.telling import Looking, Telling
@@ -49,12 +48,14 @@ class Sampler:
         self, door: Door, models: ModelStore, blobs: BlobCache, folder: Path, serving: ServingProcess
     ) -> None:
         self._door, self._models, self._blobs, self._serving = door, models, blobs, serving
+        self._apart = Apart()
         self._adapters = folder / "adapters"
         self._unpacking = threading.Lock()
         shutil.rmtree(self._adapters, ignore_errors=True)
 
     def close(self) -> None:
         self._serving.close()
+        self._apart.close()
 
     def sample(self, call: CallMessage) -> dict[str, Any]:
         """Carry a call out; {} once all its events are with the backend.
@@ -71,7 +72,8 @@ class Sampler:
         payload = call.payload
         pinned = payload.get("model_sha256")
         folder = self._files(call, chunks)
-        prompts = _prompts(folder, payload)
+        answer = self._apart.ask("sample", folder, question(payload))
+        prompts = [SamplePrompt.model_validate(each) for each in answer["prompts"]]
         adapter = payload.get("adapter")
         return Order(
             id=call.id,
@@ -223,52 +225,6 @@ def merged(events: list[Event]) -> list[Event]:
             deltas[key] = dict(event)
             out.append(deltas[key])
     return out
-
-
-def _prompts(folder: Path, payload: dict[str, Any]) -> list[SamplePrompt]:
-    """`tools` are the request's and have to have a place; `row_tools` are each prompt's own, of a dataset's rows.
-
-    Raises InvalidInput `prompt_not_renderable`, `tools_not_supported`, `context_overflow`.
-    """
-    chat = renderer(folder)
-    context = context_length(read_json(folder / "config.json")) or 2**31
-    prompts = []
-    rows = payload.get("row_tools")
-    for number, messages in enumerate(payload["prompts"]):
-        param = f"prompts[{number}]"
-        try:
-            if rows is not None and rows[number]:
-                text = chat.render_row(messages, rows[number])
-            else:
-                text = _rendered(chat, messages, payload.get("tools"))
-            ids = chat.encode(text)
-        except InvalidInput as error:
-            error.param = error.param if error.code == "tools_not_supported" else param
-            raise
-        if len(ids) >= context:
-            raise InvalidInput(
-                f"The prompt has {len(ids)} tokens; the model's context of {context} leaves no room for an answer.",
-                code="context_overflow",
-                hint="Shorten the conversation.",
-                param=param,
-            )
-        prompts.append(SamplePrompt(ids=ids, max_tokens=min(int(payload["max_tokens"]), context - len(ids))))
-    return prompts
-
-
-def _rendered(chat: PromptRenderer, messages: list[dict[str, Any]], tools: list[Any] | None) -> str:
-    """As `chat.render`; a developer's message that the template refuses or leaves out is given as the system's."""
-    plain = [
-        message | {"role": "system"} if message["role"] == "developer" else message for message in messages
-    ]
-    developer = [message["content"] for message in messages if message["role"] == "developer"]
-    try:
-        text = chat.render(messages, tools)
-    except InvalidInput:
-        if not developer:
-            raise
-        return chat.render(plain, tools)
-    return text if all(each.strip() in text for each in developer) else chat.render(plain, tools)
 
 
 def _as_error(error: dict[str, Any]) -> ReinforgeError:

@@ -22,6 +22,7 @@ from typing import Any
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import CALL_POLL_SECONDS, CallAnswer, CallKind, CallMessage
 from reinforge.signals import Relay
+from worker.apart import Apart
 from worker.blob_cache import BlobCache
 from worker.call_graders import grade
 from worker.call_inspect import inspect
@@ -70,12 +71,13 @@ class CallWorker:
         if sandbox is not None:
             sandbox_client(sandbox).close()  # what cannot be an address is said at the start
         self._watch = CallWatch(door)
+        self._apart = Apart()
         self._reward_models = ModelProcess(idle_seconds=REWARD_MODEL_IDLE_SECONDS)
         self.stop = threading.Event()
         self._answers: dict[str, Answer] = {
             "validate": lambda call: self._in_sandbox(call, validate),
             "score": self._score,
-            "render": lambda call: render(self._models, call.payload),
+            "render": lambda call: render(self._apart, self._models, call.payload),
             "inspect_model": lambda call: inspect(self._door, self._models, call),
         }
         if sampler is not None:

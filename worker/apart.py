@@ -1,0 +1,207 @@
+"""Work on strangers' files in a process of its own: templates rendered, texts tokenized.
+
+A template can loop for ever or double a text until the memory is full, and a tokenizer's library can abort. So the
+calls worker hands both to warm child processes with limits of memory, time, files and output, and none of its
+environment. A child that dies or takes too long costs its request and is replaced; it keeps read tokenizers.
+
+Requests and answers are JSON in frames of 4 bytes of length.
+"""
+
+import json
+import logging
+import os
+import resource
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from reinforge.errors import InvalidInput, ReinforgeError
+
+log = logging.getLogger(__name__)
+
+SECONDS = 15.0
+"""One request: thousands of rows take a second, a large tokenizer is read in two."""
+MEMORY_BYTES = 2 << 30
+"""Address space. Nothing that needs CUDA is loaded here."""
+OUTPUT_BYTES = 64 << 20
+WARM = 4
+"""Children that wait for the next request, as many as a worker has threads that render."""
+
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
+_LENGTH = struct.Struct("<I")
+
+
+class Child:
+    """One process; used by one thread at a time."""
+
+    def __init__(self) -> None:
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "worker.apart"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment | {"TOKENIZERS_PARALLELISM": "false"},
+            start_new_session=True,
+            bufsize=0,
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._in, self._out = self._process.stdin, self._process.stdout
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Raises OSError when it dies, takes too long or answers too much; kill it then."""
+        end = time.monotonic() + seconds
+        _write(self._in, request)
+        (size,) = _LENGTH.unpack(self._read(_LENGTH.size, end))
+        if size > OUTPUT_BYTES:
+            raise OSError(f"it made more than {OUTPUT_BYTES >> 20} MiB of text")
+        answer: dict[str, Any] = json.loads(self._read(size, end))
+        return answer
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._in.close()
+        self._out.close()
+
+    def _read(self, size: int, end: float) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self._out], [], [], left)[0]:
+                raise OSError("it took too long")
+            part = os.read(self._out.fileno(), min(size - len(data), 1 << 20))
+            if not part:
+                raise OSError("it used too much memory, or its library crashed")
+            data += part
+        return bytes(data)
+
+
+class Apart:
+    """Warm children for several threads."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._idle: list[Child] = []
+        self._lock = threading.Lock()
+
+    def ask(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+        """What `WORK[work]` answers. Raises its InvalidInput, and InvalidInput `model_too_demanding`."""
+        with self._lock:
+            child = self._idle.pop() if self._idle else None
+        if child is None or not child.is_alive():
+            child = Child()
+        try:
+            answer = child.ask({"work": work, "folder": str(folder), "payload": payload}, self._seconds)
+        except (OSError, ValueError) as error:
+            child.kill()
+            log.warning("the files in %s ended their process: %s", folder, error)
+            raise InvalidInput(
+                f"The model's chat template or tokenizer could not be used: {error}.",
+                code="model_too_demanding",
+                hint=f"At most {self._seconds:g} s and {MEMORY_BYTES >> 30} GiB are given to it. Check its files.",
+                param="model",
+            ) from error
+        except BaseException:
+            child.kill()
+            raise
+        with self._lock:
+            if len(self._idle) < WARM:
+                self._idle.append(child)
+                child = None
+        if child is not None:
+            child.kill()
+        if "error" in answer:
+            refusal = answer["error"]
+            raise InvalidInput(
+                refusal["message"],
+                code=refusal["code"],
+                hint=refusal["hint"],
+                param=refusal["param"],
+                errors=refusal["errors"],
+            )
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for child in idle:
+            child.kill()
+
+
+def _write(file: IO[bytes], value: dict[str, Any]) -> None:
+    data = memoryview(json.dumps(value).encode())
+    for part in (memoryview(_LENGTH.pack(len(data))), data):
+        while part:
+            part = part[file.write(part) :]
+
+
+# ── The child ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    for name, value in (("AS", MEMORY_BYTES), ("CORE", 0), ("FSIZE", 0), ("NOFILE", 64)):
+        which = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(which)[1]
+        resource.setrlimit(
+            which, (value, value) if hard == resource.RLIM_INFINITY else (min(value, hard), hard)
+        )
+    Path("/proc/self/oom_score_adj").write_text("1000")
+    from worker.call_prompts import rendered
+    from worker.sample_prompts import sample_prompts
+
+    work: dict[str, Callable[[Path, dict[str, Any]], dict[str, Any]]] = {
+        "render": rendered,
+        "sample": sample_prompts,
+    }
+    while size := sys.stdin.buffer.read(_LENGTH.size):
+        request = json.loads(sys.stdin.buffer.read(_LENGTH.unpack(size)[0]))
+        signal.alarm(int(SECONDS) + 5)  # where the worker that would kill us has died
+        _write(sys.stdout.buffer, _answer(work[request["work"]], request))
+        sys.stdout.buffer.flush()
+        signal.alarm(0)
+
+
+def _answer(
+    work: Callable[[Path, dict[str, Any]], dict[str, Any]], request: dict[str, Any]
+) -> dict[str, Any]:
+    try:
+        return {"result": work(Path(request["folder"]), request["payload"])}
+    except ReinforgeError as error:
+        refusal = error
+    except BaseException as error:  # noqa: BLE001 - a panic of a library is no Exception
+        refusal = InvalidInput(
+            f"The model's chat template or tokenizer failed: {type(error).__name__}: {str(error)[:500]}",
+            code="prompt_not_renderable",
+            hint="Check the model's files.",
+            param="model",
+        )
+    return {
+        "error": {
+            "message": refusal.message,
+            "code": refusal.code,
+            "hint": refusal.hint,
+            "param": refusal.param,
+            "errors": refusal.errors,
+        }
+    }
+
+
+if __name__ == "__main__":
+    main()
