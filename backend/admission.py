@@ -33,6 +33,12 @@ log = logging.getLogger(__name__)
 RECHECK_SECONDS = 2.0
 """How often the right of a request that lasts is looked up again; streams end within twice that."""
 _TOKENS_REMEMBERED = 1000
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+)
 
 
 class Admission:
@@ -58,7 +64,12 @@ class Admission:
             if changes:
                 body.check_announced()
         except (ReinforgeError, SQLAlchemyError) as error:
-            await _refusal(request, error)(scope, receive, send)
+
+            async def refuse(message: Message) -> None:
+                protect(message)
+                await send(message)
+
+            await _refusal(request, error)(scope, receive, refuse)
             return
         await Vigil(self.app, request, body, self._rights).run(send)
 
@@ -94,6 +105,13 @@ class Admission:
             while len(self._job_tokens) > _TOKENS_REMEMBERED:
                 self._job_tokens.popitem(last=False)
         return True
+
+
+def protect(start: Message) -> None:
+    """Headers of an answer, where it has none of its own: not kept, not framed, not taken for another type."""
+    if start["type"] == "http.response.start":
+        own = {name.lower() for name, _ in start["headers"]}
+        start["headers"] = [*start["headers"], *(each for each in SECURITY_HEADERS if each[0] not in own)]
 
 
 class Body:
@@ -193,6 +211,7 @@ class Vigil:
         async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._started = True
+                protect(message)
                 kind = dict(message["headers"]).get(b"content-type", b"")
                 self._events = kind.startswith(b"text/event-stream")
             await send(message)

@@ -21,7 +21,7 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
-from sqlalchemy import select, update
+from sqlalchemy import ColumnElement, and_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend import scopes
@@ -55,6 +55,8 @@ class Principal:
     key_id: str | None = None
     administrator: bool = False
     """Runs the platform: owner of every project."""
+    maker_id: str | None = None
+    """The person whose rights bound what is made here: the user, or the maker of the key. None: the platform."""
     scopes: frozenset[str] | None = None
     """Of a key that may not do everything that its role may."""
 
@@ -73,20 +75,50 @@ def bearer(request: Request) -> str | None:
     return token.strip() or None if scheme.lower() == "bearer" else None
 
 
-def _of_key(key: ApiKey) -> Principal:
+async def principal_of_key(session: AsyncSession, *which: ColumnElement[bool]) -> Principal | None:
+    """None for a key that is revoked or expired, or whose maker is of its project no more.
+
+    It may do what both its role and its maker's allow, now.
+    """
+    query = (
+        select(ApiKey, Member.role, User.administrator)
+        .outerjoin(User, User.id == ApiKey.maker_id)
+        .outerjoin(Member, and_(Member.user_id == User.id, Member.project_id == ApiKey.project_id))
+        .where(*which)
+    )
+    row = (await session.execute(query)).one_or_none()
+    if row is None or not _works(row[0]):
+        return None
+    key, role, administrator = row
+    if key.maker_id is None or administrator:
+        return _of_key(key, key.role)
+    return _of_key(key, min(key.role, role, key=ROLES.index)) if role is not None else None
+
+
+async def is_owner(session: AsyncSession, user_id: str, project_id: str) -> bool:
+    """Of the project, or of every one."""
+    user = await session.get(User, user_id, populate_existing=True)
+    if user is None or user.administrator:
+        return user is not None
+    member = await membership(session, user_id, project_id)
+    return member is not None and member.role == "owner"
+
+
+def _of_key(key: ApiKey, role: str) -> Principal:
     narrowed = frozenset(key.scopes) if key.scopes is not None else None
     return Principal(
         key.id,
         key.name,
-        key.role,
+        role,
         key.project_id,
         key_id=key.id,
         administrator=key.administrator,
+        maker_id=key.maker_id,
         scopes=narrowed,
     )
 
 
-def works(key: ApiKey) -> bool:
+def _works(key: ApiKey) -> bool:
     """Neither revoked nor expired."""
     return key.revoked_at is None and (key.expires_at is None or key.expires_at > now())
 
@@ -98,15 +130,14 @@ async def key_principal(database: Database, token: str, project: str | None = No
     the platform act for any. Raises NotFound.
     """
     async with database.transaction() as session:
-        key = await session.scalar(select(ApiKey).where(ApiKey.sha256 == digest(token)))
-        if key is None or not works(key):
+        who = await principal_of_key(session, ApiKey.sha256 == digest(token))
+        if who is None:
             return None
-        if key.last_used_at is None or key.last_used_at < now() - _USED_EVERY:
-            await session.execute(update(ApiKey).where(ApiKey.id == key.id).values(last_used_at=now()))
-        who = _of_key(key)
+        unnoted = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < now() - _USED_EVERY)
+        await session.execute(update(ApiKey).where(ApiKey.id == who.id, unnoted).values(last_used_at=now()))
         if project is None or project == who.project_id:
             return who
-        if key.administrator and await session.get(Project, project) is not None:
+        if who.administrator and await session.get(Project, project) is not None:
             return dataclasses.replace(who, project_id=project)
         raise project_not_found(project)
 
@@ -123,21 +154,19 @@ async def session_principal(database: Database, cookie: str, project: str | None
 async def principal_of(session: AsyncSession, cookie: str, project: str | None) -> Principal | None:
     """The same within a transaction, which may have opened the browser session itself."""
     found = await session.execute(
-        select(BrowserSession, ApiKey, User)
-        .outerjoin(ApiKey, ApiKey.id == BrowserSession.key_id)
+        select(BrowserSession, User)
         .outerjoin(User, User.id == BrowserSession.user_id)
         .where(BrowserSession.sha256 == digest(cookie), BrowserSession.expires_at > now())
     )
     row = found.one_or_none()
     if row is None:
         return None
-    browser, key, user = row
-    if key is not None:
-        if not works(key):
-            return None
-        if project is not None and project != key.project_id:
+    browser, user = row
+    if browser.key_id is not None:
+        of_key = await principal_of_key(session, ApiKey.id == browser.key_id)
+        if of_key is not None and project is not None and project != of_key.project_id:
             raise project_not_found(project)
-        return _of_key(key)
+        return of_key
     who = await _of_user(session, user, browser, project)
     if who is not None and browser.last_seen_at < now() - _USED_EVERY:
         await session.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
@@ -176,6 +205,7 @@ def _user_principal(user: User, role: str, project_id: str, member_id: str | Non
         member_id=member_id,
         user_id=user.id,
         administrator=user.administrator,
+        maker_id=user.id,
     )
 
 

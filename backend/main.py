@@ -54,6 +54,7 @@ from backend.projects.endpoints import router as projects
 from backend.projects.invitation_endpoints import router as invitations
 from backend.projects.member_endpoints import router as members
 from backend.queue import WakeUps
+from backend.reference import router as reference
 from backend.rewards.endpoints import router as rewards
 from backend.rewards.source_endpoints import router as reward_sources
 from backend.sealing import Sealer
@@ -78,7 +79,7 @@ ROUTERS = (
     demo, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources, rewards, golden,
     judges, base_models, preflights, evaluations, playground, adapters, webhooks, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
-    deployments, openai_chat, client_wheel, health.router,
+    deployments, openai_chat, client_wheel, health.router, reference,
 )  # fmt: skip
 
 
@@ -89,8 +90,9 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
         version=__version__,
         summary="Self-hosted reinforcement fine-tuning.",
         lifespan=_lifespan,
-        docs_url="/docs",
+        docs_url=None,  # `backend.reference` has it: FastAPI's page runs a script of another server
         redoc_url=None,
+        redirect_slashes=False,  # the answer would name the host that the request names
         separate_input_output_schemas=False,
     )
     app.state.settings = settings or Settings()

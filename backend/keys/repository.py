@@ -24,3 +24,12 @@ async def revoke(session: AsyncSession, project_id: str, id: str) -> bool:
         .returning(ApiKey.id)
     )
     return found is not None
+
+
+async def revoke_of(session: AsyncSession, maker_id: str, project_id: str) -> None:
+    """Those that the person has made in the project, or had made by keys of theirs."""
+    await session.execute(
+        update(ApiKey)
+        .where(ApiKey.maker_id == maker_id, ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None))
+        .values(revoked_at=now())
+    )

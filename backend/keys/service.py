@@ -83,6 +83,7 @@ async def add(
         sha256=digest(secret),
         prefix=secret[:_PREFIX],
         created_by=who.name,
+        maker_id=who.maker_id,
         expires_at=None if lifetime is None else now() + timedelta(days=lifetime),
     )
     session.add(key)

@@ -32,6 +32,10 @@ class ApiKey(Created, Base):
     prefix: Mapped[str]
     """The key's first characters, to recognise it by."""
     created_by: Mapped[str | None]
+    maker_id: Mapped[str | None] = mapped_column(
+        ForeignKey("user_account.id", ondelete="CASCADE"), index=True
+    )
+    """The person whose rights bound the key's: it was made by them or with a key of theirs. None: the platform's."""
     last_used_at: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
@@ -61,6 +65,10 @@ class Invitation(Created, Base):
     note: Mapped[str | None]
     """For whom it is, as its maker wrote it."""
     created_by: Mapped[str | None]
+    maker_id: Mapped[str | None] = mapped_column(
+        ForeignKey("user_account.id", ondelete="CASCADE"), index=True
+    )
+    """Who has to be an owner still when it is accepted. None: the platform."""
     expires_at: Mapped[datetime]
 
 

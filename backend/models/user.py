@@ -38,6 +38,12 @@ class SignInToken(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     user_id: Mapped[str | None] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"), index=True)
     key_id: Mapped[str | None] = mapped_column(ForeignKey("api_key.id", ondelete="CASCADE"))
+    maker_id: Mapped[str | None] = mapped_column(
+        ForeignKey("user_account.id", ondelete="CASCADE"), index=True
+    )
+    """Who has to be an owner still when it is used, unless it is for themselves. None: the platform."""
+    bound: Mapped[bool] = mapped_column(default=False, server_default="false")
+    """Made by an owner for somebody else: it opens `project_id` alone, and nothing once the user is of others, too."""
     expires_at: Mapped[datetime]
 
 

@@ -6,11 +6,11 @@ from datetime import timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, digest, membership, require_owner, require_scopes_of
+from backend.auth import Principal, digest, is_owner, membership, require_owner, require_scopes_of
 from backend.ids import new_id
 from backend.models import Invitation, Project, User, now
 from backend.projects import members, repository
-from backend.users import passwords, service
+from backend.users import addresses, passwords, service
 from reinforge.errors import InvalidInput, NotFound, StateConflict
 from reinforge.schemas.members import InvitationCreate
 from reinforge.schemas.users import InvitationAccept
@@ -38,6 +38,7 @@ async def create(
         role=body.role,
         note=body.note,
         created_by=who.name,
+        maker_id=who.maker_id,
         expires_at=now() + timedelta(days=body.expires_in_days),
     )
     session.add(row)
@@ -61,7 +62,7 @@ async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
     """What the address offers; it is not used up by this. Raises NotFound."""
     query = select(Invitation).where(Invitation.sha256 == digest(token), Invitation.expires_at > now())
     row = await session.scalar(query)
-    if row is None:
+    if row is None or not await _is_authorised(session, row):
         raise _not_valid()
     return row, await session.get_one(Project, row.project_id)
 
@@ -80,7 +81,7 @@ async def accept(
         .where(Invitation.sha256 == digest(body.token), Invitation.expires_at > now())
         .returning(Invitation)
     )
-    if used is None:
+    if used is None or not await _is_authorised(session, used):
         raise _not_valid()
     if who is not None and who.user_id is not None:
         user = await session.get_one(User, who.user_id)
@@ -90,6 +91,9 @@ async def accept(
                 code="member_exists",
                 hint="Leave the invitation to the person whom it is for.",
             )
+        # What an owner of another project may have opened or made for this person does not see the new one.
+        await service.end_sessions(session, user.id)
+        await addresses.take_back(session, user.id)
     else:
         user = await _new_user(session, body, password)
     await members.join(session, user, used.project_id, used.role)
@@ -119,6 +123,11 @@ async def _new_user(session: AsyncSession, body: InvitationAccept, password: str
         await service.set_email(session, user, body.email)
     user.password = password
     return user
+
+
+async def _is_authorised(session: AsyncSession, row: Invitation) -> bool:
+    """Whether its maker may invite still."""
+    return row.maker_id is None or await is_owner(session, row.maker_id, row.project_id)
 
 
 def _not_valid() -> NotFound:

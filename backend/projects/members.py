@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.auth import Principal, require_owner, require_scopes_of
 from backend.conditional import Match
 from backend.ids import new_id
+from backend.keys import repository as keys
 from backend.models import Member, SignInToken, User
 from backend.projects import repository
 from backend.users import addresses
@@ -42,7 +43,7 @@ async def create(
     session.add(user)
     await session.flush()
     member = await join(session, user, who.project_id, role)
-    return (member, user), _address(session, base_url, member)
+    return (member, user), _address(session, who, base_url, member)
 
 
 async def join(session: AsyncSession, user: User, project_id: str, role: str) -> Member:
@@ -54,22 +55,30 @@ async def join(session: AsyncSession, user: User, project_id: str, role: str) ->
 
 
 async def change(session: AsyncSession, who: Principal, id: str, role: Role, match: Match) -> Found:
-    """Open sessions have the new role at once. Raises NotAllowed, NotFound, MatchNeeded, Stale."""
+    """Open sessions and keys of theirs have the new role at once; who is no owner any more has invited nobody.
+
+    Raises NotAllowed, NotFound, MatchNeeded, Stale.
+    """
     member, user = await _owned(session, who, id)
     require_scopes_of(who, role)
     await session.refresh(member, with_for_update=True)
     match.check(view(member, user))
     member.role = role
     await session.flush()
+    if role != "owner":
+        await repository.end_makings(session, user.id, member.project_id)
     return member, user
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Ends what they may see of the project at once. Raises NotAllowed, NotFound.
+    """Ends what they may see of the project at once: keys, invitations and addresses that they made, too.
 
+    Raises NotAllowed, NotFound.
     Who is of no project any more is no user any more: their sessions end and their addresses are taken back.
     """
     member, user = await _owned(session, who, id)
+    await repository.end_makings(session, user.id, member.project_id)
+    await keys.revoke_of(session, user.id, member.project_id)
     others = select(func.count()).where(Member.user_id == user.id, Member.id != member.id)
     if await session.scalar(others) or user.administrator:
         here = delete(SignInToken).where(
@@ -91,7 +100,7 @@ async def renew_address(
     require_scopes_of(who, cast(Role, member.role))
     await addresses.require_authority(session, who, user)
     await addresses.take_back(session, user.id)
-    return (member, user), _address(session, base_url, member, purpose)
+    return (member, user), _address(session, who, base_url, member, purpose)
 
 
 def view(member: Member, user: User) -> MemberView:
@@ -109,7 +118,11 @@ def view(member: Member, user: User) -> MemberView:
 
 
 def _address(
-    session: AsyncSession, base_url: str, member: Member, purpose: addresses.Purpose = "sign_in"
+    session: AsyncSession,
+    who: Principal,
+    base_url: str,
+    member: Member,
+    purpose: addresses.Purpose = "sign_in",
 ) -> str:
     return addresses.new_address(
         session,
@@ -118,6 +131,8 @@ def _address(
         addresses.TOKEN_LIFETIME,
         purpose=purpose,
         user_id=member.user_id,
+        maker_id=who.maker_id,
+        bound=not (who.administrator or who.user_id == member.user_id),
     )
 
 

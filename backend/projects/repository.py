@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, and_, func, select
+from sqlalchemy import ColumnElement, ScalarSelect, and_, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.cursors import cut, newest_first
@@ -16,6 +16,7 @@ from backend.models import (
     Member,
     Project,
     Reward,
+    SignInToken,
     User,
 )
 from reinforge.states import FINAL
@@ -92,3 +93,9 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
         newest_demo.label("demo_job"),
     )
     return dict((await session.execute(query)).mappings().one())
+
+
+async def end_makings(session: AsyncSession, maker_id: str, project_id: str) -> None:
+    """Unused invitations and addresses that the person has made in the project."""
+    for table in (Invitation, SignInToken):
+        await session.execute(delete(table).where(table.maker_id == maker_id, table.project_id == project_id))

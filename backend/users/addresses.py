@@ -8,7 +8,7 @@ from typing import Literal
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, digest
+from backend.auth import Principal, digest, is_owner
 from backend.ids import new_id
 from backend.keys.service import default_project
 from backend.models import Member, SignInToken, User, now
@@ -30,6 +30,8 @@ def new_address(
     purpose: Purpose = "sign_in",
     user_id: str | None = None,
     key_id: str | None = None,
+    maker_id: str | None = None,
+    bound: bool = False,
 ) -> str:
     """An address that works once."""
     token = secrets.token_urlsafe(30)
@@ -39,6 +41,8 @@ def new_address(
         project_id=project_id,
         user_id=user_id,
         key_id=key_id,
+        maker_id=maker_id,
+        bound=bound,
         expires_at=now() + lifetime,
     )
     session.add(row)
@@ -48,7 +52,20 @@ def new_address(
 async def look(session: AsyncSession, token: str, *purposes: Purpose) -> SignInToken | None:
     """The address's row, not used up by this; None for one that is unknown, used up or expired."""
     offered: SignInToken | None = await session.scalar(select(SignInToken).where(*_offers(token, purposes)))
-    return offered
+    return offered if offered is not None and await _is_authorised(session, offered) else None
+
+
+async def _is_authorised(session: AsyncSession, row: SignInToken) -> bool:
+    """Whether the address opens no more than it could when it was made, and its maker may make it still."""
+    if row.maker_id not in (None, row.user_id) and not await is_owner(
+        session, str(row.maker_id), row.project_id
+    ):
+        return False
+    if not row.bound or row.user_id is None:
+        return True
+    user = await session.get_one(User, row.user_id, populate_existing=True)
+    projects = set(await session.scalars(select(Member.project_id).where(Member.user_id == user.id)))
+    return not user.administrator and projects == {row.project_id}
 
 
 def _offers(token: str, purposes: tuple[Purpose, ...]) -> tuple[ColumnElement[bool], ...]:
@@ -64,7 +81,7 @@ async def use(session: AsyncSession, token: str, *purposes: Purpose) -> SignInTo
     used: SignInToken | None = await session.scalar(
         delete(SignInToken).where(*_offers(token, purposes)).returning(SignInToken)
     )
-    return used
+    return used if used is not None and await _is_authorised(session, used) else None
 
 
 async def take_back(session: AsyncSession, user_id: str) -> None:

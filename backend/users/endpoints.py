@@ -112,6 +112,7 @@ async def create_sign_in_link(session: Session, settings: SettingsDep, who: Read
         addresses.LINK_LIFETIME,
         user_id=who.user_id,
         key_id=who.key_id,
+        maker_id=who.maker_id,
     )
     return OneTimeAddress(url=url)
 

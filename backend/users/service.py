@@ -7,7 +7,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import SESSION_LIFETIME, Principal, digest, works
+from backend.auth import SESSION_LIFETIME, Principal, digest, principal_of_key
 from backend.ids import new_id
 from backend.models import ApiKey, BrowserSession, Member, SignInToken, User, now
 from backend.users import addresses, attempts, passwords
@@ -69,15 +69,15 @@ class Browsers:
         """For a one-time token (used up by this) or an API key. Raises NotAuthenticated."""
         used = await addresses.use(self.session, token, "sign_in", "start")
         if used is None:
-            key = await self.session.scalar(select(ApiKey).where(ApiKey.sha256 == digest(token)))
+            key = await principal_of_key(self.session, ApiKey.sha256 == digest(token))
         elif used.purpose == "start":
             return await self.open_for(await addresses.starter(self.session), used.project_id)
         elif used.user_id is not None:
             user = await self.session.get_one(User, used.user_id)
             return await self.open_for(user, used.project_id)
         else:
-            key = await self.session.get(ApiKey, used.key_id)
-        if key is None or not works(key):
+            key = await principal_of_key(self.session, ApiKey.id == used.key_id)
+        if key is None:
             raise addresses.not_valid()
         return await self.open(key.project_id, key_id=key.id)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.page import _ROUTES, STATIC
-from tests.backend.server import Backend
+from tests.backend.server import OWNER_KEY, Backend
 
 ROOT = Path(__file__).parents[2]
 
@@ -139,3 +139,31 @@ def test_a_page_that_was_not_built_says_so(backend: Backend) -> None:
 def test_a_checkout_serves_what_its_own_build_writes() -> None:
     assert STATIC == ROOT / "frontend" / "dist"
     assert 'outDir: "dist"' in (ROOT / "frontend" / "vite.config.ts").read_text()
+
+
+def test_the_reference_of_the_api_runs_no_script(backend: Backend) -> None:
+    """It stands on the origin of the session cookie."""
+    answer = backend.bare.get("/docs")
+    assert answer.status_code == 200
+    assert "/api/v1/jobs" in answer.text
+    assert "<script" not in answer.text
+    assert re.findall(r'(?:src|href)="([^"]*)"', answer.text) == ["/openapi.json"]
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+@pytest.mark.parametrize("path", ["/api/v1/me", "/api/v1/nothing", "/v1/models", "/healthz", "/openapi.json"])
+def test_answers_of_the_api_are_neither_stored_nor_framed(backend: Backend, path: str) -> None:
+    for client in (backend.bare, backend.client(OWNER_KEY)):
+        headers = client.get(path).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    refused = backend.bare.post("/api/v1/jobs", json={})
+    assert refused.headers["cache-control"] == "no-store"
+
+
+def test_no_redirect_names_a_foreign_host(backend: Backend) -> None:
+    answer = backend.bare.get("/api/v1/keys/", headers={"host": "evil.test"})
+    assert (answer.status_code, answer.headers.get("location")) == (404, None)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -73,6 +74,40 @@ def test_guessing_is_held_off_even_with_the_right_password(backend: Backend) -> 
         backend.sql("UPDATE sign_in_failure SET at = at - interval '20 minutes' WHERE email = %s", email)
         made(client.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
     assert backend.sql("SELECT 1 FROM sign_in_failure WHERE email = %s", email) == []
+
+
+def test_guesses_side_by_side_count_each_other(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many come at once, no more than ten are compared."""
+    compared: list[str] = []
+
+    def compare(stored: str, password: str) -> bool:
+        compared.append(password)
+        return False
+
+    monkeypatch.setattr("backend.users.passwords._verify", compare)
+    monkeypatch.setattr("backend.users.passwords.MOST_WAITING_HERE", 64)
+
+    def guess(number: int) -> int:
+        body = {"email": "sidney@example.org", "password": f"guess {number}"}
+        return client.post("/sign-in", json=body).status_code
+
+    with browser(backend) as client, ThreadPoolExecutor(30) as pool:
+        client.timeout = 120
+        answers = sorted(pool.map(guess, range(30)))
+    assert answers.count(401) == len(compared) <= 10
+    assert set(answers) <= {401, 429}
+    backend.sql("DELETE FROM sign_in_failure")
+
+
+def test_the_current_password_is_not_guessed_either(backend: Backend) -> None:
+    email = with_password(backend, "Stella")
+    with browser(backend) as stolen:
+        made(stolen.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
+        for number in range(11):
+            body = {"password": "another long password", "current_password": f"a wrong guess {number}"}
+            answer = stolen.patch("/me", headers={"if-match": "*"}, json=body)
+        assert refusal(answer) == (429, "too_many_attempts")
+    backend.sql("DELETE FROM sign_in_failure")
 
 
 @pytest.mark.parametrize(
