@@ -57,11 +57,12 @@ async def look(session: AsyncSession, token: str, *purposes: Purpose) -> SignInT
 
 async def _is_authorised(session: AsyncSession, row: SignInToken) -> bool:
     """Whether the address opens no more than it could when it was made, and its maker may make it still."""
-    if row.maker_id not in (None, row.user_id) and not await is_owner(
-        session, str(row.maker_id), row.project_id
-    ):
+    if row.user_id is None:
+        return True  # of a key, which is looked up by itself
+    other = row.maker_id is not None and row.maker_id != row.user_id
+    if other and not await is_owner(session, str(row.maker_id), row.project_id):
         return False
-    if not row.bound or row.user_id is None:
+    if not row.bound:
         return True
     user = await session.get_one(User, row.user_id, populate_existing=True)
     projects = set(await session.scalars(select(Member.project_id).where(Member.user_id == user.id)))

@@ -1,6 +1,6 @@
 """who made keys, invitations and addresses: they end with that person's rights
 
-Revises: 0027
+Revises: 0028
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0029"
-down_revision: str | Sequence[str] | None = "0027"
+down_revision: str | Sequence[str] | None = "0028"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
