@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.page import _ROUTES, STATIC
-from tests.backend.server import OWNER_KEY, Backend
+from tests.backend.server import OWNER_KEY, WORKER_TOKEN, Backend
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,7 +77,9 @@ def test_packed_copies_go_to_those_who_accept_them(backend: Backend, page: Path)
 )
 def test_programs_never_get_the_page(backend: Backend, page: Path, path: str, method: str) -> None:
     """Not even one that says it takes HTML: a probe on the page's HTML cannot fail."""
-    response = backend.bare.request(method, backend.url + path, headers={"accept": "text/html,*/*"})
+    token = WORKER_TOKEN if path.startswith("/worker") else OWNER_KEY  # a stranger's change is a 401 there
+    headers = {"accept": "text/html,*/*", "authorization": f"Bearer {token}"}
+    response = backend.bare.request(method, backend.url + path, headers=headers)
     assert response.status_code == 404
     assert response.headers["content-type"] == "application/json"
     if method != "HEAD":
