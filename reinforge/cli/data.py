@@ -12,6 +12,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, Tr
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.output import Json, Quiet, err, number, out
+from reinforge.cli.views import Columns, SystemPrompt, Template, prompt_view
 from reinforge.cli.weights import Final, Step, choose, require_job, warn_of_adapter
 from reinforge.errors import InvalidInput
 
@@ -71,6 +72,39 @@ def push_dataset(
         f"{dataset.rows:,} rows, {output.size(dataset.bytes)}, columns: {', '.join(c['name'] for c in dataset.columns)}"
     )
     out.print(dataset.id)
+
+
+@datasets.command("render")
+def render_dataset(
+    id: Annotated[str, typer.Argument(help="Id of the dataset.")],
+    model: Annotated[str, typer.Argument(help="Base model whose chat template is used.")] = "starter-arith",
+    rows: Annotated[int, typer.Option(help="How many rows.", min=1, max=100)] = 5,
+    offset: Annotated[int, typer.Option(help="Rows to leave out at the beginning.", min=0)] = 0,
+    column: Columns = None,
+    prompt_template: Template = None,
+    system_prompt: SystemPrompt = None,
+    json: Json = False,
+) -> None:
+    """Print rows as the prompts that a model reads."""
+    view = prompt_view(column, prompt_template, system_prompt) or {}
+    with connect() as client:
+        prompts = client.datasets.render(id, model, offset=offset, limit=rows, **view)
+    if json:
+        output.print_json(prompts)
+        return
+    for prompt in prompts.data:
+        size = f"{prompt.tokens} tokens" if prompt.tokens is not None else "cannot be rendered"
+        answer = f", answer {prompt.answer}" if prompt.answer is not None else ""
+        err.print(f"row {prompt.index} of {prompts.total}: {size}{answer}", markup=False)
+        out.print(prompt.error or prompt.text or "", markup=False, highlight=False)
+
+
+@datasets.command("delete")
+def delete_dataset(id: Annotated[str, typer.Argument(help="Id of the dataset.")]) -> None:
+    """Delete a dataset that no job uses."""
+    with connect() as client:
+        client.datasets.delete(id)
+    err.print(f"{id} is deleted")
 
 
 @datasets.command("list")

@@ -7,20 +7,16 @@ _PYTHON = "In Python: "
 _NO_DELETE = "Jobs are not deleted one by one; their project is: reinforge project delete."
 
 HINTS = {
-    "audit": f"Settings → Audit log on the page. {_PYTHON}Reinforge().audit.list().",
-    "budget": "`reinforge usage` shows budgets; set them under Settings → Usage. "
-    f"{_PYTHON}Reinforge().usage.set_budget(…).",
     "config": "`reinforge login` stores server and key; `reinforge whoami` shows them.",
     "logout": "Revoke the key: reinforge key list, then reinforge key revoke ID.",
     "logs": "Logs of a job are on its page; `reinforge job watch ID` follows its steps. "
     f"{_PYTHON}Reinforge().jobs.logs(ID). Logs of the platform's processes are in `logs` in its data folder.",
     "status": "`reinforge job list` shows jobs, `reinforge doctor` this machine, GET /readyz the server.",
-    "sweep": "One job file for each setting, or a loop in Python over Reinforge().jobs.create(spec).",
+    "sweep": "One `reinforge job create -f job.yaml --set PATH=VALUE` for each value, or a loop in Python over "
+    "Reinforge().jobs.create(spec).",
     "webhook": f"Settings → Webhooks on the page. {_PYTHON}Reinforge().webhooks.create(…).",
     "worker": "docs/workers.md starts one. `reinforge doctor` says how many are online. "
     f"{_PYTHON}Reinforge().workers.list().",
-    "dataset delete": f"On the dataset's page. {_PYTHON}Reinforge().datasets.delete(ID).",
-    "dataset render": f"The tab Prompts of the dataset's page. {_PYTHON}Reinforge().datasets.render(ID, MODEL).",
     "job compare": "`reinforge job list` has held-out rewards beside each other; `reinforge eval` and `reinforge gate` "
     "compare two jobs on the same rows.",
     "job delete": _NO_DELETE,

@@ -8,9 +8,10 @@ from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.output import Json, err, number, out
 from reinforge.errors import InvalidInput
-from reinforge.jobfile import value_of
+from reinforge.jobfile import validate, value_of
 from reinforge.schemas.job_changes import JobSetting
 from reinforge.schemas.jobs import JobStart
+from reinforge.spec import JobSpec
 
 app = typer.Typer()
 JobId = Annotated[str, typer.Argument(help="Job id (ftjob-…).")]
@@ -89,6 +90,16 @@ def _parsed(text: str, known: list[JobSetting]) -> tuple[str, float]:
         ) from None
 
 
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Such as optimizer.learning_rate=1e-5 or algorithm.preset=dr_grpo. Repeat for more.",
+    ),
+]
+
+
 @app.command()
 def fork(
     id: JobId,
@@ -96,14 +107,7 @@ def fork(
         int | None, typer.Option(help="Go on from this step; default the newest that is kept.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Of the new job.")] = None,
-    set: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="PATH=VALUE",
-            help="Such as optimizer.learning_rate=1e-5 or algorithm.preset=dr_grpo.",
-        ),
-    ] = None,
+    set: Settings = None,
     starts: Annotated[bool, typer.Option("--starts", help="Only list the steps to go on from.")] = False,
     json: Json = False,
 ) -> None:
@@ -112,7 +116,7 @@ def fork(
         if starts:
             _list_starts(client.jobs.starts(id), json=json)
             return
-        job = client.jobs.fork(id, step=step, name=name, set=dict(map(_place, set or [])))
+        job = client.jobs.fork(id, step=step, name=name, set=dict(map(place, set or [])))
     if json:
         output.print_json(job)
         return
@@ -140,7 +144,7 @@ def _number(text: str) -> int | float:
     return int(text) if text.strip().lstrip("-").isdigit() else float(text)
 
 
-def _place(text: str) -> tuple[str, Any]:
+def place(text: str) -> tuple[str, Any]:
     """`limits.steps=200`; the value as it would stand in a job file."""
     path, equals, value = text.partition("=")
     if not equals:
@@ -149,6 +153,23 @@ def _place(text: str) -> tuple[str, Any]:
         return path.strip(), _number(value)
     except ValueError:
         return path.strip(), value_of(value)
+
+
+def with_settings(spec: JobSpec, settings: list[str] | None) -> JobSpec:
+    """The specification with some of its fields replaced, each as `PATH=VALUE`. Raises InvalidInput."""
+    raw = spec.model_dump(mode="json", exclude_unset=True)
+    for path, value in map(place, settings or []):
+        *parents, last = path.split(".")
+        target = raw
+        for part in parents:
+            inner = target.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise InvalidInput(
+                    f"{path}: {part} has no fields by name.", code="usage", hint="Change it in the job file."
+                )
+            target = inner
+        target[last] = value
+    return validate(raw) if settings else spec
 
 
 @app.command()

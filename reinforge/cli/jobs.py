@@ -9,7 +9,7 @@ from reinforge.cli import dry_run as dry
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
-from reinforge.cli.job_steer import JobId
+from reinforge.cli.job_steer import JobId, Settings, with_settings
 from reinforge.cli.job_steer import app as steer
 from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
 from reinforge.cli.watch import follow
@@ -55,6 +55,7 @@ def create(
         bool, typer.Option("--dry-run", help="Make no job: say what is wrong, or how much it would be.")
     ] = False,
     name: Annotated[str | None, typer.Option(help="Name of the job; wins over the file's.")] = None,
+    set: Settings = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,7 +63,7 @@ def create(
     _check_timeout(timeout, wait)
     if dry_run and wait:
         raise InvalidInput("--dry-run makes no job to wait for.", code="usage")
-    spec = load(file)
+    spec = with_settings(load(file), set)
     if name:
         spec = spec.model_copy(update={"name": name})
     with connect() as client:

@@ -10,6 +10,7 @@ from rich.markup import escape
 from reinforge import __version__
 from reinforge.cli import (
     backup,
+    budgets,
     chat,
     data,
     deploy,
@@ -65,6 +66,8 @@ app.add_typer(people.projects, name="project")
 app.add_typer(people.keys, name="key")
 app.add_typer(people.members, name="member")
 app.command()(people.usage)
+app.add_typer(budgets.budgets, name="budget")
+app.command()(budgets.audit)
 
 
 def _version(value: bool) -> None:

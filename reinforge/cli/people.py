@@ -6,8 +6,9 @@ from typing import Annotated, cast
 import typer
 
 from reinforge.cli import output
+from reinforge.cli.budgets import KINDS, amount
 from reinforge.cli.connection import connect
-from reinforge.cli.output import Json, err, number, out
+from reinforge.cli.output import Json, err, out
 from reinforge.errors import InvalidInput
 from reinforge.schemas.keys import SCOPES, Role, Scope
 
@@ -15,15 +16,6 @@ projects = typer.Typer(help="Projects: what belongs together, and who may see it
 keys = typer.Typer(help="API keys of the project.", no_args_is_help=True)
 members = typer.Typer(help="People of the project.", no_args_is_help=True)
 
-_USAGE = {
-    "device_seconds": "workers' time",
-    "sampled_tokens": "sampled tokens",
-    "trained_tokens": "trained tokens",
-    "judge_spend": "judges, at their prices",
-    "storage_bytes": "storage",
-    "served_input_tokens": "served tokens, read",
-    "served_output_tokens": "served tokens, written",
-}
 RoleOption = Annotated[str, typer.Option(help="viewer, editor or owner.")]
 
 
@@ -147,11 +139,15 @@ def list_members(json: Json = False) -> None:
 
 @members.command("invite")
 def invite(
-    role: RoleOption = "editor", note: Annotated[str | None, typer.Option(help="For whom.")] = None
+    name: Annotated[
+        str | None, typer.Argument(help="For whom, as a note for you; who accepts chooses their own name.")
+    ] = None,
+    role: RoleOption = "editor",
+    note: Annotated[str | None, typer.Option(help="The same.")] = None,
 ) -> None:
     """Print an address with which one person joins the project, once."""
     with connect() as client:
-        out.print(client.members.invite(cast(Role, role), note).url)
+        out.print(client.members.invite(cast(Role, role), note or name).url)
 
 
 @members.command("reset-password")
@@ -184,23 +180,15 @@ def usage(
         return
     output.print_table(
         ["what", f"in {days} days"],
-        ([_USAGE.get(kind, kind), _amount(kind, amount)] for kind, amount in found.totals.items()),
+        ([KINDS.get(kind, kind), amount(kind, value)] for kind, value in found.totals.items()),
         empty="Nothing was used.",
     )
     if found.budgets:
         output.print_table(
             ["budget", "period", "used", "allowed"],
             (
-                [_USAGE.get(b.kind, b.kind), b.period, _amount(b.kind, b.used), _amount(b.kind, b.amount)]
+                [KINDS.get(b.kind, b.kind), b.period, amount(b.kind, b.used), amount(b.kind, b.amount)]
                 for b in found.budgets
             ),
             empty="",
         )
-
-
-def _amount(kind: str, value: float) -> str:
-    if kind == "device_seconds":
-        return output.duration(value)
-    if kind == "storage_bytes":
-        return output.size(round(value))
-    return number(value, 4 if kind == "judge_spend" else 0)

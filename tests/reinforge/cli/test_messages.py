@@ -1,5 +1,6 @@
 """What people read when something is wrong: through the command line, against a real server."""
 
+import json
 import os
 import re
 import subprocess
@@ -167,14 +168,32 @@ def test_the_sdk_reads_what_login_stored(
         assert client.base_url == "http://127.0.0.1:8321"
 
 
+def test_rows_are_printed_as_the_prompts_that_a_model_reads(run: Cli, backend: Backend) -> None:
+    dataset = backend.add_dataset()
+    done = run("dataset", "render", dataset, "tiny", "--rows", "2")
+    assert (done.code, done.out) == (0, "0+1=\n1+1=\n")
+    assert "row 1 of 20: 4 tokens" in done.err
+    assert run("dataset", "delete", dataset).code == 0
+    assert run("dataset", "render", dataset, "tiny").code == 5
+
+
+def test_settings_of_a_job_file_can_be_replaced(run: Cli, folder: Path) -> None:
+    words = ["--set", "limits.steps=7", "--set", "optimizer.learning_rate=1e-4", "--json"]
+    made = run("job", "create", "-f", "job.yaml", *words)
+    assert made.code == 0, made.err
+    spec = json.loads(made.out)["spec"]
+    assert (spec["limits"]["steps"], spec["optimizer"]["learning_rate"]) == (7, 1e-4)
+    wrong = run("job", "create", "-f", "job.yaml", "--set", "optimiser.learning_rate=1e-4")
+    assert (wrong.code, "optimizer" in wrong.err) == (2, True), wrong.err
+    assert run("job", "create", "-f", "job.yaml", "--set", "rewards.name=a").code == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
         (["job", "logs", "ftjob-1"], "Reinforge().jobs.logs(ID)"),
-        (["sweep"], "One job file for each setting"),
-        (["budget"], "Reinforge().usage.set_budget(…)"),
-        (["audit"], "Reinforge().audit.list()"),
-        (["dataset", "render"], "Reinforge().datasets.render(ID, MODEL)"),
+        (["sweep"], "--set PATH=VALUE"),
+        (["webhook"], "Reinforge().webhooks.create(…)"),
     ],
 )
 def test_a_command_that_does_not_exist_names_what_does_it(run: Cli, arguments: list[str], hint: str) -> None:

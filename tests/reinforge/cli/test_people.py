@@ -144,3 +144,28 @@ def test_the_sdks_resources_of_people(backend: Backend, client: Reinforge) -> No
         client.members.get(person["id"])
     client.projects.delete(project.id, "renamed")
     assert project.id not in [each.id for each in client.projects.list()]
+
+
+def test_budgets_are_set_listed_and_removed(backend: Backend) -> None:
+    assert said(run(backend, "budget", "list")) == ""
+    done = run(backend, "budget", "set", "sampled_tokens", "5000")
+    assert (done.returncode, done.stderr.strip()) == (0, "sampled tokens: 5,000 a month")
+    [budget] = told(run(backend, "budget", "list", "--json"))
+    assert (budget["kind"], budget["period"], budget["amount"]) == ("sampled_tokens", "month", 5000)
+    said(run(backend, "budget", "remove", "sampled_tokens"))
+    assert told(run(backend, "budget", "list", "--json")) == []
+    refused = run(backend, "budget", "set", "tokens", "5000")
+    assert refused.returncode == 2
+    assert "sampled_tokens" in refused.stderr, "it names the kinds there are"
+
+
+def test_the_audit_log_says_who_changed_what(backend: Backend) -> None:
+    said(run(backend, "key", "create", "for the audit"))
+    entries = told(run(backend, "audit", "createApiKey", "--limit", "1", "--json"))
+    assert [entry["action"] for entry in entries] == ["createApiKey"]
+    assert "createApiKey" in said(run(backend, "audit", "--limit", "3"))
+
+
+def test_an_invitation_may_carry_a_name(backend: Backend, client: Reinforge) -> None:
+    assert "/" in said(run(backend, "member", "invite", "ann"))
+    assert "ann" in [invitation.note for invitation in client.invitations.list()]
