@@ -185,13 +185,17 @@ class Calls:
         """Store a worker's answer; a second one changes nothing. Raises NotFound once nobody waits any more."""
         async with self.database.transaction() as session:
             call = await session.get(Call, call_id, with_for_update=True)
-            if call is None:
-                raise NotFound(f"No call {call_id} waits for an answer.", code="call_not_found")
-            if call.state != "answered":
+            abandoned = call is None or call.deadline < now()
+            if call is not None and (abandoned or call.state != "answered"):
+                await notify(session, "calls")  # its project may have another one under way
+            if call is not None and abandoned:
+                await session.delete(call)
+            elif call is not None and call.state != "answered":
                 call.state, call.answered_at = "answered", now()
                 call.result, call.error = result, error
                 await notify(session, f"call:{call_id}")
-                await notify(session, "calls")  # its project may have another one under way
+        if abandoned:
+            raise NotFound(f"No call {call_id} waits for an answer.", code="call_not_found")
 
     async def store_chunk(self, call_id: str, seq: int, events: list[dict[str, Any]]) -> None:
         """Keep events of a call under way; a `seq` that is there already changes nothing.

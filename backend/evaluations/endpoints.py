@@ -86,7 +86,8 @@ async def create(
         answer = await once.finish(session, 201, shown)
     state = request.app.state
     if not hasattr(state, "replayer"):
-        state.replayer = Replayer(database, calls, cache)
+        # Not the calls of this request, which end with it.
+        state.replayer = Replayer(database, state.calls, cache)
     state.replayer.start(shown.id, job.id, code, body.completions, pass_above)
     return answer
 

@@ -347,8 +347,7 @@ class Lane(threading.Thread):
         self.worker = f"wrk_calls_{time.monotonic_ns()}"
 
     def start(self) -> None:
-        # With its kinds: a call of another kind is refused at once instead of waiting for this one until its deadline.
-        self.backend.register(self.worker, "calls", answers=list(self.answers))
+        self.backend.register(self.worker, "calls")
         super().start()
 
     def stop(self) -> None:

@@ -45,6 +45,14 @@ schema.config.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.N
 
 
 @pytest.fixture(scope="module")
+def open_lane(backend: Backend) -> Iterator[Backend]:
+    """The backend with a worker that says which calls it answers, so that others are refused at once."""
+    with backend.lane() as lane:
+        backend.register(lane.worker, "calls", answers=list(lane.answers))
+        yield backend
+
+
+@pytest.fixture(scope="module")
 def stranger(open_lane: Backend) -> Iterator[Stranger]:
     """A project that has one of everything, in whose place random ids would find nothing."""
     other = Stranger(open_lane)
