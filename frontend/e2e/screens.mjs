@@ -128,7 +128,7 @@ async function openTokens(page) {
 
 async function toPreflight(page) {
   const panel = page.getByRole("region", { name: "Pre-flight" });
-  await panel.getByText("Rows by passes").waitFor();
+  await panel.getByText("Groups by passes").waitFor();
   await panel.evaluate((one) => one.scrollIntoView({ block: "start" }));
   await page.evaluate(() => window.scrollBy(0, -64));
 }
