@@ -53,6 +53,9 @@ def job(steps: int) -> dict[str, Any]:
     """The demo's job, `steps` long, without evaluation."""
     made: dict[str, Any] = yaml.safe_load((EXAMPLE / "job.yaml").read_text(encoding="utf-8"))
     made["limits"] = {"steps": steps, "checkpoint_every": steps + 1}
+    made["optimizer"] = {
+        "learning_rate": 6e-4
+    }  # the peer needs a number; published figures were measured with this
     made["evaluation"] = {"rows": 0}
     made["data"] = {"dataset": str(EXAMPLE / "additions.jsonl"), "held_out": str(EXAMPLE / "heldout.jsonl")}
     made["rewards"] = [{"type": "python", "name": "correct", "path": str(EXAMPLE / "reward.py")}]
