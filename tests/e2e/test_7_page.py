@@ -90,6 +90,7 @@ def test_start_a_job_from_two_files_watch_it_live_and_cancel(page: Page, client:
     page.get_by_role("button", name="Cancel").first.click()
     page.get_by_role("dialog").get_by_role("button", name=re.compile("Cancel")).last.click()
     expect(page.get_by_text("Cancelled").first).to_be_visible(timeout=30_000)
+    client.jobs.wait(job_id, timeout=60)  # the step under way may still have been drawn
     mean = next(s for s in client.jobs.metrics(job_id).series if s.key == "reward/mean")
     # Live frames come twice a second at most: the last step may be drawn a moment after the state.
     expect(reward.get_by_role("rowheader", name=str(mean.steps[-1]), exact=True)).to_be_visible()
