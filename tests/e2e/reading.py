@@ -10,14 +10,14 @@ from reinforge.schemas.jobs import CompletionGroup, GroupHead, GroupList
 
 def kind(head: GroupHead) -> str:
     rewards = set(head.rewards)
-    return "mixed" if len(rewards) > 1 else "all right" if rewards == {1.0} else "all wrong"
+    return "mixed" if len(rewards) > 1 else "equal > 0" if rewards == {1.0} else "equal ≤ 0"
 
 
 def varied_step(client: Reinforge, job: str) -> GroupList:
-    """The first step from the tenth on that has groups which are all right and groups which are mixed."""
+    """The first step from the tenth on that has groups whose rewards are all 1 and groups which are mixed."""
     for number in range(10, 61):
         groups = GroupList.model_validate(client.transport.get(f"/jobs/{job}/groups", step=number))
-        if {"mixed", "all right"} <= {kind(head) for head in groups.data}:
+        if {"mixed", "equal > 0"} <= {kind(head) for head in groups.data}:
             return groups
     raise AssertionError("no such step")
 

@@ -106,12 +106,12 @@ def test_completions_are_sorted_as_asked(page: Page, group: CompletionGroup, at_
         assert shown_order(page) == wanted, name
 
 
-def test_prompts_are_narrowed_to_those_all_right_or_mixed(page: Page, job: str, step: GroupList) -> None:
+def test_prompts_are_narrowed_to_those_equal_or_mixed(page: Page, job: str, step: GroupList) -> None:
     page.goto(f"/jobs/{job}?tab=completions&step={step.step}")
     listed = page.get_by_role("navigation", name="Prompts of the step").get_by_role("listitem")
     expect(listed).to_have_count(len(step.data))
     choice = page.get_by_label("Which prompts")
-    for name, words in (("right", "all right"), ("signal", "mixed"), ("wrong", "all wrong")):
+    for name, words in (("right", "equal > 0"), ("signal", "mixed"), ("wrong", "equal ≤ 0")):
         wanted = [head for head in step.data if kind(head) == words]
         choice.select_option(name)
         expect(page).to_have_url(in_address(only=name))
