@@ -1,5 +1,6 @@
 """How a vLLM server is started: its arguments and its environment. Facts about vLLM 0.32 that tests hold it to."""
 
+import json
 import math
 import os
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ SLEEP = "REINFORGE_VLLM_SLEEP"
 """Environment variable: whether vLLM gives its memory up during updates, `on` or `off`; unset: where it shares a GPU
 with the trainer."""
 _GIB = 2**30
+
+STRUCTURED_OUTPUTS = {"backend": "guidance", "disable_any_whitespace": True}
+"""Without the second a model may write white space between the parts of a JSON value until its tokens are used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class Options:
             # penalties that nobody asked for.
             *("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm"),
             *("--stream-interval", str(STREAM_INTERVAL), "--disable-uvicorn-access-log"),
+            *("--structured-outputs-config", json.dumps(STRUCTURED_OUTPUTS)),
         ]
         if self.device == "cpu":
             # A prompt that is read in parts, as they are once a batch has more tokens than this, would end the server:
