@@ -23,7 +23,7 @@ does not move within 50 steps, try twice the rate; if it falls or the KL diverge
 
 ## How it was measured
 
-Small models like the starter, of hidden size {widths}, are made by the same script, the wider ones with fewer steps.
+Small models like the starter, of hidden size {widths}, are made by the same script, that of 256 without the last phase.
 Each trains on {tasks} tasks with {presets} presets ({preset_names}), once with the rule's rate and once with each of
 four others: a quarter, half, twice and four times the rule's. One seed; 8 prompts × 8 completions a step; everything
 else as presets and defaults have it. Every {every} steps the model answers 64 held-out rows once; the share of right
