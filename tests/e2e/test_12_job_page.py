@@ -134,7 +134,9 @@ def test_dragging_across_a_chart_zooms_them_all_and_back_restores(page: Page, jo
     drag(page, "Reward", 15, 40)
     expect(page).to_have_url(re.compile(r"[?&]zoom=15-40\b"))
     for title in (*BIG, "Reward spread", "Memory"):
-        expect(chart(page, title).locator("p").last).to_have_text(re.compile("^(.+: )?steps 15–40: ", re.IGNORECASE))
+        expect(chart(page, title).locator("p").last).to_have_text(
+            re.compile("^(.+: )?steps 15–40: ", re.IGNORECASE)
+        )
     plot = chart(page, "Entropy").get_by_role("group", name=re.compile("^Entropy"))
     for key, step in (("Home", 15), ("End", 40)):
         plot.press(key)
@@ -142,7 +144,9 @@ def test_dragging_across_a_chart_zooms_them_all_and_back_restores(page: Page, jo
     drag(page, "Completion length", 20, 30, 15, 40)
     expect(page).to_have_url(re.compile(r"[?&]zoom=20-30\b"))
     page.reload()
-    expect(chart(page, "Entropy").locator("p").last).to_have_text(re.compile("^(.+: )?steps 20–30: ", re.IGNORECASE))
+    expect(chart(page, "Entropy").locator("p").last).to_have_text(
+        re.compile("^(.+: )?steps 20–30: ", re.IGNORECASE)
+    )
     page.get_by_role("button", name="All steps").click()
     expect(page).not_to_have_url(re.compile("zoom="))
     drag(page, "Reward", 15, 40)
