@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from backend.auth import Reader, Writer
 from backend.base_models import service
 from backend.base_models.adding import Adder
+from backend.calls import CallsDep
 from backend.cursors import encode_cursor
 from backend.database import DatabaseDep, Session
 from backend.idempotency import Once
@@ -23,6 +24,7 @@ async def create(
     body: ModelCreate,
     request: Request,
     database: DatabaseDep,
+    _: CallsDep,  # documents that no worker may be there to look
     sealer: SealerDep,
     who: Writer,
     once: Once,
