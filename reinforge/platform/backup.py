@@ -299,15 +299,10 @@ def _load(dump: Path, url: str) -> None:
     """Fill an empty database from a dump, in one transaction. Raises Unavailable `restore_failed`.
 
     `pg_restore` writes the SQL and `psql` runs it, so that settings which the server is too old for can be left out.
+    The COMMIT comes last, after all of the script: whatever ends before it, this process included, leaves the
+    database empty.
     """
     programs = find_programs() / "bin"
-    command = [
-        "--no-psqlrc",
-        "--quiet",
-        "--single-transaction",
-        "--set=ON_ERROR_STOP=1",
-        "--output=/dev/null",
-    ]
     with tempfile.TemporaryFile() as errors:
         script = subprocess.Popen(
             [programs / "pg_restore", "--no-owner", "--no-privileges", "--file=-", dump],
@@ -316,19 +311,21 @@ def _load(dump: Path, url: str) -> None:
             stderr=errors,
         )
         load = subprocess.Popen(
-            [programs / "psql", *command], env=_environment(url), stdin=subprocess.PIPE, stderr=errors
+            [programs / "psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output=/dev/null"],
+            env=_environment(url),
+            stdin=subprocess.PIPE,
+            stderr=errors,
         )
         assert script.stdout is not None
         assert load.stdin is not None
         # psql may end before the script does, and says why in `errors`.
-        with contextlib.suppress(BrokenPipeError):
-            copy_script(script.stdout, load.stdin)
-        script.stdout.close()
-        if script.wait() != 0:
-            load.kill()  # before its input ends, at which it would commit what it has
-        with contextlib.suppress(BrokenPipeError):
-            load.stdin.close()
-        if load.wait() != 0 or script.returncode != 0:
+        with contextlib.suppress(BrokenPipeError), load.stdin:
+            with script.stdout:
+                load.stdin.write(b"BEGIN;\n")
+                copy_script(script.stdout, load.stdin)
+            if script.wait() == 0:
+                load.stdin.write(b"COMMIT;\n")
+        if load.wait() != 0 or script.wait() != 0:
             errors.seek(0)
             message = errors.read().decode(errors="replace").strip()[-2000:]
             raise Unavailable(f"Could not restore the database: {message}", code="restore_failed")

@@ -93,7 +93,10 @@ def test_a_restore_into_an_older_server(
             restore(tmp_path / "copy", other)
         assert failure.value.code == "restore_failed"
         assert "nothing_like_this" in failure.value.message
-        # It can only be done again because nothing of the first one is there.
+        with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+            killed.setattr("reinforge.platform.backup.copy_script", interrupted)
+            restore(tmp_path / "copy", other)
+        # It can only be done again because nothing of the first two is there.
         restore(tmp_path / "copy", other)
         with psycopg.connect(server.url()) as connection:
             assert connection.info.server_version < 170000
@@ -110,6 +113,14 @@ def cut_off(script: IO[bytes], to: IO[bytes]) -> None:
             to.write(line)
     to.write(b"SELECT nothing_like_this();\n")
     script.read()
+
+
+def interrupted(script: IO[bytes], to: IO[bytes]) -> None:
+    """The first statements of a script, and then no more."""
+    for line in itertools.takewhile(lambda line: not line.startswith(b"COPY "), script):
+        if b"transaction_timeout" not in line:
+            to.write(line)
+    raise KeyboardInterrupt
 
 
 def test_only_the_head_of_a_script_is_changed() -> None:
