@@ -118,7 +118,7 @@ class Calls:
         return None
 
     async def forget(self, call_id: str) -> None:
-        """Nobody waits for a call any more: one that runs stays until its worker has stopped, past its deadline."""
+        """Remove a call whose caller has gone; one that runs stays, past its deadline, until its worker answers."""
         async with self.database.transaction() as session:
             await session.execute(delete(Call).where(Call.id == call_id, Call.state != "taken"))
             await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))

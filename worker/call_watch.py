@@ -1,4 +1,4 @@
-"""Ends calls that nobody waits for any more: asks the backend about those that take longer than a moment."""
+"""Cancels calls whose callers have hung up: asks the backend about those that take longer than a moment."""
 
 import contextlib
 import logging
@@ -33,7 +33,7 @@ class CallWatch:
 
     @contextlib.contextmanager
     def watching(self, call_id: str, cancel: Callable[[], None]) -> Iterator[None]:
-        """While a call runs. `cancel` is called once, from another thread, when nobody waits for it any more."""
+        """While a call runs. `cancel` is called once, from another thread, when its caller has hung up."""
         with self._changed:
             self._running[call_id] = _Running(time.monotonic(), cancel)
             if not self._started:
@@ -54,7 +54,7 @@ class CallWatch:
             late = time.monotonic() - LOOK_SECONDS
             for call_id, running in list(self._running.items()):
                 if running.began <= late and not self._is_waited_for(call_id):
-                    log.info("nobody waits for %s any more: it is cancelled", call_id)
+                    log.info("the caller of %s has hung up: it is cancelled", call_id)
                     with self._changed:
                         self._running.pop(call_id, None)
                     running.cancel()

@@ -120,7 +120,7 @@ class CallWorker:
         return thread
 
     def replace_dead(self, threads: list[threading.Thread], kinds: list[list[CallKind]]) -> None:
-        """Start those anew that have ended."""
+        """Start threads that have ended again."""
         for number, thread in enumerate(threads):
             if not thread.is_alive() and not self.stop.is_set():
                 log.error("%s has ended; it is started again", thread.name)

@@ -11,8 +11,8 @@ PAGE = ROOT / "docs" / "learning-rate.md"
 
 TEXT = """# The default learning rate
 
-If you leave `optimizer.learning_rate` out, it is `auto`: {scale:g} ÷ the hidden size of your base model, which counts as
-at least {narrowest}. The number is worked out when the job is created, and the job shows it.
+If you leave `optimizer.learning_rate` out, it is `auto`: {scale:g} ÷ the hidden size of your base model. A hidden size
+below {narrowest} counts as {narrowest}. The number is worked out when the job is created, and the job shows it.
 
 | hidden size | learning rate | |
 |---:|---:|---|
@@ -23,9 +23,9 @@ does not move within 50 steps, try twice the rate; if it falls or the KL diverge
 
 ## How it was measured
 
-Small models like the starter, of hidden size {widths}, are made by the same script, that of 256 without the last phase.
-Each trains on {tasks} tasks with {presets} presets ({preset_names}), once with the rule's rate and once with each of
-four others: a quarter, half, twice and four times the rule's. One seed; 8 prompts × 8 completions a step; everything
+Small models like the starter, of hidden size {widths}, are made by the same script, that of 256 without the last
+phase. Each trains on {tasks} tasks with {presets} presets ({preset_names}), once with the rule's rate and once with
+each of four others: a quarter, half, twice and four times the rule's. One seed; 8 prompts × 8 completions a step; everything
 else as presets and defaults have it. Every {every} steps the model answers 64 held-out rows once; the share of right
 answers counts, whatever the preset rewards besides.
 
@@ -43,7 +43,7 @@ that it does not: `> n` means that a run had not got there after n steps and was
 {rows}
 
 {checked}`benchmarks/defaults.py`, {date}, {cpu}, {cores} cores shared with other work, torch {torch}.
-"""  # noqa: E501
+"""
 
 
 def text_of(content: Mapping[str, Any]) -> str:
