@@ -25,9 +25,9 @@ does not move within 50 steps, try twice the rate; if it falls or the KL diverge
 
 Small models like the starter, of hidden size {widths}, are made by the same script, that of 256 without the last
 phase. Each trains on {tasks} tasks with {presets} presets ({preset_names}), once with the rule's rate and once with
-each of four others: a quarter, half, twice and four times the rule's. One seed; 8 prompts × 8 completions a step; everything
-else as presets and defaults have it. Every {every} steps the model answers 64 held-out rows once; the share of right
-answers counts, whatever the preset rewards besides.
+each of four others: a quarter, half, twice and four times the rule's. One seed; 8 prompts × 8 completions a step;
+everything else as presets and defaults have it. Every {every} steps the model answers 64 held-out rows once; the share
+of right answers counts, whatever the preset rewards besides.
 
 * `additions`: `47+85=`. The answer must be right. The model learns to work the sum out.
 * `even`: `What is 47 + 85?`. The answer must come without a working and be an even number, right or wrong. The model
