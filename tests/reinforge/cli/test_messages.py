@@ -59,6 +59,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def run(backend: Backend, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """The command line in this process: what it prints, as the terminal's reader sees it, and its exit code."""
+    for name in ("REINFORGE_HOME", "DATABASE_URL", "STORAGE_URL"):
+        monkeypatch.delenv(name, raising=False)  # those of this machine's platform: `make` sets the first
     monkeypatch.setenv("REINFORGE_URL", backend.url)
     monkeypatch.setenv("REINFORGE_API_KEY", OWNER_KEY)
     # The consoles are made on import, when COLUMNS may have been set: a long path would be broken in two.
