@@ -9,6 +9,7 @@ from reinforge.cli import dry_run as dry
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
+from reinforge.cli.job_records import app as records
 from reinforge.cli.job_steer import JobId, Settings, with_settings
 from reinforge.cli.job_steer import app as steer
 from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
@@ -23,6 +24,7 @@ from reinforge.states import JobStatus
 
 app = typer.Typer(help="Start, watch, steer, stop and read jobs.", no_args_is_help=True)
 app.add_typer(steer)
+app.add_typer(records)
 
 
 def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:

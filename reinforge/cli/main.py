@@ -27,6 +27,8 @@ from reinforge.cli import (
     presets,
     rewards,
     serve,
+    webhooks,
+    workers,
 )
 from reinforge.cli.connection import connect, store
 from reinforge.cli.exits import Exit, exit_code
@@ -66,6 +68,8 @@ app.add_typer(people.projects, name="project")
 app.add_typer(people.keys, name="key")
 app.add_typer(people.members, name="member")
 app.command()(people.usage)
+app.add_typer(workers.app, name="worker")
+app.add_typer(webhooks.app, name="webhook")
 app.add_typer(budgets.budgets, name="budget")
 app.command()(budgets.audit)
 

@@ -9,13 +9,16 @@ from reinforge.cli import output
 from reinforge.cli.budgets import KINDS, amount
 from reinforge.cli.connection import connect
 from reinforge.cli.output import Json, err, out
+from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.schemas.keys import SCOPES, Role, Scope
+from reinforge.schemas.members import Member
 
 projects = typer.Typer(help="Projects: what belongs together, and who may see it.", no_args_is_help=True)
 keys = typer.Typer(help="API keys of the project.", no_args_is_help=True)
 members = typer.Typer(help="People of the project.", no_args_is_help=True)
 
+Who = Annotated[str, typer.Argument(help="Id, name or e-mail address.")]
 RoleOption = Annotated[str, typer.Option(help="viewer, editor or owner.")]
 
 
@@ -151,21 +154,42 @@ def invite(
 
 
 @members.command("reset-password")
-def reset_password(who: Annotated[str, typer.Argument(help="Id, name or e-mail address.")]) -> None:
+def reset_password(who: Who) -> None:
     """Print a one-time address at which a member sets a new password."""
     with connect() as client:
-        found = [m for m in client.members.list() if who in (m.id, m.name, m.email)]
-        if len(found) != 1:
-            raise InvalidInput(f"{len(found)} members are called {who}.", code="usage", param="who")
-        out.print(client.members.reset_password(found[0].id).url)
+        out.print(client.members.reset_password(_member(client, who).id).url)
+
+
+@members.command("role")
+def change_role(
+    who: Who, role: Annotated[str, typer.Argument(help="viewer, editor or owner.")], json: Json = False
+) -> None:
+    """Change a member's role, at once."""
+    with connect() as client:
+        member = client.members.change(_member(client, who).id, cast(Role, role))
+    output.result(member, f"{member.name} is {member.role}", json=json)
 
 
 @members.command("remove")
-def remove_member(id: Annotated[str, typer.Argument(help="Its id.")]) -> None:
+def remove_member(who: Who) -> None:
     """Remove a person from the project, at once."""
     with connect() as client:
-        client.members.remove(id)
-    err.print(f"{id} is removed")
+        member = _member(client, who)
+        client.members.remove(member.id)
+    err.print(f"{member.name} ({member.id}) is removed", markup=False)
+
+
+def _member(client: Reinforge, who: str) -> Member:
+    """Raises InvalidInput unless it is the id, name or e-mail address of exactly one member."""
+    found = [member for member in client.members.list() if who in (member.id, member.name, member.email)]
+    if len(found) != 1:
+        raise InvalidInput(
+            f"{len(found)} members are called {who}.",
+            code="usage",
+            param="who",
+            hint="`reinforge member list` has their ids.",
+        )
+    return found[0]
 
 
 def usage(

@@ -101,6 +101,8 @@ def test_members_are_invited_given_a_new_password_and_removed(backend: Backend) 
         [member] = [each for each in told(run(backend, "member", "list", "--json")) if each["name"] == "Ada"]
         assert (member["role"], member["email"]) == ("viewer", "ada@example.org")
         assert "ada@example.org" in said(run(backend, "member", "list"))
+        assert "Ada is editor" in run(backend, "member", "role", "ada@example.org", "editor").stderr
+        assert ada.get("/me").json()["role"] == "editor"
         reset = said(run(backend, "member", "reset-password", "Ada"))
         made(
             ada.post("/password-reset", json={"token": token_of(reset), "password": "another password"}), 200

@@ -1,0 +1,44 @@
+"""`reinforge worker list`."""
+
+import typer
+
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.output import Json, err
+from reinforge.schemas.resources import WorkerInfo
+
+app = typer.Typer(help="Workers: the processes that train and answer.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_workers(json: Json = False) -> None:
+    """All workers that the server has heard from, with what they do now. docs/workers.md starts one."""
+    with connect() as client:
+        workers = client.workers.list()
+    output.listing(
+        workers,
+        ["id", "kind", "state", "host", "device", "jail", "version", "last seen"],
+        lambda worker: [
+            worker.id,
+            worker.kind,
+            _state(worker),
+            worker.hostname,
+            worker.device or "",
+            worker.jail or "",
+            worker.version,
+            output.ago(worker.last_seen_at),
+        ],
+        empty="No worker has ever been online. `reinforge doctor` finds out why.",
+        json=json,
+    )
+    for worker in workers:
+        if worker.notice and worker.online and not json:
+            err.print(f"{worker.id}: {worker.notice}", markup=False, soft_wrap=True)
+
+
+def _state(worker: WorkerInfo) -> str:
+    if not worker.online:
+        return "offline"
+    if worker.job:
+        return f"runs {worker.job}"
+    return "runs a job of another project" if worker.busy else "idle"
