@@ -15,12 +15,12 @@ import time
 from collections import OrderedDict
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import Request
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend import errors, scopes
+from backend import bounds, errors, scopes
 from backend.auth import ROLES, Principal, bearer, digest, identify, is_worker_token, unknown_worker
 from backend.body_limits import BodyLimit, limit_of, needs_identity
 from backend.database import Database
@@ -54,32 +54,32 @@ class Admission:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request = Request(scope)
+        request = Request(scope, receive)
         changes = scope["method"] not in scopes.SAFE
         limit = limit_of(scope["method"], scope["path"])
-        body = Body(receive, limit, announced=request.headers.get("content-length"))
+        body = Body(receive, limit, request)
         try:
-            if changes and needs_identity(scope["path"]):
-                await self._identify(request)
-            if changes:
-                body.check_announced()
-        except (ReinforgeError, SQLAlchemyError) as error:
-
-            async def refuse(message: Message) -> None:
-                protect(message)
-                await send(message)
-
-            await _refusal(request, error)(scope, receive, refuse)
-            return
-        await Vigil(self.app, request, body, self._rights).run(send)
+            try:
+                if changes and needs_identity(scope["path"]):
+                    await self._identify(request)
+                if changes:
+                    body.check_announced()
+            except (ReinforgeError, SQLAlchemyError) as error:
+                await _refuse(request, error, send)
+                return
+            await Vigil(self.app, request, body, self._rights).run(send)
+        finally:
+            if (ticket := bounds.ticket_of(request)) is not None:
+                ticket.close()
 
     async def _identify(self, request: Request) -> None:
-        """Raises NotAuthenticated, NotAllowed, NotFound, LeaseLost."""
+        """Raises NotAuthenticated, NotAllowed, NotFound, LeaseLost, TooManyRequests."""
         state = request.app.state
         if request.url.path.startswith("/worker/v1/"):
             await self._identify_worker(request, state.database)
         else:
-            request.state.principal = await identify(request, state.database)
+            who = request.state.principal = await identify(request, state.database)
+            bounds.count(request, who.id, who.project_id)
 
     async def _identify_worker(self, request: Request, database: Database) -> None:
         token, path = bearer(request), request.url.path
@@ -117,19 +117,20 @@ def protect(start: Message) -> None:
 class Body:
     """The request's `receive`, counted and timed until the body is complete."""
 
-    def __init__(self, receive: Receive, limit: BodyLimit, *, announced: str | None) -> None:
-        self._receive, self._limit, self._announced = receive, limit, announced
+    def __init__(self, receive: Receive, limit: BodyLimit, request: Request) -> None:
+        self._receive, self._limit, self._request = receive, limit, request
         self._bytes, self._waited, self._complete = 0, 0.0, False
         self.revoked: ReinforgeError | None = None
         """Raised instead of reading on."""
 
     def check_announced(self) -> None:
-        """Raises TooLarge for what Content-Length says, with nothing of it read."""
-        if self._announced is not None and self._announced.isdigit():
-            self._check_size(int(self._announced))
+        """Raises TooLarge, TooManyRequests for what Content-Length says, with nothing of it read."""
+        announced = self._request.headers.get("content-length", "")
+        if announced.isdigit():
+            self._check_size(int(announced))
 
     async def __call__(self) -> Message:
-        """Raises TooLarge, RequestTooSlow, NotAuthenticated."""
+        """Raises TooLarge, TooManyRequests, RequestTooSlow, NotAuthenticated."""
         if self._complete:
             return await self._receive()
         if self.revoked is not None:
@@ -160,6 +161,8 @@ class Body:
                 f"The body is larger than {self._limit.bytes:,} bytes, the limit at this address.",
                 code="body_too_large",
             )
+        if (ticket := bounds.ticket_of(self._request)) is not None:
+            ticket.hold(size, file=self._limit.bytes is None)
 
 
 class Rights:
@@ -250,7 +253,15 @@ class Vigil:
         self._task.cancel()
 
 
-def _refusal(request: Request, error: ReinforgeError | SQLAlchemyError) -> Response:
+async def _refuse(request: Request, error: ReinforgeError | SQLAlchemyError, send: Send) -> None:
+    """Answer without the application, and without reading the body."""
+
+    async def send_protected(message: Message) -> None:
+        protect(message)
+        await send(message)
+
     if isinstance(error, ReinforgeError):
-        return errors.answer(request, error)
-    return errors.database_answer(request, error)
+        response = errors.answer(request, error)
+    else:
+        response = errors.database_answer(request, error)
+    await response(request.scope, request.receive, send_protected)

@@ -24,7 +24,7 @@ from fastapi import Depends, Request
 from sqlalchemy import ColumnElement, and_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend import scopes
+from backend import bounds, scopes
 from backend.database import Database, DatabaseDep
 from backend.models import ApiKey, BrowserSession, Member, Project, User, now
 from backend.settings import Settings
@@ -269,11 +269,12 @@ async def identify(request: Request, database: Database, project: str | None = N
 async def authenticated(request: Request, database: DatabaseDep) -> Principal:
     """The principal of the request, which `backend.admission` has looked up for requests with a body.
 
-    Raises as `identify`.
+    Raises as `identify`, and TooManyRequests.
     """
     who = getattr(request.state, "principal", None)
     if not isinstance(who, Principal):
         who = request.state.principal = await identify(request, database)
+    bounds.count(request, who.id, who.project_id)
     return who
 
 

@@ -14,6 +14,7 @@ another process registers under its id.
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
@@ -28,7 +29,14 @@ from backend.database import Database
 from backend.events import Hub, notify
 from backend.ids import new_id
 from backend.models import Call, CallChunk, Worker, now
-from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConflict, Unavailable
+from reinforge.errors import (
+    InvalidInput,
+    NotFound,
+    ReinforgeError,
+    StateConflict,
+    TooManyRequests,
+    Unavailable,
+)
 from reinforge.schemas.worker_door import CallKind, CallMessage
 
 ONLINE_SECONDS = 30.0
@@ -42,11 +50,20 @@ HANG_UP_SECONDS = 1.0
 """Whether the caller is still there is looked at so often."""
 SLOW_SECONDS = 10.0
 """A call that has waited longer, though its project has none under way, says that workers do not answer."""
+RETRY_AFTER_SECONDS = 5
 _KEPT = timedelta(minutes=10)
 _TAKING = 7_224_910_163_351_041
 """Advisory lock: calls are taken one after another, or several takers would pass a project's limit together."""
 
 Gone = Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How many calls of one project may wait for a worker, over all API processes."""
+
+    calls: int = 100
+    samples: int = 1024
 
 
 class Calls:
@@ -62,10 +79,11 @@ class Calls:
         *,
         gone: Gone | None = None,
         project: Callable[[], str | None] = lambda: None,
+        limits: Waiting = Waiting(),
     ) -> None:
         self.database = database
         self.hub = hub
-        self._gone, self._project = gone, project
+        self._gone, self._project, self._limits = gone, project, limits
 
     def of(self, request: Request) -> "Calls":
         """The lane for one request: its calls are its project's, and end when its client hangs up."""
@@ -74,6 +92,7 @@ class Calls:
             self.hub,
             gone=request.is_disconnected,
             project=lambda: getattr(getattr(request.state, "principal", None), "project_id", None),
+            limits=self._limits,
         )
 
     async def ask(self, kind: CallKind, payload: dict[str, Any], *, timeout: float) -> dict[str, Any]:
@@ -124,8 +143,8 @@ class Calls:
             await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))
 
     async def add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
-        """Put a call on the lane; its id. Raises Unavailable `no_worker` at once when no worker could take it."""
-        call_id = new_id("call_")
+        """Put a call on the queue; its id. Raises TooManyRequests, Unavailable `no_worker`."""
+        call_id, project_id = new_id("call_"), self._project()
         can = or_(Worker.answers.is_(None), Worker.answers.contains([kind]))
         async with self.database.transaction() as session:
             online = await session.scalar(
@@ -135,6 +154,7 @@ class Calls:
             )
             if not online:
                 raise no_worker(kind)
+            await self._check_waiting(session, project_id, kind)
             session.add(
                 Call(
                     id=call_id,
@@ -142,11 +162,30 @@ class Calls:
                     payload=payload,
                     state="waiting",
                     deadline=deadline,
-                    project_id=self._project(),
+                    project_id=project_id,
                 )
             )
             await notify(session, "calls")
         return call_id
+
+    async def _check_waiting(self, session: AsyncSession, project_id: str | None, kind: CallKind) -> None:
+        """Raises TooManyRequests when a project has as many calls waiting as it may."""
+        if project_id is None:
+            return
+        samples = kind == "sample"
+        same = Call.kind == "sample" if samples else Call.kind != "sample"
+        waiting = select(func.count()).where(
+            Call.project_id == project_id, Call.state == "waiting", Call.deadline > now(), same
+        )
+        limit = self._limits.samples if samples else self._limits.calls
+        if (await session.scalar(waiting) or 0) >= limit:
+            raise TooManyRequests(
+                f"{limit:,} {'samplings' if samples else 'calls'} of this project already wait for a worker.",
+                code="too_many_calls",
+                hint="Wait until some are answered, or start more workers. Whoever runs the platform can raise "
+                f"REINFORGE_PROJECT_{'SAMPLES' if samples else 'CALLS'}.",
+                retry_after=RETRY_AFTER_SECONDS,
+            )
 
     async def take(
         self,

@@ -21,7 +21,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reinforge.errors import InvalidInput, NotFound, ReinforgeError, Unavailable
+from reinforge.errors import InvalidInput, NotFound, ReinforgeError, TooManyRequests, Unavailable
 from reinforge.validation import problems
 
 log = logging.getLogger(__name__)
@@ -38,8 +38,8 @@ def error_response(error: ReinforgeError, request_id: str | None) -> JSONRespons
         headers["x-should-retry"] = "false"
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
-    if error.status == 429:
-        headers["retry-after"] = "60"
+    if isinstance(error, TooManyRequests):
+        headers["retry-after"] = str(error.retry_after)
     if error.status == 503:
         headers["retry-after"] = "2"
     return JSONResponse(error.envelope(request_id), error.status, headers)

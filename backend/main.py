@@ -16,8 +16,9 @@ from backend.audit.endpoints import router as audit
 from backend.audit.trail import AuditTrail
 from backend.base_models import service as base_models_service
 from backend.base_models.endpoints import router as base_models
+from backend.bounds import Bounds
 from backend.broker import BrokerWatch
-from backend.calls import Calls
+from backend.calls import Calls, Waiting
 from backend.client_wheel import router as client_wheel
 from backend.compression import CompressJson
 from backend.database import Database
@@ -96,6 +97,7 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
         separate_input_output_schemas=False,
     )
     app.state.settings = settings or Settings()
+    app.state.bounds = Bounds(app.state.settings)
     app.add_middleware(AuditTrail)
     app.add_middleware(Admission)  # outside of the trail: what is refused there has changed nothing
     errors.install(app)
@@ -116,7 +118,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.database, app.state.hub = database, hub
     app.state.live_jobs = LiveJobs(database, hub)
     app.state.objects = Objects(database, await asyncio.to_thread(open_store, settings.storage))
-    app.state.calls = Calls(database, hub)
+    app.state.calls = Calls(database, hub, limits=Waiting(settings.project_calls, settings.project_samples))
     app.state.loader = Loader(database, app.state.calls)
     app.state.sealer = Sealer(settings)
     app.state.wake_ups = WakeUps(settings)

@@ -66,7 +66,7 @@ RESPONSES = {
     "413": ("TooLarge", "Over a limit, which the message names."),
     "422": ("Invalid", "The request is not valid: `param` says where, `hint` what to do."),
     "428": ("MatchMissing", "If-Match is missing."),
-    "429": ("TooOften", "Too often; wait for `Retry-After` seconds."),
+    "429": ("TooOften", "Too often, or too much at once; wait for `Retry-After` seconds."),
     "503": ("Unavailable", "No worker can answer, or not in time; try again after `Retry-After` seconds."),
     "default": ("Failed", "Any other failure: 500, or 503 while the database or the object store is away."),
 }
@@ -130,7 +130,7 @@ def _statuses(
         yield from ("412", "428")
     if body or (door and method == "put"):
         yield "413"
-    if operation["operationId"] in _COUNTED:
+    if keyed or operation["operationId"] in _COUNTED:
         yield "429"
     if get_calls in needs:
         yield "503"

@@ -40,6 +40,23 @@ class Settings(BaseSettings):
     """Largest dataset."""
     blob_limit_bytes: int = Field(default=64 * 1024**3, validation_alias="REINFORGE_BLOB_LIMIT_BYTES", gt=0)
     """Largest object that a worker may upload."""
+    key_requests: int = Field(default=512, validation_alias="REINFORGE_KEY_REQUESTS", ge=8)
+    """Requests that one key or person may have under way in one API process; streams are not counted here."""
+    project_requests: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_REQUESTS", ge=8)
+    key_streams: int = Field(default=512, validation_alias="REINFORGE_KEY_STREAMS", ge=1)
+    project_streams: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_STREAMS", ge=1)
+    project_body_bytes: int = Field(
+        default=256 * 1024**2, validation_alias="REINFORGE_PROJECT_BODY_BYTES", ge=16 * 1024**2
+    )
+    """JSON that a project's requests may hold at the same time."""
+    project_upload_bytes: int = Field(
+        default=16 * 1024**3, validation_alias="REINFORGE_PROJECT_UPLOAD_BYTES", gt=0
+    )
+    """Files that a project may be uploading at the same time; at least one of `upload_limit_bytes` fits."""
+    project_calls: int = Field(default=100, validation_alias="REINFORGE_PROJECT_CALLS", ge=1)
+    """Calls of a project that may wait for a worker: checks, previews and tests."""
+    project_samples: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_SAMPLES", ge=1)
+    """The same, of chat and sampling."""
     pool_size: int = Field(default=10, validation_alias="REINFORGE_DATABASE_POOL", ge=2, le=100)
     """Database connections kept per process; as many again may be opened under load."""
     lease_seconds: float = Field(

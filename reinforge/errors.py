@@ -105,7 +105,13 @@ class RequestTooSlow(ReinforgeError):
 
 
 class TooManyRequests(ReinforgeError):
+    """retry_after: seconds, for the header of that name."""
+
     status, type, default_code = 429, "rate_limit_error", "too_many_requests"
+
+    def __init__(self, message: str, *, retry_after: int = 60, **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.retry_after = retry_after
 
 
 class Unavailable(ReinforgeError):

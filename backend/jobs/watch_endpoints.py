@@ -6,6 +6,7 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from backend.auth import Reader
+from backend.bounds import count_stream
 from backend.conditional import unchanged
 from backend.database import DatabaseDep, Session
 from backend.jobs import completions, event_rows, metrics, repository, search, stream
@@ -200,6 +201,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 )
 async def stream_job(
     id: str,
+    request: Request,
     database: DatabaseDep,
     live: LiveJobsDep,
     who: Reader,
@@ -212,6 +214,7 @@ async def stream_job(
         job = await repository.find(session, who.project_id, id)
     if job.status in FINAL and position >= job.seq:
         return Response(status_code=204, media_type="text/event-stream")
+    count_stream(request)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     body = stream.frames(live, id, position)
     return StreamingResponse(body, headers=headers, media_type="text/event-stream")

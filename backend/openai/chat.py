@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from backend import usage
 from backend.auth import Writer
 from backend.base_models import service as base_models
+from backend.bounds import count_stream
 from backend.calls import CallsDep
 from backend.database import DatabaseDep
 from backend.openai import chat_answer
@@ -44,6 +45,8 @@ async def create(
     With `stream` the chunks come as server-sent events; what fails after the first is an event with `error`, and the
     stream ends without `[DONE]`. Hanging up stops the worker.
     """
+    if body.stream:
+        count_stream(request)
     await base_models.ensure_builtin(database, calls, body.model)
     async with database.transaction() as session:
         await usage.require_budget(session, who.project_id, usage.SERVING)

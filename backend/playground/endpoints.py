@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from backend import usage
 from backend.auth import Writer
 from backend.base_models import service as base_models
+from backend.bounds import count_stream
 from backend.calls import CallsDep
 from backend.database import DatabaseDep
 from backend.playground import service
@@ -22,11 +23,14 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 
 
 @router.post("/sample", response_class=StreamingResponse, responses=STREAMED, operation_id="sample")
-async def sample(body: SampleRequest, database: DatabaseDep, calls: CallsDep, who: Writer) -> Response:
+async def sample(
+    body: SampleRequest, request: Request, database: DatabaseDep, calls: CallsDep, who: Writer
+) -> Response:
     """Sample completions of a base model or a checkpoint; each `data:` line is a `SampleEvent`.
 
     What is wrong with the request is answered before the stream starts; a failure after that is its last event.
     """
+    count_stream(request)
     await base_models.ensure_builtin(database, calls, body.model)
     async with database.transaction() as session:
         await usage.require_budget(session, who.project_id, usage.SAMPLING)

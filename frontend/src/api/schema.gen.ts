@@ -13189,7 +13189,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Too often; wait for `Retry-After` seconds. */
+        /** @description Too often, or too much at once; wait for `Retry-After` seconds. */
         TooOften: {
             headers: {
                 /** @description Seconds to wait. */
@@ -13508,6 +13508,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -13813,6 +13814,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -14086,6 +14088,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -14360,6 +14363,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -14634,6 +14638,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -14913,6 +14918,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -14946,6 +14952,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -15006,6 +15013,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -15053,6 +15061,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -15094,6 +15103,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -15142,6 +15152,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -15168,6 +15179,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -15195,6 +15207,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -15650,6 +15663,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -15690,6 +15704,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -15760,6 +15775,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -15814,6 +15830,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -15873,6 +15890,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -22297,6 +22315,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -22370,6 +22389,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -22445,6 +22465,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -22527,6 +22548,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -22683,6 +22705,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -22781,6 +22804,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -22828,6 +22852,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -22863,6 +22888,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -22984,6 +23010,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -23023,6 +23050,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -23500,6 +23528,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -23604,6 +23633,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -23630,6 +23660,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -23716,6 +23747,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -23853,6 +23885,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -23906,6 +23939,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -23932,6 +23966,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -23965,6 +24000,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24007,6 +24043,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24055,6 +24092,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24091,6 +24129,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24127,6 +24166,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24179,6 +24219,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
             428: components["responses"]["MatchMissing"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24216,6 +24257,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24241,6 +24283,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24277,6 +24320,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24336,6 +24380,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24388,6 +24433,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24428,6 +24474,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24454,6 +24501,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24510,6 +24558,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
             428: components["responses"]["MatchMissing"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24554,6 +24603,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24598,6 +24648,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24644,6 +24695,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24695,6 +24747,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24721,6 +24774,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24894,6 +24948,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24949,6 +25004,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
             428: components["responses"]["MatchMissing"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -24976,6 +25032,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -25037,6 +25094,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -25329,6 +25387,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -25416,6 +25475,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -25511,6 +25571,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -25589,6 +25650,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -25615,6 +25677,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -25709,6 +25772,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
             428: components["responses"]["MatchMissing"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -25756,6 +25820,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -25781,6 +25846,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -25857,6 +25923,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -25917,6 +25984,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -25961,6 +26029,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -26021,6 +26090,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -26069,6 +26139,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -26113,6 +26184,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -26154,6 +26226,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -26247,6 +26320,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -26296,6 +26370,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -26361,6 +26436,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -26474,6 +26550,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -26525,6 +26602,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -26577,6 +26655,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -26648,6 +26727,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -26708,6 +26788,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -26784,6 +26865,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
             428: components["responses"]["MatchMissing"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -26857,6 +26939,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -26931,6 +27014,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -26986,6 +27070,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27060,6 +27145,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27087,6 +27173,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27157,6 +27244,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -27209,6 +27297,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27269,6 +27358,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27316,6 +27406,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27342,6 +27433,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27405,6 +27497,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
             428: components["responses"]["MatchMissing"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27435,6 +27528,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27523,6 +27617,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27591,6 +27686,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -27647,6 +27743,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27673,6 +27770,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27773,6 +27871,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -27844,6 +27943,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27917,6 +28017,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -27982,6 +28083,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28063,6 +28165,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -28130,6 +28233,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28186,6 +28290,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28278,6 +28383,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28312,6 +28418,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28349,6 +28456,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28382,6 +28490,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28445,6 +28554,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28513,6 +28623,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28575,6 +28686,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -28626,6 +28738,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28668,6 +28781,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28693,6 +28807,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28743,6 +28858,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28798,6 +28914,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28840,6 +28957,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28866,6 +28984,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28924,6 +29043,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
             428: components["responses"]["MatchMissing"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -28970,6 +29090,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29013,6 +29134,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29063,6 +29185,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29106,6 +29229,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29150,6 +29274,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29213,6 +29338,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29302,6 +29428,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -29356,6 +29483,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -29408,6 +29536,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29468,6 +29597,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29508,6 +29638,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29543,6 +29674,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29568,6 +29700,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29622,6 +29755,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29673,6 +29807,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29738,6 +29873,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29781,6 +29917,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -29927,6 +30064,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30033,6 +30171,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -30117,6 +30256,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30199,6 +30339,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30281,6 +30422,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30363,6 +30505,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30479,6 +30622,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30532,6 +30676,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30580,6 +30725,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30638,6 +30784,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30674,6 +30821,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30720,6 +30868,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30755,6 +30904,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30790,6 +30940,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30861,6 +31012,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30936,6 +31088,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -30999,6 +31152,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -31025,6 +31179,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -31104,6 +31259,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
             428: components["responses"]["MatchMissing"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -31170,6 +31326,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -31236,6 +31393,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };
@@ -31307,6 +31465,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
@@ -38166,6 +38325,7 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };

@@ -1,0 +1,134 @@
+"""Bounds on what one key, and one project, may have under way at the same time.
+
+Counted in this process and nowhere else: several API processes have these bounds each. A request is counted from the
+moment when its sender is known until its answer has been sent; a live stream is counted as a stream instead. The
+bytes of a body count for as long as their request lasts, because that is how long they may be held.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from fastapi import Request
+
+from backend.settings import Settings
+from reinforge.errors import TooManyRequests
+
+RETRY_AFTER_SECONDS = 5
+Thing = Literal["requests", "streams", "body_bytes", "upload_bytes"]
+_NAMES: dict[Thing, str] = {
+    "requests": "requests",
+    "streams": "live streams",
+    "body_bytes": "bytes of JSON",
+    "upload_bytes": "bytes of files",
+}
+_CODES: dict[Thing, str] = {
+    "requests": "too_many_requests",
+    "streams": "too_many_streams",
+    "body_bytes": "too_many_bytes",
+    "upload_bytes": "too_many_bytes",
+}
+
+
+@dataclass(frozen=True)
+class Sender:
+    """key: the id of the API key or person."""
+
+    key: str
+    project: str
+
+
+class Bounds:
+    """What is under way in this process, by holder: a key or person, and a project."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._amounts: Counter[tuple[Thing, str]] = Counter()
+        self._of_key: dict[Thing, int] = {"requests": settings.key_requests, "streams": settings.key_streams}
+        self._of_project: dict[Thing, int] = {
+            "requests": settings.project_requests,
+            "streams": settings.project_streams,
+            "body_bytes": settings.project_body_bytes,
+            "upload_bytes": max(settings.project_upload_bytes, settings.upload_limit_bytes),
+        }
+
+    def add(self, who: Sender, thing: Thing, amount: int = 1) -> None:
+        """All of it or nothing. Raises TooManyRequests."""
+        for holder, limit, name in self._holders(who, thing):
+            if self._amounts[thing, holder] + amount > limit:
+                raise _refused(thing, limit, name)
+        for holder, _, _ in self._holders(who, thing):
+            self._amounts[thing, holder] += amount
+
+    def remove(self, who: Sender, thing: Thing, amount: int = 1) -> None:
+        for holder, _, _ in self._holders(who, thing):
+            self._amounts[thing, holder] -= amount
+            if not self._amounts[thing, holder]:
+                del self._amounts[thing, holder]
+
+    def _holders(self, who: Sender, thing: Thing) -> list[tuple[str, int, str]]:
+        """Who they count for, with the limit and the setting's first word."""
+        holders = [(who.project, self._of_project[thing], "project")]
+        if thing in self._of_key:
+            holders.append((who.key, self._of_key[thing], "key"))
+        return holders
+
+
+class Ticket:
+    """One request, counted for its sender until `close`."""
+
+    def __init__(self, bounds: Bounds, who: Sender) -> None:
+        """Raises TooManyRequests."""
+        self._bounds, self._who = bounds, who
+        self._amounts: Counter[Thing] = Counter()
+        self._add("requests", 1)
+
+    def become_stream(self) -> None:
+        """Raises TooManyRequests."""
+        if not self._amounts["streams"]:
+            self._add("streams", 1)
+            self._remove("requests", 1)
+
+    def hold(self, size: int, *, file: bool) -> None:
+        """Its body has at least so many bytes. Raises TooManyRequests."""
+        thing: Thing = "upload_bytes" if file else "body_bytes"
+        if (more := size - self._amounts[thing]) > 0:
+            self._add(thing, more)
+
+    def close(self) -> None:
+        for thing, amount in list(self._amounts.items()):
+            self._remove(thing, amount)
+
+    def _add(self, thing: Thing, amount: int) -> None:
+        self._bounds.add(self._who, thing, amount)
+        self._amounts[thing] += amount
+
+    def _remove(self, thing: Thing, amount: int) -> None:
+        self._bounds.remove(self._who, thing, amount)
+        self._amounts[thing] -= amount
+
+
+def count(request: Request, key: str, project: str) -> None:
+    """Count a request whose sender has just been identified, once. Raises TooManyRequests."""
+    if ticket_of(request) is None:
+        request.state.ticket = Ticket(request.app.state.bounds, Sender(key, project))
+
+
+def ticket_of(request: Request) -> Ticket | None:
+    ticket = getattr(request.state, "ticket", None)
+    return ticket if isinstance(ticket, Ticket) else None
+
+
+def count_stream(request: Request) -> None:
+    """Its answer will be a live stream. Raises TooManyRequests: call it before anything is begun."""
+    if (ticket := ticket_of(request)) is not None:
+        ticket.become_stream()
+
+
+def _refused(thing: Thing, limit: int, holder: str) -> TooManyRequests:
+    setting = f"REINFORGE_{holder}_{thing}".upper()
+    return TooManyRequests(
+        f"This {holder} already has as many {_NAMES[thing]} under way as it may: {limit:,}.",
+        code=_CODES[thing],
+        hint=f"Try again when some have ended. Whoever runs the platform can raise {setting}.",
+        retry_after=RETRY_AFTER_SECONDS,
+    )
