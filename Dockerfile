@@ -4,37 +4,43 @@
 #   docker compose build                        # all of them, with PyTorch's CPU build
 #   docker compose build --build-arg TORCH_INDEX= worker calls     # PyPI's build of torch with CUDA, several GB
 #
-# Libraries are installed before the sources are copied, so that an edit rebuilds an image in seconds.
+# Libraries are installed before the sources are copied, so that an edit rebuilds an image in seconds. Every file is compared
+# with its hash in requirements.lock, except torch, whose builds differ by index. scripts/pin_images.py pins the base
+# images by digest.
+ARG NODE_IMAGE=node:24-slim
+ARG PYTHON_IMAGE=python:3.12-slim
 
-FROM node:24-slim AS page
+FROM ${NODE_IMAGE} AS page
 WORKDIR /src/frontend
 COPY frontend/package.json frontend/package-lock.json frontend/.npmrc ./
 RUN npm ci --no-audit --no-fund
 COPY frontend ./
 RUN npm run build
 
-# Only the lists leave this stage: another change of pyproject.toml, such as a linter's setting, installs nothing again.
-FROM python:3.12-slim AS requirements
+# Only the lists leave this stage: what changes for one image installs nothing again in another.
+FROM ${PYTHON_IMAGE} AS requirements
 WORKDIR /lists
-COPY pyproject.toml scripts/requirements_of.py ./
-RUN python requirements_of.py backend > backend.txt \
-    && python requirements_of.py worker train > worker.txt \
-    && python requirements_of.py --only rewards > rewards.txt
+COPY requirements.lock ./
+COPY scripts/lock.py scripts/
+RUN python scripts/lock.py print build > build.txt \
+    && python scripts/lock.py print base backend > backend.txt \
+    && python scripts/lock.py print base worker train > worker.txt \
+    && python scripts/lock.py print rewards > rewards.txt
 
-FROM python:3.12-slim AS base
+FROM ${PYTHON_IMAGE} AS base
 ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 # Volumes take the owner of the folder that they cover.
 RUN useradd --create-home --uid 10001 reinforge \
     && install -d -o reinforge -g reinforge \
        /var/lib/reinforge /var/lib/reinforge/objects /run/reinforge /home/reinforge/.cache
 WORKDIR /app
-COPY requirements.lock ./
 
 FROM base AS backend
-COPY --from=requirements /lists/backend.txt /tmp/
-RUN pip install --constraint requirements.lock --requirement /tmp/backend.txt
+COPY --from=requirements /lists/build.txt /lists/backend.txt /tmp/
+RUN pip install --no-deps --require-hashes --requirement /tmp/build.txt \
+    && pip install --no-deps --require-hashes --no-build-isolation --requirement /tmp/backend.txt
 COPY pyproject.toml README.md LICENSE alembic.ini ./
-RUN pip install --no-deps --editable .
+RUN pip install --no-deps --no-build-isolation --editable .
 COPY reinforge reinforge
 COPY examples/arithmetic examples/arithmetic
 COPY backend backend
@@ -49,11 +55,12 @@ CMD ["python", "-m", "backend", "api", "--host", "0.0.0.0", "--port", "8321"]
 
 FROM base AS worker
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-RUN pip install --constraint requirements.lock torch ${TORCH_INDEX:+--extra-index-url ${TORCH_INDEX}}
-COPY --from=requirements /lists/worker.txt /tmp/
-RUN pip install --constraint requirements.lock --requirement /tmp/worker.txt
+RUN pip install torch==2.13.0 ${TORCH_INDEX:+--no-deps --index-url ${TORCH_INDEX}}
+COPY --from=requirements /lists/build.txt /lists/worker.txt /tmp/
+RUN pip install --no-deps --require-hashes --requirement /tmp/build.txt \
+    && pip install --no-deps --require-hashes --no-build-isolation --requirement /tmp/worker.txt
 COPY pyproject.toml README.md LICENSE ./
-RUN pip install --no-deps --editable .
+RUN pip install --no-deps --no-build-isolation --editable .
 COPY reinforge reinforge
 COPY examples/arithmetic examples/arithmetic
 COPY worker worker
@@ -63,15 +70,15 @@ USER reinforge
 ENV REINFORGE_HOME=/var/lib/reinforge REINFORGE_CONTAINER=worker
 CMD ["python", "-m", "worker"]
 
-FROM python:3.12-slim AS sandbox
+FROM ${PYTHON_IMAGE} AS sandbox
 # Jail N where the host lets containers make user namespaces; jail L (Landlock) needs no package.
 RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --uid 10001 reinforge && install -d -o reinforge -g reinforge /var/lib/reinforge /run/reinforge
 WORKDIR /app
-COPY requirements.lock ./
-COPY --from=requirements /lists/rewards.txt /tmp/
+COPY --from=requirements /lists/build.txt /lists/rewards.txt /tmp/
 # Of the platform's packages only what rewards may import.
-RUN pip install --no-cache-dir --constraint requirements.lock --requirement /tmp/rewards.txt
+RUN pip install --no-cache-dir --no-deps --require-hashes --requirement /tmp/build.txt \
+    && pip install --no-cache-dir --no-deps --require-hashes --no-build-isolation --requirement /tmp/rewards.txt
 COPY worker/__init__.py worker/__init__.py
 COPY worker/sandbox worker/sandbox
 # The jails' own interpreter is made here, because at run time nothing is writable and executable at once.

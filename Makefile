@@ -6,7 +6,7 @@
 #              on PyPI brings several GB of CUDA libraries.
 # ENGINE       what the demo's job samples with: transformers, or vllm after `make vllm`
 # REINFORGE_VLLM_PYTHON  interpreter that has vLLM, in place of .venv-vllm
-# LOCK         constraints file; `make setup LOCK=` takes the newest versions that pyproject.toml allows
+# LOCK         `make setup LOCK=` takes the newest versions that pyproject.toml allows, without hashes
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	"$$p" -c 'import sys; sys.exit(not (3,11) <= sys.version_info[:2] <= (3,13))' 2>/dev/null && echo "$$p" && break; done)
@@ -23,7 +23,7 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up vllm check audit test rooms test-vllm test-containers chaos test-chaos soak fleet build e2e bench \
+.PHONY: help setup locked newest demo up vllm check audit sbom test rooms test-vllm test-containers chaos test-chaos soak fleet build e2e bench \
 	screens clean
 
 help: ## list the verbs
@@ -37,17 +37,29 @@ setup: .venv/.complete ## make .venv with everything (tests and benchmarks too) 
 	@rm -f $@
 	@echo "setup 1/5: virtual environment with $$($(PYTHON) --version)"
 	@[ -x $(VENV) ] || $(PYTHON) -m venv .venv || { rm -rf .venv; echo "$(PYTHON) cannot make virtual environments: install its venv module." >&2; exit 1; }
-	@echo "setup 2/5: torch$(if $(TORCH_INDEX), from $(TORCH_INDEX))"
-	@$(PIP) torch==2.13.0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) $(if $(LOCK),--constraint $(LOCK))
-	@echo "setup 3/5: Reinforge and what it needs"
-	@$(PIP) --editable '.[backend,worker,train,rewards,dev]' $(if $(LOCK),--constraint $(LOCK))
-	@$(PIP) --no-deps trl==1.16.0
+	@echo "setup 2/5: packages"
+	@$(MAKE) --no-print-directory $(if $(LOCK),locked,newest)
+	@echo "setup 3/5: torch$(if $(TORCH_INDEX), from $(TORCH_INDEX)), Reinforge"
+	@$(PIP) torch==2.13.0 $(if $(TORCH_INDEX),--no-deps --index-url $(TORCH_INDEX))
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@$(VENV) scripts/openai_sdks.py
 	@echo "setup 4/5: the page's packages"
 	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
 	@echo "setup 5/5: the page"
 	@cd frontend && npm run --silent build
 	@touch $@ frontend/dist/index.html
+
+# Every file is compared with its hash in requirements.lock. torch is not among them: its builds differ by index.
+locked:
+	@$(VENV) scripts/lock.py print build > .venv/build.txt
+	@$(VENV) scripts/lock.py print base backend worker train rewards dev > .venv/packages.txt
+	@$(PIP) --no-deps --require-hashes --requirement .venv/build.txt
+	@$(PIP) --no-deps --require-hashes --no-build-isolation --requirement .venv/packages.txt
+
+newest:
+	@$(PIP) torch==2.13.0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+	@$(PIP) --editable '.[backend,worker,train,rewards,dev]' setuptools wheel editables
+	@$(PIP) --no-deps trl==1.16.0
 
 frontend/dist/index.html: .venv/.complete $(shell find frontend/src frontend/index.html -type f 2>/dev/null)
 	@cd frontend && npm run --silent build && touch dist/index.html
@@ -91,6 +103,9 @@ check: setup ## formatting, lint, types, import contracts, sizes, the page's typ
 
 audit: setup ## known vulnerabilities of pinned packages, where OSV and npm's registry can be reached
 	@$(VENV) scripts/audit.py
+
+sbom: setup ## what the images and the page are made of, as CycloneDX JSON in dist/sbom
+	@scripts/sbom.sh
 
 test: setup frontend/dist/index.html ## all tests: rooms, then the main job in a browser
 	@$(MAKE) --no-print-directory rooms ROOM=

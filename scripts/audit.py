@@ -73,8 +73,8 @@ def accepted_in(path: Path) -> list[Accepted]:
 
 
 def pinned(lock: Path) -> list[tuple[str, str]]:
-    """(package, version) of a constraints file."""
-    lines = (line.partition("#")[0].strip() for line in lock.read_text(encoding="utf-8").splitlines())
+    """(package, version) of a requirements file, with or without hashes."""
+    lines = (line.partition("#")[0].strip(" \\") for line in lock.read_text(encoding="utf-8").splitlines())
     return [(name, version) for name, _, version in (line.partition("==") for line in lines) if version]
 
 

@@ -7,7 +7,13 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-REQUIRED = ("POSTGRES_PASSWORD", "REINFORGE_API_KEY", "REINFORGE_WORKER_TOKEN", "REINFORGE_SECRET_KEY")
+REQUIRED = (
+    "POSTGRES_PASSWORD",
+    "REDIS_PASSWORD",
+    "REINFORGE_API_KEY",
+    "REINFORGE_WORKER_TOKEN",
+    "REINFORGE_SECRET_KEY",
+)
 _INNERMOST = re.compile(r"\$\{(\w+)(?:(:?[-+?])([^${}]*))?\}")
 
 
