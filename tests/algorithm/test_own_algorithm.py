@@ -247,6 +247,38 @@ except OwnFunctionError as error:
     )
 
 
+def test_nan_is_attributed_to_the_package_that_made_it(site: Path, tmp_path: Path) -> None:
+    """Not where a reward was NaN before it."""
+    old, new = (
+        "return torch.where(keep, centred.sign()",
+        "return torch.where(keep, rewards.log() * centred.sign()",
+    )
+    copy = changed(site, tmp_path, "functions.py", old, new)
+    program = f"""
+import json, torch
+from tests.algorithm.cases.base import all_rows, group_rows
+from worker.algorithm.advantages import advantages
+from worker.algorithm.own import NotFiniteError
+from worker.training.ends import end_of
+results = []
+for values in ([1.0, -2.0], [1.0, float("nan")], [1.0, 2.0]):
+    rows, rewards = group_rows([values])
+    try:
+        results.append(advantages({SLOT!r}, rows, rewards, all_rows(2)).isfinite().tolist())
+    except NotFiniteError as error:
+        end = end_of(error)
+        results.append([end.outcome, end.reason, end.message])
+print(json.dumps(results))
+"""
+    (outcome, reason, message), *others = told(copy, program)
+    assert (outcome, reason) == ("paused", "package_broken")
+    start = (
+        "advantage `centred_rank` of own-algorithm 0.1.0: 1 of 2 values of `advantages` are NaN or infinite"
+    )
+    assert message.startswith(start)
+    assert others == [[True, False], [True, True]]
+
+
 def test_a_function_whose_source_does_not_tell_is_left_to_the_worker() -> None:
     assert function_problem("surrogate", "worker.algorithm.surrogates", "ppo_clip", ["eps_low"]) is None
     assert function_problem("surrogate", "worker.algorithm.surrogates", "SURROGATES", []) is None

@@ -165,6 +165,18 @@ def test_the_worked_cases_of_every_slot_run(site: Path) -> None:
     assert f"{len(CASES)} passed" in done.stdout
 
 
+def test_a_file_of_cases_without_its_envelope_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "vectors.json"
+    path.write_text(json.dumps([{"id": "own.case"}]))
+    monkeypatch.setenv("REINFORGE_VECTORS", str(path))
+    done = run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/algorithm/test_vectors.py")
+    assert done.returncode != 0
+    assert 'write {"schema": 1, "vectors": [...]}' in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr, done.stdout
+
+
 RULES = """
 import json
 from pydantic import ValidationError

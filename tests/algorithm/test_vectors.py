@@ -29,8 +29,13 @@ SLOTS: dict[int, dict[str, Adapter]] = {
 
 def _read(path: Path) -> list[Case]:
     document = json.loads(path.read_text(encoding="utf-8"))
-    if document.get("schema") != 1:
-        raise ValueError(f"{path}: schema {document.get('schema')!r}; this test reads schema 1")
+    envelope = '{"schema": 1, "vectors": [...]}'
+    if not isinstance(document, dict):
+        raise pytest.UsageError(f"{path} holds a JSON {type(document).__name__}; write {envelope}")
+    if document.get("schema") != 1 or not isinstance(document.get("vectors"), list):
+        raise pytest.UsageError(
+            f"{path}: schema is {document.get('schema')!r} and the fields are {sorted(document)}; write {envelope}"
+        )
     return list(document["vectors"])
 
 

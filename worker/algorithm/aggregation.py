@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from worker.algorithm.length_preference import length_factors
-from worker.algorithm.own import check_shape, check_type
+from worker.algorithm.own import check_finite, check_shape, check_type
 from worker.algorithm.rows import Slot, lookup
 
 
@@ -114,6 +114,8 @@ def token_weights(
         check_type(found, TokenWeights, "aggregation", kind)
         check_shape(found.weights, mask.shape, "weights", "aggregation", kind)
         check_shape(found.counts, mask.shape[:1], "counts", "aggregation", kind)
+        check_finite(found.weights[mask], "weights", "aggregation", kind)
+        check_finite(found.counts, "counts", "aggregation", kind)
     return found
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from worker.algorithm.hierarchy import hierarchy_correction
 from worker.algorithm.kl import k3, kl_penalty
 from worker.algorithm.mismatch import mismatch_weights, off_policy_keep
-from worker.algorithm.own import check_shape, check_type
+from worker.algorithm.own import check_finite, check_shape, check_type
 from worker.algorithm.ratios import RATIOS, bounded_exp
 from worker.algorithm.rows import Slot, lookup
 from worker.algorithm.surrogates import SURROGATES, Surrogate, Terms
@@ -158,6 +158,8 @@ def _policy_term(
     if (kind := loss["surrogate"]["type"]) not in SURROGATES:
         check_type(surrogate, Surrogate, "surrogate", kind)
         check_shape(surrogate.losses, mask.shape, "losses", "surrogate", kind)
+        read = [each[mask] for each in (ratio, log_ratio, logprobs)] + [advantages]
+        check_finite(surrogate.losses[mask], "losses", "surrogate", kind, inputs=read)
     metrics = _ratio_metrics(ratio, surrogate, mask)
     losses = surrogate.losses
     off_policy = loss.get("off_policy_mask", NONE)

@@ -17,6 +17,10 @@ class OwnFunctionError(Exception):
     """A package's function cannot be used; the message names it, its package and what is wrong."""
 
 
+class NotFiniteError(OwnFunctionError):
+    """A package's function made NaN or infinity out of finite numbers."""
+
+
 @cache
 def own_function(what: str, kind: str) -> Callable[..., Any] | None:
     """The function that a package brings for a slot and type; None when none does. Raises OwnFunctionError."""
@@ -49,6 +53,19 @@ def check_shape(tensor: Any, needed: Sequence[int], name: str, what: str, kind: 
     if shape != tuple(needed):
         raise OwnFunctionError(
             f"{_named(what, kind)}: `{name}` has the shape {shape}, and has to have {tuple(needed)}"
+        )
+
+
+def check_finite(output: Any, name: str, what: str, kind: str, *, inputs: Sequence[Any] = ()) -> None:
+    """Raises NotFiniteError if a package's function made NaN or infinity out of finite numbers.
+
+    Not if one of the `inputs` has such a value itself: then the function is not the cause.
+    """
+    count = int((~output.isfinite()).sum())
+    if count and all(bool(each.isfinite().all()) for each in inputs):
+        raise NotFiniteError(
+            f"{_named(what, kind)}: {count} of {output.numel()} values of `{name}` are NaN or infinite, and what the "
+            "function reads is finite."
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reinforge.errors import JobFailure
+from worker.algorithm.own import NotFiniteError
 from worker.policy.memory import is_out_of_memory
 
 FRAMES = 20
@@ -22,7 +23,9 @@ class End:
 
 
 def end_of(error: BaseException) -> End:
-    """The end that an error means. Reasons: the codes of JobFailure, `out_of_memory`, `disk_full`, `trainer_failed`."""
+    """The end that an error means. Reasons: the codes of JobFailure, `out_of_memory`, `disk_full`, `package_broken`,
+    `trainer_failed`.
+    """
     if isinstance(error, JobFailure):
         outcome: Literal["paused", "failed"] = "paused" if error.retryable else "failed"
         trace = getattr(error, "traceback", None) or (_trace(error.__cause__) if error.__cause__ else None)
@@ -39,6 +42,9 @@ def end_of(error: BaseException) -> End:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "Free space in the data folder of this worker, then resume the job."
         return End("paused", "disk_full", f"The disk is full: {error}", hint, trace)
+    if isinstance(error, NotFiniteError):
+        hint = "Fix the function, raise the package's version and start the job again."
+        return End("paused", "package_broken", str(error), hint, trace)
     message = f"The trainer failed: {type(error).__name__}: {_first_line(error)}"
     return End("failed", "trainer_failed", message, "The traceback is in the job's log.", trace)
 

@@ -25,7 +25,7 @@ from worker.algorithm.advantages.outcome import (
 from worker.algorithm.advantages.process import process
 from worker.algorithm.advantages.turns import gagpo, state_visits
 from worker.algorithm.advantages.whitened import reinforce_pp, reinforce_pp_baseline
-from worker.algorithm.own import check_shape, check_type
+from worker.algorithm.own import check_finite, check_shape, check_type
 from worker.algorithm.rows import Rows, Slot, lookup
 
 __all__ = [
@@ -82,6 +82,8 @@ def advantages(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
         per_token = values.dim() == 2
         check_shape(values, rows.mask.shape if per_token else rewards.shape, "advantages", "advantage", kind)
         values = torch.where(rows.mask & keep[:, None] if per_token else keep, values.detach().double(), 0.0)
+        read = [rewards[keep]] if rows.old_logprobs is None else [rewards[keep], rows.old_logprobs[rows.mask]]
+        check_finite(values, "advantages", "advantage", kind, inputs=read)
     return values
 
 
