@@ -208,7 +208,8 @@ def _check(before: JobSpec, after: JobSpec, step: int) -> None:
             f"The job would end after step {after.limits.steps}, and it begins after step {step}.",
             code="no_steps_left",
             param="set.limits.steps",
-            hint=f"Set limits.steps above {step}.",
+            hint=f"Set a larger number of steps in all, such as limits.steps={2 * step} "
+            f"(reinforge job fork … --set limits.steps={2 * step}).",
         )
 
 

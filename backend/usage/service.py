@@ -151,8 +151,8 @@ def _too_much(message: str) -> StateConflict:
     return StateConflict(
         message,
         code="budget_exceeded",
-        hint="Delete datasets or jobs that are not needed, or ask an owner to raise the budget "
-        "under Settings → Usage.",
+        hint="Delete datasets or jobs that are not needed, or ask an owner to raise the budget: "
+        "`reinforge budget set storage_bytes BYTES --period total`, or Settings → Usage.",
     )
 
 
@@ -163,7 +163,8 @@ def told(spent: Budget) -> tuple[str, str]:
         f"and {spent.amount:,.6g} are allowed."
     )
     until = {"day": " or wait until tomorrow (UTC)", "month": " or wait for next month (UTC)"}
-    return message, f"An owner can raise it under Settings → Usage{until.get(spent.period, '')}."
+    command = f"reinforge budget set {spent.kind} AMOUNT --period {spent.period}"
+    return message, f"An owner can raise it: `{command}`, or Settings → Usage{until.get(spent.period, '')}."
 
 
 async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet, match: Match) -> Budget:

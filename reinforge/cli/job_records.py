@@ -16,7 +16,8 @@ from reinforge.cli.job_steer import JobId
 from reinforge.cli.output import Json, err, number, out
 from reinforge.client import Reinforge
 from reinforge.client.jobs import RESTS
-from reinforge.errors import InvalidInput
+from reinforge.client.transport import Outage
+from reinforge.errors import InvalidInput, Unavailable
 from reinforge.schemas.jobs import LogEntry, Metrics, Series
 
 app = typer.Typer()
@@ -70,9 +71,15 @@ def _log_entries(client: Reinforge, id: str, *, after: int) -> Iterator[LogEntry
 
 
 def _follow(client: Reinforge, id: str, *, after: int, json: bool) -> None:
+    outage = Outage()
     while True:
-        ended = client.jobs.get(id).status in RESTS  # before the lines are read: none is lost
-        entries = list(_log_entries(client, id, after=after))
+        job = client.transport.get_through_outage(f"/jobs/{id}", outage)
+        ended = job["status"] in RESTS  # before the lines are read: none is lost
+        try:
+            entries = list(_log_entries(client, id, after=after))
+        except Unavailable as error:
+            time.sleep(outage.pause(error))
+            continue
         _print_entries(entries, json=json)
         after = entries[-1].seq if entries else after
         if ended:

@@ -33,9 +33,9 @@ from reinforge.cli import (
 from reinforge.cli.connection import connect, store
 from reinforge.cli.exits import Exit, exit_code
 from reinforge.cli.output import Json, err, out, print_error, print_json
-from reinforge.client.credentials import DEFAULT_URL
+from reinforge.client import Reinforge
 from reinforge.client.transport import ServerUnreachable, error_from
-from reinforge.errors import InvalidInput, ReinforgeError
+from reinforge.errors import InvalidInput, NotAuthenticated, ReinforgeError
 
 NO_INPUT = "--no-input"
 app = typer.Typer(
@@ -103,17 +103,15 @@ def version() -> None:
 @app.command()
 def login(
     address: Annotated[
-        str, typer.Argument(help="The one-time sign-in URL that the server printed, or its address.")
+        str, typer.Argument(help="The one-time sign-in URL that the server printed, its address, or a key.")
     ],
     key: Annotated[str | None, typer.Option(help="An API key; not needed with a sign-in URL.")] = None,
 ) -> None:
     """Remember a server and a key for it (readable by you alone)."""
     if address.startswith("rf-"):
-        raise InvalidInput(
-            "That is an API key: the server's address is needed too.",
-            code="usage",
-            hint=f"reinforge login {DEFAULT_URL} --key rf-…",
-        )
+        url, key = _server_of(address), address
+        err.print(f"Signed in to {url}; the key is in {store(url, key)}.")
+        return
     url, _, token = address.partition("/sign-in?token=")
     url = url.rstrip("/")
     if key is None:
@@ -141,6 +139,19 @@ def whoami(json: Json = False) -> None:
         out.print(f"as       {me.name} ({me.key}), {me.role}", markup=False, soft_wrap=True)
         if me.scopes is not None:
             out.print(f"scopes   {', '.join(me.scopes)}")
+
+
+def _server_of(key: str) -> str:
+    """The address that commands use, if its server accepts the key. Raises InvalidInput, ServerUnreachable."""
+    with Reinforge(api_key=key, retries=0) as client:
+        hint = "If it is for another server, give its address: reinforge login URL --key rf-…"
+        try:
+            client.me()
+        except NotAuthenticated as error:
+            raise NotAuthenticated(f"{client.base_url} does not accept this key.", hint=hint) from error
+        except ServerUnreachable as error:
+            raise ServerUnreachable(error.message, hint=hint) from error
+        return client.base_url
 
 
 def _key_for(url: str, token: str) -> str:

@@ -171,7 +171,14 @@ def _run_demo(client: Reinforge, spec: Any, home: Path, *, again: bool) -> dict[
     return result
 
 
-def doctor(home: Home = Path(".reinforge"), port: Port = 8321, json: Json = False) -> None:
+def doctor(
+    home: Home = Path(".reinforge"),
+    port: Annotated[
+        int | None,
+        typer.Option(help="Port to check; default: that of the platform which runs on the home, else 8321."),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Check what this machine has and say what is missing. Exit 1 if something would keep the platform from working."""
     from reinforge.platform.doctor import run_checks
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 from reinforge.client.paging import iterate
-from reinforge.client.transport import Transport
+from reinforge.client.transport import Outage, Transport
 from reinforge.schemas.deployments import DeploymentInfo
 
 POLL_SECONDS = 0.5
@@ -64,10 +64,11 @@ class Deployments:
         self._transport.delete(f"/deployments/{name}")
 
     def wait(self, name: str, *, timeout: float = 600.0) -> DeploymentInfo:
-        """Until it neither loads nor drains. Raises TimeoutError."""
-        give_up = time.monotonic() + timeout
+        """Until it neither loads nor drains. Raises TimeoutError. A server that goes away meanwhile is waited for."""
+        give_up, outage = time.monotonic() + timeout, Outage()
         while True:
-            found = self.get(name)
+            document = self._transport.get_through_outage(f"/deployments/{name}", outage, give_up)
+            found = DeploymentInfo.model_validate(document)
             if found.state not in ("loading", "draining"):
                 return found
             if time.monotonic() > give_up:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from reinforge.client.paging import iterate
-from reinforge.client.transport import WORKER_SECONDS, Transport
+from reinforge.client.transport import WORKER_SECONDS, Outage, Transport
 from reinforge.schemas.evaluations import (
     EvaluatedCompletions,
     Evaluation,
@@ -57,10 +57,13 @@ class Evaluations:
         return Evaluation.model_validate(self._transport.post(f"/evaluations/{id}/resume"))
 
     def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Evaluation:
-        """Once it is over. Raises TimeoutError."""
-        deadline = time.monotonic() + (float("inf") if timeout is None else timeout)
-        while (found := self.get(id)).status not in _OVER:
+        """Once it is over. Raises TimeoutError. A server that goes away meanwhile is waited for, up to 10 minutes."""
+        deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
+        while True:
+            document = self._transport.get_through_outage(f"/evaluations/{id}", outage, deadline)
+            current = Evaluation.model_validate(document)
+            if current.status in _OVER:
+                return current
             if time.monotonic() > deadline:
-                raise TimeoutError(f"The evaluation {id} is still {found.status} after {timeout:g} s.")
+                raise TimeoutError(f"The evaluation {id} is still {current.status} after {timeout:g} s.")
             time.sleep(every)
-        return found

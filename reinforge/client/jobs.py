@@ -12,7 +12,7 @@ from httpx_sse import EventSource
 from reinforge.checkpoint_choice import Which, pick_checkpoint
 from reinforge.client.downloads import Progress, extract, save
 from reinforge.client.paging import iterate
-from reinforge.client.transport import WORKER_SECONDS, Transport, error_from, retry_wait
+from reinforge.client.transport import WORKER_SECONDS, Outage, Transport, error_from, retry_wait
 from reinforge.reward_library.jobs import expanded
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
@@ -258,10 +258,15 @@ class Jobs:
         return Calibration.model_validate(self._transport.get(f"/jobs/{id}/calibration", reward=reward))
 
     def wait(self, id: str, *, timeout: float | None = None, poll: float = 1.0) -> JobDetail:
-        """The job once it is finished or paused. Raises `TimeoutError` after `timeout` seconds."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        """The job once it is finished or paused. Raises `TimeoutError` after `timeout` seconds.
+
+        A server that goes away meanwhile is waited for, up to 10 minutes.
+        """
+        deadline, outage = None if timeout is None else time.monotonic() + timeout, Outage()
         while True:
-            job = self.get(id)
+            job = JobDetail.model_validate(
+                self._transport.get_through_outage(f"/jobs/{id}", outage, deadline)
+            )
             if job.status in RESTS:
                 return job
             if deadline is not None and time.monotonic() >= deadline:
@@ -271,14 +276,16 @@ class Jobs:
     def stream(self, id: str, *, after: int = 0) -> Iterator[JobEvent]:
         """Live events with `seq` > `after`, each once and in order, until the job is finished or paused.
 
-        A broken connection is taken up again where it broke (`Last-Event-ID`), and a server or proxy that has no
-        answer for a moment (502, 503, 504 …) is asked again, as often as any request is tried again.
+        A broken connection is taken up again where it broke (`Last-Event-ID`). A stream that the server or a proxy
+        refuses for a moment (502, 503, 504 …) is asked for again, as often as any request is tried again; a server
+        that goes away is waited for, up to 10 minutes.
         """
-        failures = 0
+        failures, outage = 0, Outage()
         while True:
             try:
                 for batch in self._connect(id, after):
-                    failures = 0
+                    outage.end()
+                    failures = 0 if batch else failures
                     for event in batch:
                         if event.seq > after:
                             after = event.seq
@@ -289,10 +296,11 @@ class Jobs:
                 if wait is None:
                     if answer is not None:
                         raise error_from(answer) from None
-                    raise self._transport.unreachable(error) from error
+                    raise self._transport.unreachable(error) from None
                 failures += 1
                 time.sleep(wait)
-            if self.get(id).status in RESTS:
+            job = JobDetail.model_validate(self._transport.get_through_outage(f"/jobs/{id}", outage))
+            if job.status in RESTS:
                 yield from self._rest(id, after)
                 return
 
@@ -305,6 +313,7 @@ class Jobs:
             if response.status_code >= 400:
                 response.read()
                 raise Refused(response)
+            yield []  # it is open
             for frame in EventSource(response).iter_sse():
                 if frame.event == "batch":
                     events = [JobEvent.model_validate(e) for e in frame.json()["events"]]

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from reinforge.client.jobs import RESTS, document
-from reinforge.client.transport import WORKER_SECONDS, Transport
+from reinforge.client.transport import WORKER_SECONDS, Outage, Transport
 from reinforge.schemas.preflights import Preflight
 from reinforge.spec import JobSpec
 
@@ -26,10 +26,13 @@ class Preflights:
         return Preflight.model_validate(self._transport.post(f"/preflights/{id}/cancel"))
 
     def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Preflight:
-        """Until it rests. Raises TimeoutError."""
-        deadline = time.monotonic() + (float("inf") if timeout is None else timeout)
-        while (found := self.get(id)).status not in RESTS:
+        """Until it rests. Raises TimeoutError. A server that goes away meanwhile is waited for, up to 10 minutes."""
+        deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
+        while True:
+            document = self._transport.get_through_outage(f"/preflights/{id}", outage, deadline)
+            current = Preflight.model_validate(document)
+            if current.status in RESTS:
+                return current
             if time.monotonic() > deadline:
-                raise TimeoutError(f"The pre-flight {id} is still {found.status} after {timeout:g} s.")
+                raise TimeoutError(f"The pre-flight {id} is still {current.status} after {timeout:g} s.")
             time.sleep(every)
-        return found

@@ -9,9 +9,10 @@ from typing import Any
 import httpx
 
 from reinforge.client import wire
-from reinforge.client.wire import WORKER_SECONDS, ServerUnreachable, error_from, retry_wait
+from reinforge.client.wire import WORKER_SECONDS, Outage, ServerUnreachable, error_from, retry_wait
+from reinforge.errors import Unavailable
 
-__all__ = ["WORKER_SECONDS", "ServerUnreachable", "Transport", "error_from", "retry_wait"]
+__all__ = ["WORKER_SECONDS", "Outage", "ServerUnreachable", "Transport", "error_from", "retry_wait"]
 
 
 class Transport:
@@ -46,7 +47,7 @@ class Transport:
             if wait is None:
                 if response is not None:
                     raise error_from(response)
-                raise self.unreachable(cause) from cause
+                raise self.unreachable(cause) from None
             wire.rewind(options.get("files"))
             time.sleep(wait)
         raise AssertionError("unreachable")
@@ -56,6 +57,17 @@ class Transport:
 
     def get(self, path: str, **params: Any) -> Any:
         return self.request("GET", path, params=wire.given(params)).json()
+
+    def get_through_outage(self, path: str, outage: Outage, deadline: float | None = None) -> Any:
+        """`get` that waits for a server which was there before. Raises as `Outage.pause`."""
+        while True:
+            try:
+                document = self.get(path)
+            except Unavailable as error:
+                time.sleep(outage.pause(error, deadline))
+            else:
+                outage.end()
+                return document
 
     def post(
         self,
@@ -80,7 +92,7 @@ class Transport:
                     raise error_from(response)
                 yield response
         except httpx.TransportError as error:
-            raise self.unreachable(error) from error
+            raise self.unreachable(error) from None
 
     def patch(self, path: str, body: Any, *, etag: str) -> Any:
         """`etag`: of the state that the change was made from."""

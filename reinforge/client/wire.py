@@ -1,9 +1,10 @@
 """What both clients know of the wire: which answers are errors, which are tried again, and after how long."""
 
+import logging
 import random
 import time
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -20,8 +21,13 @@ from reinforge.errors import (
     Unavailable,
 )
 
+E = TypeVar("E", bound=ReinforgeError)
+log = logging.getLogger("reinforge.client")
 RETRIED = frozenset({408, 409, 429, 500, 502, 503, 504})
 MAX_WAIT_SECONDS = 120.0
+OUTAGE_SECONDS = 600.0
+"""How long a wait goes on while a server that has answered before does not."""
+OUTAGE_POLL_SECONDS = 5.0
 WORKER_SECONDS = 300.0
 """For requests that the server answers with a worker's help; it gives up before."""
 _BY_STATUS: dict[int, type[ReinforgeError]] = {
@@ -54,14 +60,23 @@ def error_from(response: httpx.Response) -> ReinforgeError:
     except (ValueError, AttributeError):
         body = {}
     kind = _BY_STATUS.get(response.status_code, ReinforgeError)
-    return kind(
-        body.get("message") or f"The server answered {response.status_code} {response.reason_phrase}.",
-        code=body.get("code") or f"http_{response.status_code}",
-        hint=body.get("hint"),
-        param=body.get("param"),
-        errors=body.get("errors"),
-        current=body.get("current"),
+    return _with_note(
+        kind(
+            body.get("message") or f"The server answered {response.status_code} {response.reason_phrase}.",
+            code=body.get("code") or f"http_{response.status_code}",
+            hint=body.get("hint"),
+            param=body.get("param"),
+            errors=body.get("errors"),
+            current=body.get("current"),
+        )
     )
+
+
+def _with_note(error: E) -> E:
+    """A traceback prints the notes of its error: what to do has to be there."""
+    if error.hint:
+        error.add_note(f"Hint: {error.hint}")
+    return error
 
 
 def retry_wait(attempt: int, response: httpx.Response | None) -> float | None:
@@ -89,10 +104,40 @@ def retry_wait(attempt: int, response: httpx.Response | None) -> float | None:
 
 
 def unreachable(base_url: str, cause: Exception | None) -> ServerUnreachable:
-    return ServerUnreachable(
-        f"No answer from {base_url}: {cause}.",
-        hint="Is the server running (`reinforge up`), and is its address right (REINFORGE_URL, `reinforge login`)?",
+    return _with_note(
+        ServerUnreachable(
+            f"No answer from {base_url}: {cause}.",
+            hint="Is the server running (`reinforge up`), and is its address right (REINFORGE_URL, `reinforge login`)?",
+        )
     )
+
+
+class Outage:
+    """How a wait bears a server that is away: it goes on for `OUTAGE_SECONDS` and logs this once.
+
+    A server that has never answered is not waited for: its address may be wrong.
+    """
+
+    def __init__(self) -> None:
+        self._answered, self._since = False, 0.0
+
+    def end(self) -> None:
+        """The server has answered."""
+        self._answered, self._since = True, 0.0
+
+    def pause(self, error: Unavailable, deadline: float | None = None) -> float:
+        """Seconds until the next try. Raises `error` after too long, TimeoutError at `deadline` (monotonic)."""
+        now = time.monotonic()
+        if deadline is not None and now >= deadline:
+            raise TimeoutError(f"{error.message} The time to wait is over.") from error
+        if not self._answered:
+            raise error
+        if not self._since:
+            self._since = now
+            log.warning("%s Trying again for up to %.0f minutes.", error.message, OUTAGE_SECONDS / 60)
+        if now - self._since >= OUTAGE_SECONDS:
+            raise error
+        return OUTAGE_POLL_SECONDS if deadline is None else min(OUTAGE_POLL_SECONDS, deadline - now)
 
 
 def headers(api_key: str | None) -> dict[str, str]:

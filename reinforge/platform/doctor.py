@@ -27,12 +27,13 @@ from typing import Literal
 from reinforge.errors import ReinforgeError
 from reinforge.platform import cluster, containers, probe
 from reinforge.platform.doctor_workers import running_platform
-from reinforge.platform.places import default_home, shared_prefix
-from reinforge.platform.up import free_port
+from reinforge.platform.places import default_home, running_address, shared_prefix
+from reinforge.platform.up import EVERYWHERE, free_port
 
 _GIB = 1024**3
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Timeout)\w*: ")
 """How Python begins the last part of a traceback."""
+DEFAULT_PORT = 8321
 _ASK_WITHIN = 90.0
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_CREATE_RULESET_VERSION = 1
@@ -65,20 +66,29 @@ class Check:
     remedy: str | None = None
 
 
-def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int = 8321) -> list[Check]:
+def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int | None = None) -> list[Check]:
     """All checks, in the order in which a reader would look for causes. Leaves a probe object in the store at most.
 
+    port: by default that of the platform which runs on the home, else 8321.
     In a container of docker-compose.yml: those of its image, with advice for containers.
     """
     home = (home or default_home()).resolve()
     image = containers.image()
-    checks = _image_checks(image, home, port) if image else _machine_checks(home, host, port)
+    running = running_address(home) if port is None else None
+    host, port = running or (host, DEFAULT_PORT if port is None else port)
+    checks = (
+        _image_checks(image, home, port)
+        if image
+        else _machine_checks(home, host, port, own=running is not None)
+    )
     with ThreadPoolExecutor(max_workers=4) as pool:  # most of the time is spent waiting for processes
         results = [future.result() for future in [pool.submit(check) for check in checks]]
     return [_for_containers(check) for check in results] if image else results
 
 
-def _machine_checks(home: Path, host: str, port: int) -> list[Callable[[], Check]]:
+def _machine_checks(home: Path, host: str, port: int, *, own: bool) -> list[Callable[[], Check]]:
+    """own: the platform of this home listens there."""
+    local = EVERYWHERE.get(host, host)
     return [
         check_python,
         lambda: check_home(home),
@@ -93,8 +103,12 @@ def _machine_checks(home: Path, host: str, port: int) -> list[Callable[[], Check
         check_vllm,
         check_plugins,
         check_page,
-        lambda: check_port(host, port),
-        lambda: Check("workers", *running_platform(host, port)),
+        lambda: (
+            Check("port", "ok", f"the platform of this home serves at {host}:{port}")
+            if own
+            else check_port(host, port)
+        ),
+        lambda: Check("workers", *running_platform(local, port)),
     ]
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from reinforge.errors import StateConflict, Unavailable
 
+ADDRESS_FILE = "address"
+"""In a home: host and port of the platform that runs on it, with a space between."""
 _SOCKET_PATH_LIMIT = 100
 """Bytes; the kernel takes 107 in `sockaddr_un`, some clients a few less."""
 
@@ -108,6 +110,23 @@ def socket_folder(beside: Path, longest_name: str, owner: int | None = None) -> 
     return folder
 
 
+def running_address(home: Path) -> tuple[str, int] | None:
+    """Host and port of the platform that runs on a home; None if none does."""
+    try:
+        with (home / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None  # nobody holds it: the file is left from a platform that was killed
+    except BlockingIOError:
+        pass
+    except OSError:
+        return None
+    try:
+        host, _, port = (home / ADDRESS_FILE).read_text().strip().rpartition(" ")
+        return host, int(port)
+    except (OSError, ValueError):
+        return None
+
+
 class FolderLock:
     """At most one process at a time works on a folder; the lock ends with the process that holds it."""
 
@@ -115,6 +134,10 @@ class FolderLock:
         self._path = path
         self._what = what
         self._descriptor: int | None = None
+
+    @property
+    def held(self) -> bool:
+        return self._descriptor is not None
 
     def acquire(self) -> None:
         """Take the lock; keeps it when it is ours. Raises StateConflict, naming the process that holds it."""

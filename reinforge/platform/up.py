@@ -22,7 +22,14 @@ import httpx
 
 from reinforge.errors import StateConflict, Unavailable
 from reinforge.platform.environment import Environment
-from reinforge.platform.places import FolderLock, default_home, make_private, socket_folder
+from reinforge.platform.places import (
+    ADDRESS_FILE,
+    FolderLock,
+    default_home,
+    make_private,
+    socket_folder,
+    write_private,
+)
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.supervisor import Child, Event, Service, Supervisor, rotate
 from reinforge.signals import Relay
@@ -30,7 +37,7 @@ from reinforge.signals import Relay
 _READY_WITHIN = 60.0
 _WORKERS_WITHIN = 30.0
 _SOCKET = "sandboxd.sock"
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
 class Platform:
@@ -67,7 +74,7 @@ class Platform:
     @property
     def url(self) -> str:
         """Where this machine reaches the platform; the port is known once it has started."""
-        host = _EVERYWHERE.get(self.host, self.host)
+        host = EVERYWHERE.get(self.host, self.host)
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
@@ -116,6 +123,8 @@ class Platform:
         with _on_signals(self._supervisor.hurry):
             self._supervisor.stop()
             self._postgres.stop()  # has files and a lock even if its turn never came
+            if self._lock.held:
+                (self.home / ADDRESS_FILE).unlink(missing_ok=True)
             self._lock.release()
 
     def __enter__(self) -> Self:
@@ -129,6 +138,7 @@ class Platform:
 
     def _start(self) -> None:
         self.port = free_port(self.host, self.port)
+        write_private(self.home / ADDRESS_FILE, f"{self.host} {self.port}\n")
         self._sign_in_file.unlink(missing_ok=True)
         self._demo_file.unlink(missing_ok=True)
         for log in (self.home / "logs").glob("*.log"):

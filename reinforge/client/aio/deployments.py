@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.deployments import POLL_SECONDS
+from reinforge.client.transport import Outage
 from reinforge.schemas.deployments import DeploymentInfo
 
 
@@ -68,10 +69,11 @@ class AsyncDeployments:
         await self._transport.delete(f"/deployments/{name}")
 
     async def wait(self, name: str, *, timeout: float = 600.0) -> DeploymentInfo:
-        """Until it neither loads nor drains. Raises TimeoutError."""
-        give_up = time.monotonic() + timeout
+        """Until it neither loads nor drains. Raises TimeoutError. A server that goes away meanwhile is waited for."""
+        give_up, outage = time.monotonic() + timeout, Outage()
         while True:
-            found = await self.get(name)
+            document = await self._transport.get_through_outage(f"/deployments/{name}", outage, give_up)
+            found = DeploymentInfo.model_validate(document)
             if found.state not in ("loading", "draining"):
                 return found
             if time.monotonic() > give_up:

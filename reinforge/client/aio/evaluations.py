@@ -10,7 +10,7 @@ from typing import Any
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.evaluations import _OVER
-from reinforge.client.transport import WORKER_SECONDS
+from reinforge.client.transport import WORKER_SECONDS, Outage
 from reinforge.schemas.evaluations import (
     EvaluatedCompletions,
     Evaluation,
@@ -62,10 +62,13 @@ class AsyncEvaluations:
         return Evaluation.model_validate(await self._transport.post(f"/evaluations/{id}/resume"))
 
     async def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Evaluation:
-        """Once it is over. Raises TimeoutError."""
-        deadline = time.monotonic() + (float("inf") if timeout is None else timeout)
-        while (found := await self.get(id)).status not in _OVER:
+        """Once it is over. Raises TimeoutError. A server that goes away meanwhile is waited for, up to 10 minutes."""
+        deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
+        while True:
+            document = await self._transport.get_through_outage(f"/evaluations/{id}", outage, deadline)
+            current = Evaluation.model_validate(document)
+            if current.status in _OVER:
+                return current
             if time.monotonic() > deadline:
-                raise TimeoutError(f"The evaluation {id} is still {found.status} after {timeout:g} s.")
+                raise TimeoutError(f"The evaluation {id} is still {current.status} after {timeout:g} s.")
             await asyncio.sleep(every)
-        return found

@@ -18,7 +18,7 @@ from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.downloads import Progress
 from reinforge.client.jobs import RESTS, Refused, document
-from reinforge.client.transport import WORKER_SECONDS, error_from, retry_wait
+from reinforge.client.transport import WORKER_SECONDS, Outage, error_from, retry_wait
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
 from reinforge.schemas.job_changes import (
@@ -244,10 +244,15 @@ class AsyncJobs:
         return Calibration.model_validate(await self._transport.get(f"/jobs/{id}/calibration", reward=reward))
 
     async def wait(self, id: str, *, timeout: float | None = None, poll: float = 1.0) -> JobDetail:
-        """The job once it is finished or paused. Raises `TimeoutError` after `timeout` seconds."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        """The job once it is finished or paused. Raises `TimeoutError` after `timeout` seconds.
+
+        A server that goes away meanwhile is waited for, up to 10 minutes.
+        """
+        deadline, outage = None if timeout is None else time.monotonic() + timeout, Outage()
         while True:
-            job = await self.get(id)
+            job = JobDetail.model_validate(
+                await self._transport.get_through_outage(f"/jobs/{id}", outage, deadline)
+            )
             if job.status in RESTS:
                 return job
             if deadline is not None and time.monotonic() >= deadline:
@@ -257,14 +262,16 @@ class AsyncJobs:
     async def stream(self, id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
         """Live events with `seq` > `after`, each once and in order, until the job is finished or paused.
 
-        A broken connection is taken up again where it broke (`Last-Event-ID`), and a server or proxy that has no
-        answer for a moment (502, 503, 504 …) is asked again, as often as any request is tried again.
+        A broken connection is taken up again where it broke (`Last-Event-ID`). A stream that the server or a proxy
+        refuses for a moment (502, 503, 504 …) is asked for again, as often as any request is tried again; a server
+        that goes away is waited for, up to 10 minutes.
         """
-        failures = 0
+        failures, outage = 0, Outage()
         while True:
             try:
                 async for batch in self._connect(id, after):
-                    failures = 0
+                    outage.end()
+                    failures = 0 if batch else failures
                     for event in batch:
                         if event.seq > after:
                             after = event.seq
@@ -275,10 +282,11 @@ class AsyncJobs:
                 if wait is None:
                     if answer is not None:
                         raise error_from(answer) from None
-                    raise self._transport.unreachable(error) from error
+                    raise self._transport.unreachable(error) from None
                 failures += 1
                 await asyncio.sleep(wait)
-            if (await self.get(id)).status in RESTS:
+            job = JobDetail.model_validate(await self._transport.get_through_outage(f"/jobs/{id}", outage))
+            if job.status in RESTS:
                 async for each in self._rest(id, after):
                     yield each
                 return
@@ -292,6 +300,7 @@ class AsyncJobs:
             if response.status_code >= 400:
                 await response.aread()
                 raise Refused(response)
+            yield []  # it is open
             async for frame in EventSource(response).aiter_sse():
                 if frame.event == "batch":
                     events = [JobEvent.model_validate(e) for e in frame.json()["events"]]

@@ -8,7 +8,7 @@ from typing import Any
 
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.jobs import RESTS, document
-from reinforge.client.transport import WORKER_SECONDS
+from reinforge.client.transport import WORKER_SECONDS, Outage
 from reinforge.schemas.preflights import Preflight
 from reinforge.spec import JobSpec
 
@@ -30,10 +30,13 @@ class AsyncPreflights:
         return Preflight.model_validate(await self._transport.post(f"/preflights/{id}/cancel"))
 
     async def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Preflight:
-        """Until it rests. Raises TimeoutError."""
-        deadline = time.monotonic() + (float("inf") if timeout is None else timeout)
-        while (found := await self.get(id)).status not in RESTS:
+        """Until it rests. Raises TimeoutError. A server that goes away meanwhile is waited for, up to 10 minutes."""
+        deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
+        while True:
+            document = await self._transport.get_through_outage(f"/preflights/{id}", outage, deadline)
+            current = Preflight.model_validate(document)
+            if current.status in RESTS:
+                return current
             if time.monotonic() > deadline:
-                raise TimeoutError(f"The pre-flight {id} is still {found.status} after {timeout:g} s.")
+                raise TimeoutError(f"The pre-flight {id} is still {current.status} after {timeout:g} s.")
             await asyncio.sleep(every)
-        return found

@@ -11,7 +11,8 @@ from typing import Any
 import httpx
 
 from reinforge.client import wire
-from reinforge.client.wire import ServerUnreachable, error_from, retry_wait
+from reinforge.client.wire import Outage, ServerUnreachable, error_from, retry_wait
+from reinforge.errors import Unavailable
 
 
 class AsyncTransport:
@@ -46,7 +47,7 @@ class AsyncTransport:
             if wait is None:
                 if response is not None:
                     raise error_from(response)
-                raise self.unreachable(cause) from cause
+                raise self.unreachable(cause) from None
             wire.rewind(options.get("files"))
             await asyncio.sleep(wait)
         raise AssertionError("unreachable")
@@ -56,6 +57,17 @@ class AsyncTransport:
 
     async def get(self, path: str, **params: Any) -> Any:
         return (await self.request("GET", path, params=wire.given(params))).json()
+
+    async def get_through_outage(self, path: str, outage: Outage, deadline: float | None = None) -> Any:
+        """`get` that waits for a server which was there before. Raises as `Outage.pause`."""
+        while True:
+            try:
+                document = await self.get(path)
+            except Unavailable as error:
+                await asyncio.sleep(outage.pause(error, deadline))
+            else:
+                outage.end()
+                return document
 
     async def post(
         self,
@@ -82,7 +94,7 @@ class AsyncTransport:
                     raise error_from(response)
                 yield response
         except httpx.TransportError as error:
-            raise self.unreachable(error) from error
+            raise self.unreachable(error) from None
 
     async def patch(self, path: str, body: Any, *, etag: str) -> Any:
         """`etag`: of the state that the change was made from."""

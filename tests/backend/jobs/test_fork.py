@@ -210,3 +210,13 @@ def test_a_viewer_forks_nothing_and_a_key_makes_one_fork(backend: Backend) -> No
     headers = {"idempotency-key": f"fork-{job}"}
     ids = {backend.api.post(f"/jobs/{job}/fork", json={}, headers=headers).json()["id"] for _ in range(2)}
     assert len(ids) == 1
+
+
+def test_a_fork_from_the_last_step_suggests_more_steps_in_all(backend: Backend) -> None:
+    job, trainer = trained(backend)
+    steps = backend.job(job)["resolved_spec"]["limits"]["steps"]
+    trainer.checkpoint(steps, 1.0, final=True)
+    refused = backend.api.post(f"/jobs/{job}/fork", json={})
+    assert refused.status_code == 422
+    hint = refused.json()["error"]["hint"]
+    assert f"reinforge job fork … --set limits.steps={2 * steps}" in hint

@@ -137,6 +137,7 @@ def test_a_used_up_budget_pauses_what_runs_and_refuses_what_is_new(
     assert (paused["status"], paused["reason"]) == ("paused", "budget")
     assert "50" in paused["error"]["message"]
     assert "Settings" in paused["error"]["hint"]
+    assert "reinforge budget set " in paused["error"]["hint"]
 
     assert open_lane.door.post("/jobs/claim", json={"worker": "w", "job": queued}).status_code == 204
     assert (open_lane.job(queued)["status"], open_lane.job(queued)["reason"]) == ("paused", "budget")

@@ -109,10 +109,20 @@ def test_ids_are_whole_when_the_output_is_piped(backend: Backend, folder: Path) 
     assert "…" not in done.stdout
 
 
-def test_login_with_a_key_alone_says_what_is_missing(run: Cli) -> None:
+def test_login_takes_a_key_alone(
+    run: Cli, backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the server that commands use, if that accepts it."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     done = run("login", "rf-abc")
-    assert (done.code, "That is an API key: the server's address is needed too." in done.err) == (2, True)
-    assert "reinforge login http://127.0.0.1:8321 --key rf-…" in done.err
+    assert (done.code, f"{backend.url} does not accept this key." in done.err) == (4, True), done.err
+    assert "reinforge login URL --key rf-…" in done.err
+    assert not credentials_path().exists()
+    assert run("login", OWNER_KEY).code == 0
+    assert json.loads(credentials_path().read_text()) == {backend.url: OWNER_KEY, "default": backend.url}
+    monkeypatch.setenv("REINFORGE_URL", "http://127.0.0.1:9")
+    away = run("login", OWNER_KEY)
+    assert (away.code, "No answer from http://127.0.0.1:9" in away.err) == (6, True), away.err
 
 
 def test_the_sdk_reads_what_login_stored(

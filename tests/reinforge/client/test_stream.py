@@ -1,11 +1,15 @@
 """A job's live events through a server that is started again behind a proxy."""
 
 import asyncio
+import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
-from reinforge.client import AsyncReinforge, Reinforge
+from reinforge.client import AsyncReinforge, Reinforge, wire
+from reinforge.client.transport import ServerUnreachable
 from reinforge.errors import NotAllowed, Unavailable
 from tests.reinforge.cli.test_commands import JOB, event, events, page
 from tests.support.stub_server import Answer, StubServer
@@ -62,3 +66,79 @@ def test_patience_ends_with_what_the_server_said(
     with Reinforge(stub.url, "k", retries=2) as client, pytest.raises(kind, match="not now"):
         list(client.jobs.stream("ftjob-1"))
     assert len([each for each in stub.seen if each.path.endswith("/stream")]) == tries
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Pauses of an outage are short."""
+    monkeypatch.setattr(wire, "OUTAGE_POLL_SECONDS", 0.01)
+    caplog.set_level(logging.WARNING, "reinforge.client")
+
+
+def away(stub: StubServer, requests: int, path: str = "/jobs/ftjob-1") -> None:
+    """The job runs, then the server does not answer so many requests, then the job has succeeded."""
+    running, ended = (Answer(200, JOB | {"status": each}) for each in ("running", "succeeded"))
+    stub.on("GET", path, running, *[Answer(drop=True)] * requests, ended)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.name == "reinforge.client"]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "asyncio"])
+def test_wait_survives_a_server_that_is_away_and_says_so_once(
+    stub: StubServer, fast: None, caplog: pytest.LogCaptureFixture, asynchronous: bool
+) -> None:
+    away(stub, 20)
+
+    async def status() -> str:
+        async with AsyncReinforge(stub.url, "k", retries=0) as client:
+            return (await client.jobs.wait("ftjob-1", poll=0)).status
+
+    if asynchronous:
+        assert asyncio.run(status()) == "succeeded"
+    else:
+        with Reinforge(stub.url, "k", retries=0) as client:
+            assert client.jobs.wait("ftjob-1", poll=0).status == "succeeded"
+    [message] = warnings(caplog)
+    assert message.startswith(f"No answer from {stub.url}")
+    assert message.endswith("Trying again for up to 10 minutes.")
+
+
+def test_a_stream_survives_a_server_that_is_away(
+    stub: StubServer, fast: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The connection breaks before the first event; the next ones are refused."""
+    stub.on(
+        "GET", "/jobs/ftjob-1/stream",
+        Answer(200, b": open\n\n", SSE), Answer(200, events([event(1, "status", status="succeeded")]), SSE),
+    )  # fmt: skip
+    stub.on("GET", "/jobs/ftjob-1", *[Answer(drop=True)] * 20, Answer(200, JOB | {"status": "running"}))
+    with Reinforge(stub.url, "k", retries=0) as client:
+        received = client.jobs.stream("ftjob-1")
+        assert next(received).seq == 1
+    assert len(warnings(caplog)) == 1
+
+
+def test_an_outage_ends_with_the_error_or_the_time_out(
+    stub: StubServer, fast: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Reinforge(stub.url, "k", retries=0) as client:
+        away(stub, 10_000)
+        with pytest.raises(TimeoutError):
+            client.jobs.wait("ftjob-1", poll=0, timeout=0.2)
+        monkeypatch.setattr(wire, "OUTAGE_SECONDS", 0.05)
+        away(stub, 10_000)
+        with pytest.raises(ServerUnreachable):
+            client.jobs.wait("ftjob-1", poll=0)
+    with Reinforge("http://127.0.0.1:9", "k", retries=0) as client, pytest.raises(ServerUnreachable):
+        client.jobs.wait("ftjob-1")  # it has never answered: the address may be wrong
+
+
+def test_a_server_that_cannot_be_reached_is_a_short_traceback_with_the_remedy() -> None:
+    program = "from reinforge.client import Reinforge; Reinforge('http://127.0.0.1:9', 'k', retries=0).me()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    lines = done.stderr.splitlines()
+    assert len(lines) < 20, done.stderr
+    assert "No answer from http://127.0.0.1:9" in lines[-2]
+    assert lines[-1].startswith("Hint: Is the server running")

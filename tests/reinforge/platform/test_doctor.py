@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reinforge.platform import cluster, doctor, probe
+from reinforge.platform import cluster, doctor, places, probe
 from reinforge.platform.doctor import Check, run_checks
 
 STUBS = Path(__file__).with_name("stubs")
@@ -186,3 +186,27 @@ def ready_server(answer: dict[str, object], status: int = 200) -> Iterator[int]:
         yield server.server_address[1]
         server.shutdown()
         thread.join()
+
+
+def test_the_port_is_that_of_the_platform_on_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {"broker": {}, "worker": {"ready": True, "online": 1}, "calls": {"ready": True, "online": 1}}
+    kept = {"check_port", "running_platform"}
+    for name in [each for each in vars(doctor) if each.startswith("check_") and each not in kept]:
+        monkeypatch.setattr(doctor, name, lambda *_: Check("other", "ok", ""))
+    with ready_server({"parts": answers}) as port:
+        url = f"http://127.0.0.1:{port}"
+        (tmp_path / places.ADDRESS_FILE).write_text(f"127.0.0.1 {port}\n")
+        left_over = {each.name: each for each in run_checks(tmp_path)}
+        assert str(port) not in left_over["workers"].message, "no platform holds the home"
+        lock = places.FolderLock(tmp_path / "lock", "the home")
+        lock.acquire()
+        try:
+            running = {each.name: each for each in run_checks(tmp_path)}
+            other = {each.name: each for each in run_checks(tmp_path, port=0)}
+        finally:
+            lock.release()
+    assert (running["port"].status, str(port) in running["port"].message) == ("ok", True)
+    assert running["workers"].message == f"1 online at {url}, 1 for calls"
+    assert str(port) not in other["port"].message

@@ -16,6 +16,7 @@ import pytest
 
 from reinforge.errors import StateConflict, Unavailable
 from reinforge.platform import keeper
+from reinforge.platform.places import running_address
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.up import Platform
 from tests.support.processes import alive, all_gone, eventually, kill_all
@@ -110,6 +111,7 @@ def test_public_address_is_for_people_and_loopback_for_the_workers_here(
 
 def test_second_platform_on_one_home_is_refused(home: Path) -> None:
     with Platform(home, port=0) as first:
+        assert running_address(home) == ("127.0.0.1", first.port)
         with pytest.raises(StateConflict, match="is in use by process") as caught, Platform(home, port=0):
             pass
         assert caught.value.code == "already_running"
