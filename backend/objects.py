@@ -23,6 +23,7 @@ from backend.models import (
     Checkpoint,
     Dataset,
     Deployment,
+    JobObject,
     ResumeState,
     StepRollouts,
     StoredObject,
@@ -169,12 +170,32 @@ async def require_stored(session: AsyncSession, sha256: str) -> StoredObject:
         .with_for_update(read=True, key_share=True)
     )
     if row is None:
-        raise InvalidInput(
-            f"No object {sha256} has been uploaded.",
-            code="blob_missing",
-            hint="Upload it with PUT /worker/v1/blobs/{sha256} before the record that names it.",
-        )
+        raise _not_uploaded(sha256)
     return row
+
+
+def _not_uploaded(sha256: str) -> InvalidInput:
+    return InvalidInput(
+        f"No object {sha256} has been uploaded.",
+        code="blob_missing",
+        hint="Upload it with PUT /worker/v1/blobs/{sha256} before the record that names it.",
+    )
+
+
+async def note_upload(session: AsyncSession, job_id: str, sha256: str) -> bool:
+    """The job's worker has sent all bytes of a stored object. False when it had done so before."""
+    row = insert(JobObject).values(job_id=job_id, sha256=sha256).on_conflict_do_nothing()
+    return await session.scalar(row.returning(JobObject.sha256)) is not None
+
+
+async def require_uploaded(session: AsyncSession, job_id: str, sha256: str) -> None:
+    """The object is stored, and this job's worker has uploaded it: to know its hash is not enough.
+
+    Locked like `require_stored`. Raises InvalidInput, the same for one that only others have uploaded.
+    """
+    if await session.get(JobObject, (job_id, sha256)) is None:
+        raise _not_uploaded(sha256)
+    await require_stored(session, sha256)
 
 
 async def mistrust(session: AsyncSession, sha256: str) -> None:

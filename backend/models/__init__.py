@@ -16,7 +16,7 @@ from backend.models.judge import JudgeRow
 from backend.models.metric import MetricPoint, MetricSeries
 from backend.models.project import ApiKey, IdempotencyKey, Invitation, Member, Project
 from backend.models.reward import Reward, RewardRevision
-from backend.models.stored_object import StoredObject
+from backend.models.stored_object import JobObject, StoredObject
 from backend.models.upload import Upload, UploadPart
 from backend.models.usage import BudgetRow, UsageRow
 from backend.models.user import BrowserSession, SignInFailure, SignInToken, User
@@ -49,6 +49,7 @@ __all__ = [
     "Job",
     "JobChange",
     "JobCommand",
+    "JobObject",
     "JobReward",
     "JudgeRow",
     "Label",

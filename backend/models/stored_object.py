@@ -2,10 +2,21 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint
+from sqlalchemy import CheckConstraint, ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, Created
+
+
+class JobObject(Base):
+    """A job's worker has uploaded the object, all of its bytes: records of the job may name it."""
+
+    __tablename__ = "job_object"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
+    sha256: Mapped[str] = mapped_column(
+        ForeignKey("stored_object.sha256", ondelete="CASCADE"), primary_key=True, index=True
+    )
 
 
 class StoredObject(Created, Base):

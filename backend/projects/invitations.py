@@ -10,7 +10,7 @@ from backend.auth import Principal, digest, is_owner, membership, require_owner,
 from backend.ids import new_id
 from backend.models import Invitation, Project, User, now
 from backend.projects import members, repository
-from backend.users import addresses, passwords, service
+from backend.users import addresses, attempts, passwords, service
 from reinforge.errors import InvalidInput, NotFound, StateConflict
 from reinforge.schemas.members import InvitationCreate
 from reinforge.schemas.users import InvitationAccept
@@ -105,6 +105,8 @@ async def _hashed_password(session: AsyncSession, body: InvitationAccept, place:
     await look(session, body.token)
     if body.name is None:
         raise InvalidInput("A name is needed.", code="name_needed", param="name")
+    if body.email is not None:
+        await attempts.count_address(session, digest(body.token), place)
     if body.password is None:
         return None
     if body.email is None:

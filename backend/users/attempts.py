@@ -20,7 +20,14 @@ MOST_ANYWHERE = 100
 """For one address from all places together, and for all addresses from one place."""
 
 
-async def begin(session: AsyncSession, email: str, ip: str) -> int:
+async def begin(
+    session: AsyncSession,
+    email: str,
+    ip: str,
+    *,
+    message: str = "There were too many wrong passwords.",
+    hint: str = f"Wait up to {WINDOW.seconds // 60} minutes, or ask an owner for a one-time address.",
+) -> int:
     """Count an attempt before its password is looked at, so that those side by side count each other.
 
     The session's transaction is committed: no connection is held while the password is compared. What is returned is
@@ -40,12 +47,27 @@ async def begin(session: AsyncSession, email: str, ip: str) -> int:
     if here > MOST_HERE or max(of_email, of_ip) > MOST_ANYWHERE:
         await withdraw(session, id)  # what is refused makes nobody wait longer
         raise TooManyRequests(
-            "There were too many wrong passwords.",
+            message,
             code="too_many_attempts",
-            hint=f"Wait up to {WINDOW.seconds // 60} minutes, or ask an owner for a one-time address.",
+            hint=hint,
         )
     await session.commit()
     return id
+
+
+async def count_address(session: AsyncSession, holder: str, ip: str) -> None:
+    """Count that somebody asks for an e-mail address for themselves, whatever comes of it.
+
+    The answer tells whether another account has it, of whatever project, so nobody may try many. holder: who asks.
+    Commits. Raises TooManyRequests.
+    """
+    await begin(
+        session,
+        f"address of {holder}",
+        ip,
+        message="Too many e-mail addresses were tried.",
+        hint=f"Wait up to {WINDOW.seconds // 60} minutes.",
+    )
 
 
 async def withdraw(session: AsyncSession, id: int) -> None:

@@ -112,6 +112,8 @@ class Browsers:
         if offered is None or offered.user_id is None:
             raise addresses.not_valid("address")
         user = await self.session.get_one(User, offered.user_id)
+        if email is not None and email != user.email:
+            await attempts.count_address(self.session, user.id, ip)
         own = email or user.email
         if own is None:
             raise email_needed()
@@ -200,6 +202,8 @@ async def prepare_change(
                 "The current password is wrong.", code="wrong_password", param="current_password"
             )
         await attempts.forgive(session, user.email or user.id)
+    if body.email is not None and body.email != user.email:
+        await attempts.count_address(session, user.id, ip)
     await session.commit()
     if body.password is None:
         return AccountChange(stored, None)
@@ -239,7 +243,10 @@ async def set_email(session: AsyncSession, user: User, email: str | None) -> Non
         await session.flush()
     except IntegrityError as error:
         raise StateConflict(
-            "Somebody else signs in with this e-mail address.", code="email_taken", param="email"
+            "This e-mail address cannot be used here.",
+            code="email_taken",
+            param="email",
+            hint="Use another one. If it is yours, sign in with it instead.",
         ) from error
 
 

@@ -27,7 +27,7 @@ from backend.models import (
     StepRollouts,
     now,
 )
-from backend.objects import require_stored
+from backend.objects import require_uploaded
 from backend.queue import WakeUps
 from backend.workers.claim import HELD_OUT_REWARD
 from backend.workers.ending import end_attempt
@@ -170,7 +170,7 @@ class Applier:
             revisions=record.revisions,
         )
         with self.session.no_autoflush:
-            await require_stored(self.session, record.blob.sha256)
+            await require_uploaded(self.session, self.job.id, record.blob.sha256)
             if await self.session.scalar(table.on_conflict_do_nothing().returning(StepRollouts.step)) is None:
                 # Told again: what was told before goes, its completions with it.
                 await self.session.execute(delete(StepRollouts).filter_by(**where))
@@ -201,7 +201,7 @@ class Applier:
 
     async def _checkpoint(self, record: CheckpointSaved) -> None:
         job = self.job
-        await require_stored(self.session, record.blob.sha256)
+        await require_uploaded(self.session, self.job.id, record.blob.sha256)
         query = select(Checkpoint).where(Checkpoint.job_id == job.id, Checkpoint.step == record.step)
         checkpoint = await self.session.scalar(query)
         if checkpoint is None:
@@ -219,7 +219,7 @@ class Applier:
 
     async def _resume_state(self, record: ResumeStateSaved) -> None:
         job = self.job
-        await require_stored(self.session, record.blob.sha256)
+        await require_uploaded(self.session, self.job.id, record.blob.sha256)
         await self.session.merge(
             ResumeState(
                 job_id=job.id,

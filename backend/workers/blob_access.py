@@ -31,14 +31,15 @@ class Holder:
         elif not await _is_of_job(session, self.job, sha256):
             raise NotFound(f"No object {sha256} belongs to {self.job}.", code="blob_not_found")
 
-    def require_writer(self) -> None:
-        """Only jobs make blobs. Raises NotAllowed."""
+    def require_writer(self) -> str:
+        """The job that stores a blob; only jobs do. Raises NotAllowed."""
         if self.job is None:
             raise NotAllowed(
                 "The workers' shared token stores nothing.",
                 code="job_token_needed",
                 hint="Send the token of the attempt at the job that the object belongs to.",
             )
+        return self.job
 
 
 async def _holder(request: Request, settings: SettingsDep, database: DatabaseDep) -> Holder:

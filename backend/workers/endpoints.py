@@ -8,8 +8,8 @@ from fastapi.responses import StreamingResponse
 from backend.auth import Reader, SettingsDep, bearer, worker_door
 from backend.broker import BrokerDep
 from backend.calls import CallsDep
-from backend.database import Session
-from backend.objects import ObjectsDep, find_stored
+from backend.database import DatabaseDep, Session
+from backend.objects import ObjectsDep, find_stored, note_upload
 from backend.sealing import SealerDep
 from backend.strict_json import WorkerRoute
 from backend.workers import blobs, heartbeat, records, service
@@ -90,14 +90,15 @@ async def store_records(
 async def put_blob(
     sha256: Sha256,
     request: Request,
+    database: DatabaseDep,
     objects: ObjectsDep,
     settings: SettingsDep,
     holder: BlobHolder,
     kind: Annotated[str, Query(pattern=r"^[a-z_]{1,40}$")] = "blob",
 ) -> Response:
-    """For jobs: 201 once stored, 200 when it was there already."""
-    holder.require_writer()
-    stored = await blobs.receive(
+    """For jobs: 201 once stored, 200 when the job has uploaded it before. Others' uploads change neither."""
+    job = holder.require_writer()
+    await blobs.receive(
         objects,
         request.stream(),
         sha256=sha256,
@@ -105,7 +106,9 @@ async def put_blob(
         folder=settings.home_folder / "uploads",
         limit=settings.blob_limit_bytes,
     )
-    return Response(status_code=201 if stored else 200)
+    async with database.transaction() as session:
+        new = await note_upload(session, job, sha256)
+    return Response(status_code=201 if new else 200)
 
 
 @jobs_door.get("/blobs/{sha256}", response_class=StreamingResponse, operation_id="getBlob")

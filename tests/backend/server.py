@@ -308,7 +308,12 @@ class Trainer:
         )
 
     def blob(self, content: bytes, kind: str = "checkpoint") -> dict[str, Any]:
-        return {"sha256": self.backend.add_object(content, kind), "bytes": len(content)}
+        """Upload it, as the attempt does."""
+        sha256 = hashlib.sha256(content).hexdigest()
+        with self.backend.client(self.claimed["job_token"], "/worker/v1") as door:
+            response = door.put(f"/blobs/{sha256}", params={"kind": kind}, content=content)
+        assert response.status_code in (200, 201), response.text
+        return {"sha256": sha256, "bytes": len(content)}
 
     def start(self, step: int = 0, steps: int = 3) -> None:
         self.send({"kind": "started", "step": step, "steps": steps, "facts": {"jail": "L"}})

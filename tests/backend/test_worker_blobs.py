@@ -1,6 +1,7 @@
 """Bytes and tokens at the worker door: who may fetch and store what."""
 
 import hashlib
+from typing import Any
 
 import pytest
 
@@ -92,6 +93,35 @@ def test_a_job_token_opens_the_blobs_of_its_job_and_no_others(backend: Backend) 
         assert door.put(f"/blobs/{name}", content=content).status_code == 409
     with backend.client("nobody's", "/worker/v1") as door:
         assert door.get(f"/blobs/{own}").status_code == 401
+
+
+def test_a_record_gives_a_job_only_what_its_worker_has_uploaded(backend: Backend) -> None:
+    """Knowing the hash of another project's bytes opens nothing, and PUT does not tell that they are stored."""
+    content = b"rows of another project"
+    theirs = {"sha256": backend.add_object(content), "bytes": len(content)}
+    mine = backend.claim(backend.create_job())
+    mine.start()
+    records: list[dict[str, Any]] = [
+        {"kind": "checkpoint_saved", "step": 1, "blob": theirs, "held_out_reward": None},
+        {"kind": "resume_state_saved", "step": 1, "blob": theirs},
+        {"kind": "rollouts", "split": "train", "step": 1, "blob": theirs, "rows": []},
+    ]
+    with backend.client(mine.claimed["job_token"], "/worker/v1") as door:
+        for record in records:
+            refused = mine.post([{"sequence": mine.sequence + 1, "ts": 1.0, **record}])
+            assert (refused.status_code, refused.json()["error"]["code"]) == (422, "blob_missing"), record
+        missing = mine.post(
+            [{"sequence": mine.sequence + 1, "ts": 1.0, **records[0], "blob": theirs | {"sha256": "0" * 64}}]
+        )
+        assert (
+            missing.json()["error"]["message"].replace("0" * 64, theirs["sha256"])
+            == (refused.json()["error"]["message"])
+        ), "what others have stored is answered like what nobody has"
+        name = theirs["sha256"]
+        assert door.get(f"/blobs/{name}").status_code == 404
+        assert door.put(f"/blobs/{name}", content=content).status_code == 201, "like a new one"
+        mine.send(records[0])
+        assert door.get(f"/blobs/{name}").content == content, "who has all of its bytes may name it"
 
 
 def own_data(backend: Backend) -> dict[str, str]:

@@ -52,7 +52,7 @@ export interface paths {
         get: operations["getBlob"];
         /**
          * Put Blob
-         * @description For jobs: 201 once stored, 200 when it was there already.
+         * @description For jobs: 201 once stored, 200 when the job has uploaded it before. Others' uploads change neither.
          */
         put: operations["putBlob"];
         post?: never;

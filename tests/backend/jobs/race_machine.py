@@ -92,6 +92,8 @@ class Jobs(RuleBasedStateMachine):
         self._put_aside()
         self.attempts: list[Attempt] = []
         self.job = self.backend.create_job(limits={"steps": 1000})
+        uploaded = "INSERT INTO job_object (sha256, job_id) VALUES (%s, %s)"
+        self.backend.sql(uploaded, self.state["sha256"], self.job)
         self.model = Model()
         self.final_looks = 0
         self.said: dict[int, Action] = {}

@@ -182,6 +182,22 @@ def test_an_address_is_given_to_one_user_only(backend: Backend) -> None:
         )
 
 
+def test_nobody_finds_out_many_addresses_by_asking_for_them(backend: Backend) -> None:
+    email = with_password(backend, "Wera")
+    with sign_in(backend, person(backend, "Wenzel")["url"]) as client:
+        answers = [
+            refusal(client.patch("/me", headers={"if-match": "*"}, json={"email": email})) for _ in range(11)
+        ]
+        assert answers == [(409, "email_taken")] * 10 + [(429, "too_many_attempts")]
+        free = client.patch("/me", headers={"if-match": "*"}, json={"email": "free@example.org"})
+        assert refusal(free) == (429, "too_many_attempts"), "a free one is answered alike"
+    url = made(backend.api.post("/invitations", json={"role": "viewer"}))["url"]
+    body = {"token": token_of(url), "name": "Winnie", "email": email, "password": PASSWORD}
+    with browser(backend) as stranger:
+        refusals = [refusal(stranger.post("/invitations/accept", json=body)) for _ in range(11)]
+        assert refusals == [(409, "email_taken")] * 10 + [(429, "too_many_attempts")]
+
+
 @pytest.fixture
 def signed_in(backend: Backend) -> Iterator[httpx.Client]:
     with sign_in(backend, backend.api.post("/sign-in-links").json()["url"]) as client:
