@@ -1,8 +1,8 @@
 """Work on strangers' files in a process of its own: templates rendered, texts tokenized.
 
 A template can loop for ever or double a text until the memory is full, and a tokenizer's library can abort. So the
-calls worker hands both to warm child processes with limits of memory, time, files and output, and none of its
-environment. A child that dies or takes too long costs its request and is replaced; it keeps read tokenizers.
+calls worker and the trainer hand both to warm child processes with limits of memory, time, files and output, and none
+of their environment. A child that dies or takes too long costs its request and is replaced; it keeps read tokenizers.
 
 Requests and answers are JSON in frames of 4 bytes of length.
 """
@@ -41,15 +41,15 @@ _LENGTH = struct.Struct("<I")
 class Child:
     """One process; used by one thread at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str, seconds: float, memory_bytes: int, *, own_session: bool) -> None:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "worker.apart"],
+            [sys.executable, "-P", "-m", module, str(int(seconds)), str(memory_bytes)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=environment | {"TOKENIZERS_PARALLELISM": "false"},
-            start_new_session=True,
+            env=environment | {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"},
+            start_new_session=own_session,
             bufsize=0,
         )
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -63,7 +63,7 @@ class Child:
         return self._process.poll() is None
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Raises OSError when it dies, takes too long or answers too much; kill it then."""
+        """Raises OSError when it dies or answers too much, TimeoutError when it takes too long; kill it then."""
         end = time.monotonic() + seconds
         _write(self._in, request)
         (size,) = _LENGTH.unpack(self._read(_LENGTH.size, end))
@@ -83,7 +83,7 @@ class Child:
         while len(data) < size:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self._out], [], [], left)[0]:
-                raise OSError("it took too long")
+                raise TimeoutError("it took too long")
             part = os.read(self._out.fileno(), min(size - len(data), 1 << 20))
             if not part:
                 raise OSError("it used too much memory, or its library crashed")
@@ -94,8 +94,20 @@ class Child:
 class Apart:
     """Warm children for several threads."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
-        self._seconds = seconds
+    def __init__(
+        self,
+        seconds: float = SECONDS,
+        *,
+        module: str = "worker.apart",
+        memory_bytes: int = MEMORY_BYTES,
+        own_session: bool = True,
+    ) -> None:
+        """module: its main program calls `serve`.
+
+        own_session: False where the process group of this process is killed as a whole, its children with it.
+        """
+        self._seconds, self._module = seconds, module
+        self._memory_bytes, self._own_session = memory_bytes, own_session
         self._idle: list[Child] = []
         self._lock = threading.Lock()
 
@@ -104,7 +116,7 @@ class Apart:
         with self._lock:
             child = self._idle.pop() if self._idle else None
         if child is None or not child.is_alive():
-            child = Child()
+            child = Child(self._module, self._seconds, self._memory_bytes, own_session=self._own_session)
         try:
             answer = child.ask({"work": work, "folder": str(folder), "payload": payload}, self._seconds)
         except (OSError, ValueError) as error:
@@ -113,7 +125,7 @@ class Apart:
             raise InvalidInput(
                 f"The model's chat template or tokenizer could not be used: {error}.",
                 code="model_too_demanding",
-                hint=f"At most {self._seconds:g} s and {MEMORY_BYTES >> 30} GiB are given to it. Check its files.",
+                hint=f"At most {self._seconds:g} s and {self._memory_bytes >> 30} GiB for it. Check its files.",
                 param="model",
             ) from error
         except BaseException:
@@ -154,33 +166,30 @@ def _write(file: IO[bytes], value: dict[str, Any]) -> None:
 # ── The child ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def main() -> None:
-    """Answer requests until the input ends."""
-    for name, value in (("AS", MEMORY_BYTES), ("CORE", 0), ("FSIZE", 0), ("NOFILE", 64)):
+Work = Callable[[Path, dict[str, Any]], dict[str, Any]]
+
+
+def serve(load: Callable[[], dict[str, Work]]) -> None:
+    """Answer requests until the input ends. load: the work by name, imported within the limits."""
+    seconds, memory_bytes = int(sys.argv[1]), int(sys.argv[2])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal: the trainer decides what it means
+    for name, value in (("AS", memory_bytes), ("CORE", 0), ("FSIZE", 0), ("NOFILE", 64)):
         which = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(which)[1]
         resource.setrlimit(
             which, (value, value) if hard == resource.RLIM_INFINITY else (min(value, hard), hard)
         )
     Path("/proc/self/oom_score_adj").write_text("1000")
-    from worker.call_prompts import rendered
-    from worker.sample_prompts import sample_prompts
-
-    work: dict[str, Callable[[Path, dict[str, Any]], dict[str, Any]]] = {
-        "render": rendered,
-        "sample": sample_prompts,
-    }
+    work = load()
     while size := sys.stdin.buffer.read(_LENGTH.size):
         request = json.loads(sys.stdin.buffer.read(_LENGTH.unpack(size)[0]))
-        signal.alarm(int(SECONDS) + 5)  # where the worker that would kill us has died
+        signal.alarm(seconds + 5)  # where the worker that would kill us has died
         _write(sys.stdout.buffer, _answer(work[request["work"]], request))
         sys.stdout.buffer.flush()
         signal.alarm(0)
 
 
-def _answer(
-    work: Callable[[Path, dict[str, Any]], dict[str, Any]], request: dict[str, Any]
-) -> dict[str, Any]:
+def _answer(work: Work, request: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"result": work(Path(request["folder"]), request["payload"])}
     except ReinforgeError as error:
@@ -203,5 +212,12 @@ def _answer(
     }
 
 
+def _work_of_calls() -> dict[str, Work]:
+    from worker.call_prompts import rendered
+    from worker.sample_prompts import sample_prompts
+
+    return {"render": rendered, "sample": sample_prompts}
+
+
 if __name__ == "__main__":
-    main()
+    serve(_work_of_calls)

@@ -42,16 +42,16 @@ from worker.rewards.ledger import Ledger
 from worker.rewards.sandboxed import sandbox_call
 from worker.rewards.secrets import take_secrets
 from worker.rollout.engine import RolloutEngine
-from worker.rollout.text import Text
 from worker.sandbox.client import SandboxClient
 from worker.sandbox_access import sandbox_client
 from worker.training.changes import Changes
-from worker.training.data import ChatRenderer, Prompts, load_prompts
+from worker.training.data import Prompts, load_prompts
 from worker.training.ends import End, end_of
 from worker.training.fork import start_of
 from worker.training.journal import Journal
 from worker.training.loop import Outcome, train
 from worker.training.metrics import peak_memory_gib
+from worker.training.model_texts import ModelTexts, load_with_texts
 from worker.training.position import Position, unpack_resume_state
 
 POLICY, CRITIC = "policy", "critic"
@@ -105,7 +105,9 @@ class Job:
         try:
             outcome = self._train()
             end = End(outcome.outcome, outcome.reason)
-        except Exception as error:  # noqa: BLE001 - the boundary where an error becomes a named end
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - here an error becomes a named end; a library's panic, too
             end = end_of(error)
             # Raised between two parts of a step, with no room for the rest of it: the last whole state counts.
             whole = end.reason != "disk_full"
@@ -125,7 +127,7 @@ class Job:
         reporter.report(Phase, phase="loading", step=0)
         spec = self.spec = checked_spec(manifest.spec)
         engine_versions = check_engine(spec)
-        base = load_base_model(Path(manifest.model_path))
+        base, texts = load_with_texts(Path(manifest.model_path))
         reporter.report(Phase, phase="loading", step=0)
         lanes = set_threads(base.model.config.get_text_config().hidden_size)
         host = LocalHost(base, lanes if base.model.device.type == "cpu" else 1)
@@ -145,8 +147,7 @@ class Job:
                 critic.load_state(critic_state)
         reporter.rewind(self.position.step)
         reporter.report(Phase, phase="loading", step=0)
-        prompts = self._prompts(base)
-        text = Text(base.tokenizer)
+        prompts = self._prompts(base, texts)
         with sandbox_client(manifest.sandbox_socket, patience=SANDBOX_PATIENCE_SECONDS) as client:
             jail = proved_jail(client) if needs_sandbox(manifest) else None
             if jail is not None:
@@ -156,7 +157,7 @@ class Job:
             scorer = self._scorer(client)
             self.policy, self.critic = policy, critic
             self.journal = Journal(
-                reporter, text.pieces, model=spec.model, revisions=lambda: scorer.revisions
+                reporter, texts.pieces, model=spec.model, revisions=lambda: scorer.revisions
             )
             facts = host.facts | policy.passes.facts
             facts |= {"engine": spec.rollout.engine, "jail": jail, "versions": versions() | engine_versions}
@@ -173,7 +174,7 @@ class Job:
                 reporter=reporter,
                 journal=self.journal,
                 prompts=prompts,
-                decode=text.completion,
+                decode=texts.completions,
                 stop_ids=base.stop_ids,
                 position=self.position,
                 changes=Changes(manifest.changes, self._change, reporter, self.journal),
@@ -228,14 +229,14 @@ class Job:
         code = RewardCode(name=change.name, path=str(path), revision=change.revision, kind=change.kind)
         self.scorer.replace(live_reward(reward, code, self.services))
 
-    def _prompts(self, base: BaseModel) -> Prompts:
+    def _prompts(self, base: BaseModel, texts: ModelTexts) -> Prompts:
         spec, manifest = self.spec, self.manifest
         held_out = Path(manifest.held_out_path) if manifest.held_out_path else None
         prompts = load_prompts(
             spec.data,
             Path(manifest.dataset_path),
             held_out,
-            renderer=ChatRenderer(base.tokenizer),
+            renderer=texts,
             seed=spec.seed,
             max_tokens=prompt_limit(spec, base.context_length),
         )

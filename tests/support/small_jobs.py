@@ -11,6 +11,7 @@ from reinforge.algorithm.critic import ValueHead
 from reinforge.records import RECORD, ForkStart, Record, RewardChange, ScheduledChange
 from reinforge.spec import JobSpec
 from worker.environment.single_turn import SingleTurn
+from worker.models.rendering import ChatRenderer
 from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
@@ -21,7 +22,7 @@ from worker.rollout.text import Text
 from worker.rollout.transformers_engine import TransformersEngine
 from worker.sandbox.outcome import CallOutcome, RewardRow, RowResult
 from worker.training.changes import Changes
-from worker.training.data import ChatRenderer, load_prompts
+from worker.training.data import load_prompts
 from worker.training.fork import start_of
 from worker.training.journal import Journal
 from worker.training.loop import Outcome, train
@@ -127,7 +128,7 @@ class SmallJob:
                 reporter=self.reporter,
                 journal=journal,
                 prompts=self.prompts,
-                decode=self.text.completion,
+                decode=self.text.completions,
                 stop_ids=self.base.stop_ids,
                 position=self.position,
                 critic=self.critic,

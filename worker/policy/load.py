@@ -1,5 +1,6 @@
 """Loading a base model and its tokenizer from a folder, or saying in one sentence why that cannot be done."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ class BaseModel:
     context_length: int | None
 
 
-def load_base_model(path: Path) -> BaseModel:
+def load_base_model(path: Path, tokenizer_read: Callable[[], object] = lambda: None) -> BaseModel:
     """Load safetensors weights and a fast tokenizer.
 
+    tokenizer_read: returns once a limited process has read the same tokenizer; only then it is read here.
     Raises JobFailure `model_load_failed`; what lack of memory raises is let through.
     """
     # Without tokenizer.json transformers makes an empty tokenizer.
@@ -32,7 +34,6 @@ def load_base_model(path: Path) -> BaseModel:
             raise _failed(path, f"it has no {name}")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
         model, loading = AutoModelForCausalLM.from_pretrained(
             path,
             dtype=torch.bfloat16 if device.type == "cuda" else torch.float32,
@@ -41,6 +42,10 @@ def load_base_model(path: Path) -> BaseModel:
             trust_remote_code=False,
             output_loading_info=True,
         )
+        tokenizer_read()
+        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+    except JobFailure:
+        raise
     except Exception as error:
         # A stranger's configuration can fail anywhere in the library, in any way.
         if is_out_of_memory(error):

@@ -101,7 +101,7 @@ class Collected:
         return list(chain.from_iterable(self.groups))
 
 
-Decode = Callable[[Sequence[int]], str]
+Decode = Callable[[Sequence[Sequence[int]]], list[str]]
 SHOWN_ROWS = 5
 
 Tell = Callable[[str, int, int, list[int]], None]
@@ -204,7 +204,8 @@ class Collector:
             finish_reason="stop" if sample is None else sample.finish_reason,
             score=None,
         )
-        return replace(rollout, text=self._decode(without_end(rollout.token_ids, stop_ids)))
+        (text,) = self._decode([without_end(rollout.token_ids, stop_ids)])
+        return replace(rollout, text=text)
 
     def _requests(self, prompts: Sequence[Prompt], round: Round) -> list[GenerateRequest]:
         return [
@@ -221,16 +222,17 @@ class Collector:
         ]
 
     def _rollouts(self, prompt: Prompt, prompt_no: int, answer: Generated) -> list[Rollout]:
+        if any(sample.finish_reason == "cancelled" for sample in answer.samples):
+            raise Interrupted
         out = []
-        for sample_no, sample in enumerate(answer.samples):
-            if sample.finish_reason == "cancelled":
-                raise Interrupted
+        stop_ids = answer.request.sampling.stop_ids
+        texts = self._decode([without_end(sample.token_ids, stop_ids) for sample in answer.samples])
+        for sample_no, (sample, text) in enumerate(zip(answer.samples, texts, strict=True)):
             segment = Segment(sample.token_ids, "policy", sample.logprobs, sample.entropies)
             if self._environment.step(prompt, (*self._environment.start(prompt), segment)) is not None:
                 raise NotImplementedError(
                     "environments with several turns need a collector that goes on sampling"
                 )
-            text = self._decode(without_end(sample.token_ids, answer.request.sampling.stop_ids))
             out.append(Rollout(prompt, prompt_no, sample_no, (segment,), text, sample.finish_reason))
         return out
 

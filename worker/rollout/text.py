@@ -17,28 +17,29 @@ class Text:
 
     def completion(self, token_ids: Sequence[int]) -> str:
         """Without special tokens."""
-        text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=True)
-        return text
+        return self.completions([token_ids])[0]
+
+    def completions(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Each without special tokens."""
+        return self._decode(rows, skip_special_tokens=True)
 
     def pieces(self, token_ids: Sequence[int]) -> list[str]:
         """One string per token, special tokens included. A character made of several tokens stands at its last."""
-        out = [self._piece(token) for token in token_ids]
+        if missing := [token for token in dict.fromkeys(token_ids) if token not in self._pieces]:
+            texts = self._decode([[token] for token in missing], skip_special_tokens=False)
+            self._pieces.update(zip(missing, texts, strict=True))
+        out = [self._pieces[token] for token in token_ids]
         for place, piece in enumerate(out):
             if _INCOMPLETE not in piece:
                 continue
             for size in range(2, min(_LONGEST_CHARACTER, place + 1) + 1):
                 start = place + 1 - size
-                whole = self._decode(token_ids[start : place + 1])
+                (whole,) = self._decode([token_ids[start : place + 1]], skip_special_tokens=False)
                 if _INCOMPLETE not in whole:
                     out[start : place + 1] = [""] * (size - 1) + [whole]
                     break
         return out
 
-    def _piece(self, token: int) -> str:
-        if token not in self._pieces:
-            self._pieces[token] = self._decode([token])
-        return self._pieces[token]
-
-    def _decode(self, token_ids: Sequence[int]) -> str:
-        text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
-        return text
+    def _decode(self, rows: Sequence[Sequence[int]], *, skip_special_tokens: bool) -> list[str]:
+        decode = self._tokenizer.decode
+        return [decode(list(ids), skip_special_tokens=skip_special_tokens) for ids in rows]

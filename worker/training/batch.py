@@ -109,11 +109,11 @@ def end_token(rollout: Rollout, end: int, decode: Decode) -> int:
     low, high = 0, len(ids)
     while low < high:
         middle = (low + high) // 2
-        if len(decode(ids[:middle])) >= end:
+        if len(decode([ids[:middle]])[0]) >= end:
             high = middle
         else:
             low = middle + 1
     # Inside a character of several tokens the text so far ends in a replacement character.
-    while low < len(ids) and not text.startswith(decode(ids[:low])):
+    while low < len(ids) and not text.startswith(decode([ids[:low]])[0]):
         low += 1
     return low

@@ -8,9 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Protocol
-
-from jinja2 import TemplateError
+from typing import Literal
 
 from reinforge.dataset import (
     NO_PLACE_FOR_TOOLS,
@@ -24,54 +22,14 @@ from reinforge.dataset import (
     split_together,
 )
 from reinforge.errors import JobFailure
-from reinforge.grading import tool_calls
 from reinforge.spec import DataSpec
 from worker.environment.base import Prompt
-from worker.models.chat import has_place_for_tools
+from worker.models.rendering import Rendered, Renderer
 from worker.rollout.noise import Stream, permutation
 from worker.training import frontier
 from worker.training.slices import Slices
 
-
-class Renderer(Protocol):
-    takes_tools: bool
-    """Whether the prompt has a place for tools; where it has none they are left out."""
-
-    def text(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None) -> str:
-        """The prompt as the model reads it, up to where its own message begins. Raises ValueError."""
-
-    def token_ids(self, text: str) -> tuple[int, ...]: ...
-
-    def plain_ids(self, text: str) -> tuple[int, ...]:
-        """Of text inside a completion: no special tokens."""
-
-
-class ChatRenderer:
-    """Renders with a tokenizer's chat template; plain text, joined by blank lines, when it has none."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-        self.has_template = bool(tokenizer.chat_template)
-        self.takes_tools = _takes_tools(tokenizer.chat_template)
-
-    def text(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None) -> str:
-        if not self.has_template:
-            return "\n\n".join(message["content"] for message in messages)
-        given: dict[str, Any] = {"tokenize": False, "add_generation_prompt": True}
-        if tools and self.takes_tools:
-            messages, given["tools"] = tool_calls.prepared(messages), tools
-        try:
-            text: str = self._tokenizer.apply_chat_template(messages, **given)
-        except Exception as error:  # a template is a program of the model's author
-            raise ValueError(f"the chat template refuses it: {error}") from error
-        return text
-
-    def token_ids(self, text: str) -> tuple[int, ...]:
-        # A template writes its own special tokens; adding others would double the first.
-        return tuple(self._tokenizer(text, add_special_tokens=not self.has_template)["input_ids"])
-
-    def plain_ids(self, text: str) -> tuple[int, ...]:
-        return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+_CHECKED_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +51,7 @@ class Prompts:
         if self.sampling == "frontier":
             indices = [row.index for row in self.train]
             places = frontier.draw(self.seed, step, indices, rates or {}, count)
-            return [self.prompt(self.train[place]) for place in places]
+            return self._prompts([self.train[place] for place in places])
         rows = len(self.train)
         first = (step - 1) * count
         orders: dict[int, Sequence[int]] = {}
@@ -106,8 +64,8 @@ class Prompts:
                     if self.sampling == "shuffle"
                     else range(rows)
                 )
-            picked.append(self.prompt(self.train[orders[epoch][place]]))
-        return picked
+            picked.append(self.train[orders[epoch][place]])
+        return self._prompts(picked)
 
     def further(self, step: int, count: int, dealt: Collection[int]) -> list[Prompt]:
         """Up to `count` prompts of rows that a step has not had (`dealt`: their indices); fewer where none are left.
@@ -116,30 +74,32 @@ class Prompts:
         """
         order = permutation(self.seed, Stream.REFILL, step, len(self.train))
         others = (self.train[place] for place in order if self.train[place].index not in dealt)
-        return [self.prompt(row) for row in islice(others, count)]
+        return self._prompts(list(islice(others, count)))
 
     def for_evaluation(self, count: int) -> list[Prompt]:
         """`count` held-out prompts, evenly spread over the rows; all where there are fewer."""
         rows = len(self.held_out)
         if rows <= count:
-            return [self.prompt(row) for row in self.held_out]
-        return [self.prompt(self.held_out[place * rows // count]) for place in range(count)]
+            return self._prompts(self.held_out)
+        return self._prompts([self.held_out[place * rows // count] for place in range(count)])
 
-    def prompt(self, row: PromptRow) -> Prompt:
+    def _prompts(self, rows: Sequence[PromptRow]) -> list[Prompt]:
         """Raises JobFailure `data_error` for a row that cannot be rendered or is too long."""
-        try:
-            text = self.renderer.text(row.messages, row.tools)
-        except ValueError as error:
+        rendered = self.renderer.render([(row.messages, row.tools) for row in rows], self.max_tokens)
+        return [self._prompt(row, each) for row, each in zip(rows, rendered, strict=True)]
+
+    def _prompt(self, row: PromptRow, rendered: Rendered) -> Prompt:
+        if rendered.refusal is not None:
             raise JobFailure(
-                f"Row {row.index + 1} cannot be a prompt: {error}",
+                f"Row {row.index + 1} cannot be a prompt: {rendered.refusal}",
                 code="data_error",
                 hint="Change the row's messages, or use a model whose chat template accepts them.",
-            ) from error
-        token_ids = self.renderer.token_ids(text)
-        if len(token_ids) > self.max_tokens:
-            raise _too_long(row.index, len(token_ids), self.max_tokens)
-        asked = {"messages": row.messages, "tools": row.tools} if row.tools else row.messages
-        return Prompt(row.index, row.item, row.messages, text, token_ids, row_hash(asked), row.tools)
+            )
+        if rendered.tokens > self.max_tokens:
+            raise _too_long(row.index, rendered.tokens, self.max_tokens)
+        hashed = {"messages": row.messages, "tools": row.tools} if row.tools else row.messages
+        text, ids = rendered.text, rendered.token_ids
+        return Prompt(row.index, row.item, row.messages, text, ids, row_hash(hashed), row.tools)
 
     def slices(self, column: str | None) -> Slices:
         """The values of a column, over all rows, that metrics tell apart."""
@@ -147,8 +107,9 @@ class Prompts:
 
     def check(self) -> None:
         """Render every row once, so that a bad one ends the job before it trains. Raises JobFailure `data_error`."""
-        for row in (*self.train, *self.held_out):
-            self.prompt(row)
+        rows = [*self.train, *self.held_out]
+        for start in range(0, len(rows), _CHECKED_AT_ONCE):
+            self._prompts(rows[start : start + _CHECKED_AT_ONCE])
 
 
 def load_prompts(
@@ -174,15 +135,6 @@ def load_prompts(
     if not renderer.takes_tools and any(row.tools for row in (*train, *kept)):
         notes.append(NO_PLACE_FOR_TOOLS)
     return Prompts(train, kept, renderer, seed, data.sampling, max_tokens, notes)
-
-
-def _takes_tools(template: str | dict[str, str] | None) -> bool:
-    if isinstance(template, dict):  # several, by name
-        template = template.get("tool_use") or template.get("default")
-    try:
-        return template is not None and has_place_for_tools(template)
-    except TemplateError:  # rendering says what is wrong with it
-        return False
 
 
 def _split(rows: Sequence[PromptRow], data: DataSpec, seed: int) -> tuple[list[int], list[int]]:

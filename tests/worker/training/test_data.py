@@ -11,7 +11,8 @@ from reinforge.errors import JobFailure
 from reinforge.spec import DataSpec
 from tests.support.small_jobs import write_rows
 from tests.support.tiny_models import write_tokenizer
-from worker.training.data import ChatRenderer, Prompts, load_prompts
+from worker.models.rendering import ChatRenderer
+from worker.training.data import Prompts, load_prompts
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["template", "plain"])
@@ -40,7 +41,8 @@ def test_a_prompt_is_rendered_up_to_the_answer(tmp_path: Path, renderer: ChatRen
         assert first.text == "<system>be brief<user>row 0<assistant>"
     else:
         assert first.text == "be brief\n\nrow 0"
-    assert first.token_ids == renderer.token_ids(first.text)
+    ids = renderer._tokenizer(first.text, add_special_tokens=not renderer.has_template)["input_ids"]
+    assert first.token_ids == tuple(ids)
     assert (first.row_index, first.item) == (0, ROWS[0])
     assert [message["role"] for message in first.messages] == ["system", "user"]
 

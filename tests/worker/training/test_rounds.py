@@ -233,10 +233,10 @@ def test_the_end_of_a_step_is_found_in_tokens(qwen: Path, tmp_path: Path) -> Non
     prompt = Prompt(0, {}, [], "", (), "")
     ended = Rollout(prompt, 0, 0, (Segment((*ids, 1), "policy"),), text, "stop")
     for end in range(1, len(text)):
-        tokens = end_token(ended, end, job.text.completion)
+        tokens = end_token(ended, end, job.text.completions)
         assert job.text.completion(ids[:tokens]).startswith(text[:end])
         assert not job.text.completion(ids[: tokens - 1]).startswith(text[:end])
-    assert end_token(ended, len(text), job.text.completion) == len(ids) + 1
+    assert end_token(ended, len(text), job.text.completions) == len(ids) + 1
 
 
 def test_the_distance_from_the_reference_comes_off_the_reward(tmp_path: Path, qwen: Path) -> None:

@@ -18,6 +18,8 @@ export const REASONS: Record<string, readonly [title: string, text?: string]> = 
   package_missing: ["a package is not installed on the worker"],
   package_broken: ["a package does not work on the worker"],
   model_load_failed: ["the model does not load"],
+  model_too_demanding: ["the model's template or tokenizer needs too much"],
+  prompt_not_renderable: ["the model's template or tokenizer fails"],
   model_changed: ["the model's files changed"],
   data_error: ["a row of the dataset cannot be used"],
   delivery_failed: ["results cannot be delivered"],
