@@ -26,9 +26,9 @@ from typing import Literal
 
 from reinforge.errors import ReinforgeError
 from reinforge.platform import cluster, containers, probe
-from reinforge.platform.doctor_workers import running_platform
+from reinforge.platform.doctor_workers import port_state, running_platform
 from reinforge.platform.places import default_home, running_address, shared_prefix
-from reinforge.platform.up import EVERYWHERE, free_port
+from reinforge.platform.up import EVERYWHERE
 
 _GIB = 1024**3
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Timeout)\w*: ")
@@ -103,11 +103,7 @@ def _machine_checks(home: Path, host: str, port: int, *, own: bool) -> list[Call
         check_vllm,
         check_plugins,
         check_page,
-        lambda: (
-            Check("port", "ok", f"the platform of this home serves at {host}:{port}")
-            if own
-            else check_port(host, port)
-        ),
+        lambda: Check("port", *port_state(host, port, own=own)),
         lambda: Check("workers", *running_platform(local, port)),
     ]
 
@@ -358,14 +354,6 @@ def check_server(url: str, *, required: bool = True) -> Check:
     if not required and "refused" in message:
         return Check("server", "ok", f"no API runs in this container: nothing listens at {url}")
     return Check("server", "fail", message, "Start the server at REINFORGE_URL.")
-
-
-def check_port(host: str, port: int) -> Check:
-    try:
-        free_port(host, port)
-    except ReinforgeError as error:
-        return Check("port", "fail", error.message, error.hint)
-    return Check("port", "ok", f"{host}:{port} is free")
 
 
 @dataclass(frozen=True, slots=True)

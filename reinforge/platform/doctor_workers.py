@@ -1,15 +1,29 @@
-"""What a running platform says of its broker and its workers."""
+"""Whether a platform can listen, and what a running one says of its broker and its workers."""
 
 import os
 from typing import Any, Literal
 
 import httpx
 
+from reinforge.errors import ReinforgeError
+from reinforge.platform.up import free_port
+
 Finding = tuple[Literal["ok", "warn", "fail"], str, str | None]
 """Status, message, remedy."""
 
 _WITHIN_SECONDS = 15.0
 _REMEDY = "docs/workers.md says how a worker is started and what it needs."
+
+
+def port_state(host: str, port: int, *, own: bool) -> Finding:
+    """own: the platform of this home listens there."""
+    if own:
+        return "ok", f"the platform of this home serves at {host}:{port}", None
+    try:
+        free_port(host, port)
+    except ReinforgeError as error:
+        return "fail", error.message, error.hint
+    return "ok", f"{host}:{port} is free", None
 
 
 def running_platform(host: str, port: int) -> Finding:

@@ -89,7 +89,8 @@ def test_home_where_nothing_can_be_made(tmp_path: Path) -> None:
 
 def test_port_in_use() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        complaint(doctor.check_port("127.0.0.1", other.getsockname()[1]), "fail")
+        state = doctor.port_state("127.0.0.1", other.getsockname()[1], own=False)
+        complaint(Check("port", *state), "fail")
 
 
 def test_what_the_sandbox_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,8 +193,7 @@ def test_the_port_is_that_of_the_platform_on_the_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = {"broker": {}, "worker": {"ready": True, "online": 1}, "calls": {"ready": True, "online": 1}}
-    kept = {"check_port", "running_platform"}
-    for name in [each for each in vars(doctor) if each.startswith("check_") and each not in kept]:
+    for name in [each for each in vars(doctor) if each.startswith("check_")]:
         monkeypatch.setattr(doctor, name, lambda *_: Check("other", "ok", ""))
     with ready_server({"parts": answers}) as port:
         url = f"http://127.0.0.1:{port}"
