@@ -153,7 +153,8 @@ def check_home(home: Path) -> Check:
             prefix = shared_prefix()
         except ReinforgeError as error:
             return Check("home", "fail", error.message, error.hint)
-        return Check("home", "ok", f"{home}; started as root, so the database's files lie in {prefix}")
+        message = f"{home}; root runs everything but the database ({prefix}) and the jails"
+        return Check("home", "warn", message, "Start it as an ordinary user, or use containers.")
     return Check("home", "ok", str(home))
 
 

@@ -1,6 +1,7 @@
 """What the doctor says, and that each complaint comes with a remedy and without secrets."""
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reinforge.platform import cluster, doctor, places, probe
-from reinforge.platform.doctor import Check, run_checks
+from reinforge.platform.doctor import Check, Status, run_checks
 
 STUBS = Path(__file__).with_name("stubs")
 NAMES = [
@@ -44,8 +45,9 @@ def test_every_check_answers_on_this_machine(tmp_path: Path) -> None:
     checks = run_checks(tmp_path / "home", port=0)
     assert [check.name for check in checks] == NAMES
     by_name = {check.name: check for check in checks}
-    for name in ("python", "home", "database", "storage", "broker", "port"):
+    for name in ("python", "database", "storage", "broker", "port"):
         assert by_name[name].status == "ok", by_name[name]
+    assert by_name["home"].status == ("warn" if os.geteuid() == 0 else "ok")
     assert "PostgreSQL) 18." in by_name["database"].message
     assert "cannot be asked" not in by_name["sandbox"].message
     assert all(check.remedy for check in checks if check.status != "ok")
@@ -85,6 +87,12 @@ def test_storage_of_an_unknown_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_home_where_nothing_can_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     complaint(doctor.check_home(tmp_path / "file" / "home"), "fail")
+
+
+@pytest.mark.parametrize(("uid", "status"), [(0, "warn"), (1000, "ok")])
+def test_root_is_warned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uid: int, status: Status) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: uid)
+    assert doctor.check_home(tmp_path).status == status
 
 
 def test_port_in_use() -> None:
