@@ -111,22 +111,26 @@ class Apart:
         self._idle: list[Child] = []
         self._lock = threading.Lock()
 
-    def ask(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-        """What `WORK[work]` answers. Raises its InvalidInput, and InvalidInput `model_too_demanding`."""
+    def ask(
+        self, work: str, folder: Path, payload: dict[str, Any], *, param: str = "model"
+    ) -> dict[str, Any]:
+        """What `work` answers. Raises its InvalidInput, and InvalidInput `model_too_demanding` with this param."""
         with self._lock:
             child = self._idle.pop() if self._idle else None
         if child is None or not child.is_alive():
             child = Child(self._module, self._seconds, self._memory_bytes, own_session=self._own_session)
         try:
-            answer = child.ask({"work": work, "folder": str(folder), "payload": payload}, self._seconds)
+            answer = child.ask(
+                {"work": work, "folder": str(folder), "param": param, "payload": payload}, self._seconds
+            )
         except (OSError, ValueError) as error:
             child.kill()
             log.warning("the files in %s ended their process: %s", folder, error)
             raise InvalidInput(
-                f"The model's chat template or tokenizer could not be used: {error}.",
+                f"The model's files could not be used: {error}.",
                 code="model_too_demanding",
                 hint=f"At most {self._seconds:g} s and {self._memory_bytes >> 30} GiB for it. Check its files.",
-                param="model",
+                param=param,
             ) from error
         except BaseException:
             child.kill()
@@ -196,10 +200,10 @@ def _answer(work: Work, request: dict[str, Any]) -> dict[str, Any]:
         refusal = error
     except BaseException as error:  # noqa: BLE001 - a panic of a library is no Exception
         refusal = InvalidInput(
-            f"The model's chat template or tokenizer failed: {type(error).__name__}: {str(error)[:500]}",
-            code="prompt_not_renderable",
+            f"The model's files could not be used: {type(error).__name__}: {str(error)[:500]}",
+            code="prompt_not_renderable" if request["param"] == "model" else "damaged_model",
             hint="Check the model's files.",
-            param="model",
+            param=request["param"],
         )
     return {
         "error": {
@@ -214,9 +218,10 @@ def _answer(work: Work, request: dict[str, Any]) -> dict[str, Any]:
 
 def _work_of_calls() -> dict[str, Work]:
     from worker.call_prompts import rendered
+    from worker.models.inspect import read_facts
     from worker.sample_prompts import sample_prompts
 
-    return {"render": rendered, "sample": sample_prompts}
+    return {"render": rendered, "sample": sample_prompts, "facts": read_facts}
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from typing import Any
 
 from reinforge.schemas.worker_door import CallChunk, CallMessage
+from worker.apart import Apart
 from worker.door import Door
 from worker.models.inspect import inspect_model
 from worker.models.sources import ModelStore
@@ -11,7 +12,7 @@ from worker.telling import Looking, Telling
 TELL_SECONDS = 1.0
 
 
-def inspect(door: Door, store: ModelStore, call: CallMessage) -> dict[str, Any]:
+def inspect(door: Door, store: ModelStore, apart: Apart, call: CallMessage) -> dict[str, Any]:
     """{source, hub_token?, check_token?} → facts. Sends events {type: progress, phase, done, total} meanwhile.
 
     A download goes on when nobody waits any more: what is there need not be fetched again.
@@ -31,6 +32,7 @@ def inspect(door: Door, store: ModelStore, call: CallMessage) -> dict[str, Any]:
             check_token=bool(call.payload.get("check_token")),
             begun=looking.downloading,
             hashing=looking.hashing,
+            apart=apart,
         )
 
 

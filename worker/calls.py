@@ -78,7 +78,7 @@ class CallWorker:
             "validate": lambda call: self._in_sandbox(call, validate),
             "score": self._score,
             "render": lambda call: render(self._apart, self._models, call.payload),
-            "inspect_model": lambda call: inspect(self._door, self._models, call),
+            "inspect_model": lambda call: inspect(self._door, self._models, self._apart, call),
         }
         if sampler is not None:
             self._answers["sample"] = sampler.sample

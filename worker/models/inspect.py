@@ -6,14 +6,15 @@ from typing import Any
 
 from reinforge.errors import InvalidInput
 from reinforge.model_config import hidden_size, whole_number
+from worker.apart import Apart
 from worker.models import hub
 from worker.models.architectures import check_architecture
+from worker.models.bounds import CONTEXT_KEYS, MAX_ELEMENTS, check_config, check_linear_layers, label
 from worker.models.licence import find_licence
 from worker.models.safetensors import Tensor, read_header
 from worker.models.sources import Begun, ModelStore, content_files
 from worker.models.tokenizer_files import chat_template, read_json
 
-_CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "n_ctx")
 _NOT_LINEAR = ("embed", "wte", "wpe", "norm", "lm_head", "embed_out", "output_layer", "shared", "score")
 """Parts of names of two-dimensional weights that are no linear layers, or the output layer, which LoRA leaves out."""
 
@@ -26,37 +27,57 @@ def inspect_model(
     check_token: bool = False,
     begun: Begun | None = None,
     hashing: Callable[[], None] | None = None,
+    apart: Apart | None = None,
 ) -> dict[str, Any]:
     """The fields of `BaseModelInfo` that a worker knows, and the source with its revision pinned.
 
     token: opens a private model of the hub. check_token: refuse one that does not, also where the files are here
-    already. begun, hashing: told when these phases begin. Raises InvalidInput with param `source`, Unavailable
+    already. begun, hashing: called when these phases begin. apart: limited processes that read the
+    files, this one without. Raises InvalidInput with param `source`, Unavailable
     `hub_unavailable`.
     """
     found = store.find(source, token=token, begun=begun)
     if check_token and found.commit is not None:
         hub.check_access(found.source.removeprefix("hub:").partition("@")[0], found.commit, token)
     folder = found.folder
-    config = read_json(folder / "config.json")
-    check_architecture(config)
-    tensors = read_tensors(folder)
-    template = chat_template(folder)
+    facts = read_facts(folder, {}) if apart is None else apart.ask("facts", folder, {}, param="source")
     if hashing is not None:
         hashing()
     return {
         "source": found.source,
         "revision": found.commit,
+        "bytes": sum(path.stat().st_size for path in content_files(folder)),
+        "sha256": store.content_hash(folder),
+    } | facts
+
+
+def read_facts(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
+    """What the configuration, the weights' headers and the card say; runs in a child process (`worker.apart`)."""
+    config = read_json(folder / "config.json")
+    check_config(config)
+    check_architecture(config)
+    tensors = read_tensors(folder)
+    parameters = sum(tensor.size for tensor in tensors)
+    if parameters > MAX_ELEMENTS:
+        raise InvalidInput(
+            f"The weights announce {parameters:,} parameters, more than any model has.",
+            code="damaged_weights",
+            hint="Copy or download them again.",
+            param="source",
+        )
+    targets = linear_layers(tensors)
+    check_linear_layers(targets)
+    template = chat_template(folder)
+    return {
         "shape": shape(config, tensors),
         "architecture": _architecture(config),
-        "parameters": sum(tensor.size for tensor in tensors),
+        "parameters": parameters,
         "context_length": context_length(config),
         "has_chat_template": template is not None,
         "chat_template_source": template.source if template else None,
         "vocabulary": whole_number(config, ("vocab_size",)),
-        "lora_targets": linear_layers(tensors),
-        "bytes": sum(path.stat().st_size for path in content_files(folder)),
-        "licence": find_licence(folder),
-        "sha256": store.content_hash(folder),
+        "lora_targets": targets,
+        "licence": label(find_licence(folder)),
     }
 
 
@@ -111,7 +132,7 @@ def _is_linear(tensor: Tensor) -> bool:
 
 def context_length(config: dict[str, Any]) -> int | None:
     """Tokens that the model was made for."""
-    return whole_number(config, _CONTEXT_KEYS)
+    return whole_number(config, CONTEXT_KEYS)
 
 
 def _architecture(config: dict[str, Any]) -> str | None:

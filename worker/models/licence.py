@@ -27,7 +27,7 @@ def _from_card(card: Path) -> str | None:
         return None
     try:
         fields = yaml.safe_load(text.split("\n---", 1)[0].removeprefix("---"))
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError, ValueError):
         return None  # a card is prose; its licence is then unknown, not wrong
     if not isinstance(fields, dict):
         return None
@@ -35,8 +35,8 @@ def _from_card(card: Path) -> str | None:
     if licence == "other":
         licence = fields.get("license_name") or licence
     if isinstance(licence, list):
-        licence = ", ".join(str(each) for each in licence)
-    return str(licence) if licence else None
+        licence = ", ".join(each for each in licence if isinstance(each, str))
+    return licence if isinstance(licence, str) and licence else None
 
 
 def _from_text(folder: Path) -> str | None:

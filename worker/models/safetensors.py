@@ -7,11 +7,14 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from reinforge.errors import InvalidInput
+from worker.models.bounds import MAX_DIMENSIONS, MAX_ELEMENTS, MAX_NAME, MAX_TENSORS
 
 _MAX_HEADER_BYTES = 100 << 20
 """The format's own limit."""
+_MAX_DTYPE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,10 @@ class Tensor:
 
 
 def read_header(path: Path) -> list[Tensor]:
-    """The tensors of one file. Raises InvalidInput `damaged_weights` when it is not a whole safetensors file."""
+    """The tensors of one file.
+
+    Raises InvalidInput `damaged_weights` when it is not a whole safetensors file, or beyond `worker.models.bounds`.
+    """
     total = path.stat().st_size
     try:
         with path.open("rb") as file:
@@ -35,15 +41,26 @@ def read_header(path: Path) -> list[Tensor]:
             if not 2 <= length <= min(_MAX_HEADER_BYTES, total - 8):
                 raise ValueError(f"its header would be {length} bytes long")
             header = json.loads(file.read(length))
-        tensors, end = [], 0
+        tensors: list[Tensor] = []
+        end = 0
         for name, entry in header.items():
             if name == "__metadata__":
                 continue
-            tensors.append(Tensor(name, str(entry["dtype"]), tuple(int(n) for n in entry["shape"])))
+            if len(tensors) == MAX_TENSORS:
+                raise ValueError(f"it lists more than {MAX_TENSORS:,} tensors")
+            tensors.append(_tensor(name, entry))
             end = max(end, int(entry["data_offsets"][1]))
         if total - 8 - length != end:
             raise ValueError(f"{end:,} bytes of weights were announced, {total - 8 - length:,} are there")
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        RecursionError,
+        OverflowError,
+    ) as error:
         raise InvalidInput(
             f"{path.name} is not a whole safetensors file: {error}.",
             code="damaged_weights",
@@ -51,3 +68,18 @@ def read_header(path: Path) -> list[Tensor]:
             param="source",
         ) from error
     return tensors
+
+
+def _tensor(name: str, entry: dict[str, Any]) -> Tensor:
+    """Raises ValueError and what an entry of another form raises."""
+    dtype, shape = entry["dtype"], entry["shape"]
+    if len(name) > MAX_NAME:
+        raise ValueError(f"a tensor's name has {len(name):,} characters, at most {MAX_NAME:,} are allowed")
+    if not isinstance(dtype, str) or len(dtype) > _MAX_DTYPE:
+        raise ValueError(f"the type of {name} is not a short text")
+    if len(shape) > MAX_DIMENSIONS:
+        raise ValueError(f"{name} has {len(shape):,} dimensions, at most {MAX_DIMENSIONS} are allowed")
+    tensor = Tensor(name, dtype, tuple(int(length) for length in shape))
+    if not all(0 <= length <= MAX_ELEMENTS for length in tensor.shape) or tensor.size > MAX_ELEMENTS:
+        raise ValueError(f"{name} has a shape beyond that of any weight")
+    return tensor

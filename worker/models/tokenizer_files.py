@@ -21,9 +21,9 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"{path.name} is not JSON: {error}.",
+            f"{path.name} is not JSON that can be used: {error}.",
             code="damaged_model",
             hint="Copy the file again.",
             param="source",

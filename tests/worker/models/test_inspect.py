@@ -1,7 +1,8 @@
 """What is said about a model's files, compared with the model that wrote them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, Pretrain
 
 from reinforge.errors import InvalidInput
 from tests.support.tiny_models import write_tiny_model
+from worker.apart import Apart
 from worker.models.architectures import causal_models
 from worker.models.inspect import inspect_model, read_tensors
 from worker.models.licence import find_licence
@@ -187,6 +189,79 @@ def test_damaged_weights_are_noticed(tmp_path: Path, store: ModelStore, damage: 
         }[damage]
     )
     assert refusal(folder, store).code == "damaged_weights"
+
+
+def header(**tensors: object) -> bytes:
+    text = json.dumps(tensors).encode()
+    return len(text).to_bytes(8, "little") + text
+
+
+def tensor(shape: object, dtype: object = "F32") -> dict[str, object]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": [0, 0]}
+
+
+def raw_header(text: bytes) -> bytes:
+    return len(text).to_bytes(8, "little") + text
+
+
+HOSTILE_WEIGHTS = {
+    "a shape of 2^124": header(a=tensor([2**62, 2**62])),
+    "many large ones": header(**{f"{n}": tensor([2**46]) for n in range(8)}),
+    "infinite": raw_header(b'{"a": {"dtype": "F32", "shape": [Infinity], "data_offsets": [0, 0]}}'),
+    "negative": header(a=tensor([-1])),
+    "millions of dimensions": header(a=tensor([2] * 3_000_000)),
+    "200,000 names of layers": header(**{f"l.q{n}.weight": tensor([0, 2]) for n in range(200_000)}),
+    "a long name": header(**{"a" * 5000: tensor([0])}),
+    "a list as type": header(a=tensor([0], ["F32"])),
+    "deep": raw_header(b'{"a":' + b"[" * 100_000),
+    "more objects than memory": raw_header(b'{"a":[' + b'{"":[]},' * 8_000_000 + b"0]}"),
+}
+HOSTILE_CONFIGS = {
+    "a vocabulary of 2^80": json.dumps({"model_type": "qwen3", "vocab_size": 2**80}),
+    "negative": json.dumps({"model_type": "qwen3", "text_config": {"hidden_size": -1}}),
+    "a list as type": json.dumps({"model_type": ["qwen3"]}),
+    "an object as architecture": json.dumps({"model_type": "qwen3", "architectures": [{}]}),
+    "deep": '{"a":' * 100_000,
+    "a number of a million digits": '{"model_type": "qwen3", "vocab_size": ' + "9" * 1_000_000 + "}",
+}
+
+
+@pytest.fixture(scope="module")
+def apart() -> Iterator[Apart]:
+    apart = Apart()
+    yield apart
+    apart.close()
+
+
+@pytest.mark.parametrize("data", HOSTILE_WEIGHTS.values(), ids=HOSTILE_WEIGHTS)
+def test_weights_beyond_any_model_are_one_refusal(
+    tmp_path: Path, store: ModelStore, apart: Apart, data: bytes
+) -> None:
+    folder = small_model(tmp_path / "model")
+    (folder / "model.safetensors").write_bytes(data)
+    with pytest.raises(InvalidInput) as caught:
+        inspect_model(str(folder), store, apart=apart)
+    assert caught.value.code in ("damaged_weights", "damaged_model", "model_too_demanding")
+    assert caught.value.param == "source" and caught.value.hint and len(caught.value.message) < 1000
+
+
+@pytest.mark.parametrize("config", HOSTILE_CONFIGS.values(), ids=HOSTILE_CONFIGS)
+def test_a_configuration_beyond_any_model_is_refused(tmp_path: Path, store: ModelStore, config: str) -> None:
+    folder = small_model(tmp_path / "model")
+    (folder / "config.json").write_text(config)
+    assert refusal(folder, store).code == "damaged_model"
+
+
+def test_the_limited_process_reads_the_same_facts(tmp_path: Path, store: ModelStore, apart: Apart) -> None:
+    folder = str(small_model(tmp_path / "model"))
+    assert inspect_model(folder, store, apart=apart) == inspect_model(folder, store)
+
+
+def test_a_card_that_refers_to_itself_many_times_stays_small(tmp_path: Path) -> None:
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"{b}: &{b} [{', '.join(['*' + a] * 9)}]" for a, b in pairwise("abcdefghi")]
+    (tmp_path / "README.md").write_text("\n".join(["---", *lines, "license: *i", "---", ""]))
+    assert find_licence(tmp_path) is None
 
 
 def test_a_missing_shard_is_noticed(tmp_path: Path, store: ModelStore) -> None:
