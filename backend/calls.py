@@ -37,6 +37,7 @@ from reinforge.errors import (
     TooManyRequests,
     Unavailable,
 )
+from reinforge.json_depth import DEEPEST, is_deeper
 from reinforge.schemas.worker_door import CallKind, CallMessage
 
 ONLINE_SECONDS = 30.0
@@ -143,7 +144,13 @@ class Calls:
             await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))
 
     async def add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
-        """Put a call on the queue; its id. Raises TooManyRequests, Unavailable `no_worker`."""
+        """Put a call on the queue; its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`."""
+        if is_deeper(payload, 2 * DEEPEST):  # rows of datasets get there without having been a request's body
+            raise InvalidInput(
+                f"What the worker would have to read is nested more than {DEEPEST} levels deep.",
+                code="nested_too_deep",
+                hint="Look at the tools and the messages of these rows.",
+            )
         call_id, project_id = new_id("call_"), self._project()
         can = or_(Worker.answers.is_(None), Worker.answers.contains([kind]))
         async with self.database.transaction() as session:

@@ -121,6 +121,8 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, ReinforgeError):  # raised while FastAPI read the body
+        if isinstance(error.__cause__, InvalidInput) and request.url.path.startswith("/v1/"):
+            error.__cause__.status = 400  # as `openai.wire` has it
         return answer(request, error.__cause__)
     if error.status_code == 404:
         known: ReinforgeError = NotFound(f"There is nothing at {request.url.path}.", code="unknown_path")

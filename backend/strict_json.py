@@ -1,4 +1,5 @@
-"""Request bodies as strict JSON: no NaN or Infinity, no lone surrogates, and no NUL, which PostgreSQL cannot keep.
+"""Request bodies as strict JSON: no NaN or Infinity, no lone surrogates, no depth that breaks what reads the value
+later, and no NUL, which PostgreSQL cannot keep.
 
 A router with `route_class=StrictRoute` answers 422 to them. On the worker door (`WorkerRoute`) NUL characters
 become U+FFFD instead: a completion is data, and a model may well produce one.
@@ -12,6 +13,9 @@ import orjson
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from reinforge.errors import InvalidInput
+from reinforge.json_depth import DEEPEST, is_deeper
+
 _ESCAPED_NUL = b"\\u0000"
 
 
@@ -22,7 +26,7 @@ class _Strict(Request):
         return self._json
 
     def checked(self, body: bytes) -> Any:
-        value = orjson.loads(body)
+        value = _parsed(body)
         if _ESCAPED_NUL in body and replace_nul(value) != value:
             raise json.JSONDecodeError(
                 "NUL characters cannot be stored", body.decode(), body.index(_ESCAPED_NUL)
@@ -32,8 +36,18 @@ class _Strict(Request):
 
 class _Lenient(_Strict):
     def checked(self, body: bytes) -> Any:
-        value = orjson.loads(body)
+        value = _parsed(body)
         return replace_nul(value) if _ESCAPED_NUL in body else value
+
+
+def _parsed(body: bytes) -> Any:
+    """Raises JSONDecodeError, InvalidInput `nested_too_deep`."""
+    value = orjson.loads(body)
+    if body.count(b"[") + body.count(b"{") > DEEPEST and is_deeper(value):
+        raise InvalidInput(
+            f"The JSON is nested more than {DEEPEST} levels deep.", code="nested_too_deep", hint="Flatten it."
+        )
+    return value
 
 
 def replace_nul(value: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 
 from reinforge.errors import InvalidInput, TooLarge
+from reinforge.json_depth import is_deeper
 from reinforge.schemas.openai_chat import ChatRequest
 
 LARGEST = 65_536
@@ -48,7 +49,7 @@ def wanted(body: ChatRequest) -> dict[str, Any] | None:
             param=where,
             hint='Send {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}.',
         )
-    if len(orjson.dumps(schema)) > LARGEST or _depth(schema) > DEEPEST:
+    if len(orjson.dumps(schema)) > LARGEST or is_deeper(schema, DEEPEST):
         raise TooLarge(
             f"The schema is larger than {LARGEST} bytes or deeper than {DEEPEST} levels.",
             code="schema_too_large",
@@ -56,16 +57,3 @@ def wanted(body: ChatRequest) -> dict[str, Any] | None:
             hint="Shorten its descriptions, or describe less of the answer.",
         )
     return schema
-
-
-def _depth(value: Any) -> int:
-    """Levels of objects and lists; stops counting one behind the limit."""
-    depth, level = 0, [value]
-    while level and depth <= DEEPEST:
-        inside = [
-            each
-            for part in level
-            for each in (part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
-        ]
-        depth, level = depth + 1, inside
-    return depth

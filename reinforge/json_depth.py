@@ -1,0 +1,23 @@
+"""How deep JSON is nested. Libraries that walk values recursively give up, or crash, at some hundreds of levels."""
+
+from typing import Any
+
+DEEPEST = 128
+"""Levels of objects and lists that requests and calls may have; JSON that people write has a dozen."""
+
+
+def is_deeper(value: Any, limit: int = DEEPEST) -> bool:
+    """Whether a JSON value has more levels of objects and lists; without recursion."""
+    level = [value] if isinstance(value, dict | list) else []
+    depth = 0
+    while level:
+        depth += 1
+        if depth > limit:
+            return True
+        level = [
+            each
+            for part in level
+            for each in (part.values() if isinstance(part, dict) else part)
+            if isinstance(each, dict | list)
+        ]
+    return False
