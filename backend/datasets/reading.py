@@ -6,15 +6,24 @@ go on; what they take and give travels between processes.
 
 import asyncio
 import json
+import os
+import resource
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+import anyio
 import anyio.to_process
 import anyio.to_thread
+import orjson
+from anyio.lowlevel import RunVar
 
+from backend.datasets.inspect import needs_too_much
+from backend.datasets.inspection import MEMORY_BYTES
 from backend.models import Dataset
+from backend.turns import Turns
 from reinforge.dataset import (
     DatasetError,
     Format,
@@ -33,12 +42,20 @@ MOST_CHARACTERS = 4_000_000
 """Of prompts in one question to a worker, and on one page."""
 SAMPLE_CHARACTERS = 16_000_000
 """Of all prompts of a sample; with longer ones it has fewer rows."""
+ANSWER_BYTES = 16 * 1024 * 1024
+"""Of rows in one answer."""
+AT_ONCE = 3
+"""Datasets that are read side by side, by all projects; one project has two of these places at most."""
+WAITING = 32
+"""Of one project, until it is their turn."""
 _ANSWER_CHARACTERS = 20_000
 _SLICE_CHARACTERS = 200
 _SMALL_FILE_BYTES = 4 * 1024 * 1024
 _READ_SECONDS = 120.0
 
 T = TypeVar("T")
+
+_turns: RunVar[Turns] = RunVar("turns at reading datasets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +74,58 @@ class RowPrompt:
         return prompt_characters(self.messages or (), self.tools)
 
 
+def turns() -> Turns:
+    """At reading datasets, in this process and in children."""
+    found = _turns.get(None)
+    if found is None:
+        _turns.set(found := Turns(AT_ONCE, WAITING))
+    return found
+
+
 async def read_apart(dataset: Dataset, read: Callable[..., T], *arguments: Any) -> T:
-    """`read(*arguments)`, in a thread for a small file, else in another process. Raises Unavailable `call_timeout`."""
-    if dataset.bytes <= _SMALL_FILE_BYTES:
-        return await anyio.to_thread.run_sync(read, *arguments)
+    """`read(*arguments)`, in a thread for a small file, else in a process with a limit of memory.
+
+    Parquet is never small: some hundred bytes of it may be rows of gigabytes. Raises Unavailable `call_timeout`,
+    TooLarge `file_too_complex`, TooManyRequests.
+    """
+    async with turns().turn(dataset.project_id):
+        if dataset.bytes <= _SMALL_FILE_BYTES and dataset.format != "parquet":
+            return await anyio.to_thread.run_sync(read, *arguments)
+        return await _read_in_process(read, *arguments)
+
+
+async def _read_in_process(read: Callable[..., T], *arguments: Any) -> T:
     try:
         async with asyncio.timeout(_READ_SECONDS):
-            return await anyio.to_process.run_sync(read, *arguments, cancellable=True)
+            return await anyio.to_process.run_sync(_bounded, read, *arguments, cancellable=True)
+    except (MemoryError, anyio.BrokenWorkerProcess) as error:
+        raise needs_too_much() from error
     except TimeoutError as error:
         raise Unavailable(
             "Reading the dataset takes too long.", code="call_timeout", hint="Try again in a moment."
         ) from error
+
+
+def _bounded(read: Callable[..., T], *arguments: Any) -> T:
+    """In the child: with a limit of memory, and without the secrets of the server's environment."""
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != MEMORY_BYTES:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.environ.clear()
+    return read(*arguments)
+
+
+def read_rows_json(path: str, format: Format, offset: int, limit: int) -> list[bytes]:
+    """Consecutive rows as JSON. The first one is always among them; the others are while they fit ANSWER_BYTES."""
+    rows: list[bytes] = []
+    size = 0
+    for row in islice(iter_rows(Path(path), format), offset, offset + limit):
+        text = orjson.dumps(row)
+        size += len(text)
+        if rows and size > ANSWER_BYTES:
+            break
+        rows.append(text)
+    return rows
 
 
 def read_page(path: str, format: Format, view: str, offset: int, limit: int) -> list[RowPrompt]:

@@ -6,7 +6,7 @@ A large dataset takes a minute or more, so whoever asks waits a little and is to
 import asyncio
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ from backend.datasets.inspect import needs_too_much
 from backend.datasets.inspection import MEMORY_BYTES, as_error, run_child
 from backend.datasets.overlap import Held, Source
 from backend.datasets.overlap_child import answer
+from backend.datasets.reading import turns
 from backend.models import Dataset
 from backend.objects import Objects
+from reinforge.errors import TooManyRequests
 from reinforge.schemas.dataset_reports import DatasetOverlap
 from reinforge.schemas.datasets import PromptView
 from reinforge.storage.base import replacing
@@ -31,8 +33,20 @@ _VERSION = 1
 _SMALL_BYTES = 4 * 1024 * 1024
 """Of all files together: read in a thread, since a process takes longer to start."""
 
-_running: RunVar[dict[str, "asyncio.Task[dict[str, Any]]"]] = RunVar("dataset reports")
-_one: RunVar[asyncio.Lock] = RunVar("dataset report at work")
+PROJECT_REPORTS = 8
+"""Of one project, under way and waiting for their turn."""
+
+
+@dataclass
+class Work:
+    """A report under way. project: whose request began it. waiting: requests that wait for it now."""
+
+    project: str
+    task: "asyncio.Task[dict[str, Any]]"
+    waiting: int = 0
+
+
+_running: RunVar[dict[str, Work]] = RunVar("dataset reports")
 
 
 async def report(
@@ -48,7 +62,8 @@ async def report(
     """Equal prompts of a dataset, and what of `other` or of the rows held out by seed it trains on.
 
     `cache` is where local copies of datasets lie. `view` None: how people have said that rows become prompts.
-    Raises InvalidInput (a view without a prompt, a split that cannot be), TooLarge `file_too_complex`.
+    Raises InvalidInput (a view without a prompt, a split that cannot be), TooLarge `file_too_complex`,
+    TooManyRequests.
     """
     how = view or PromptView.model_validate(dataset.prompt_view)
     prompts.check_view(dataset, how)
@@ -61,21 +76,46 @@ async def report(
     if found is None:
         running = _running.get({})
         _running.set(running)
-        task = running.get(key)
-        if task is None:
-            work = _work(objects, cache, dataset, how, held, other, kept)
-            task = running[key] = asyncio.create_task(work)
+        work = running.get(key)
+        if work is None:
+            _check_count(running, dataset.project_id)
+            task = asyncio.create_task(_work(objects, cache, dataset, how, held, other, kept))
+            work = running[key] = Work(dataset.project_id, task)
             task.add_done_callback(lambda _: running.pop(key, None))
-        done, _ = await asyncio.wait({task}, timeout=wait)
-        if not done:
+        if not await _is_done(work, wait):
             return DatasetOverlap(**shown, status="running")
-        found = task.result()
+        found = work.task.result()
     made = DatasetOverlap.model_validate(found | shown | {"status": "ready"})
     if made.leakage is not None:
         where = other or dataset
         made.leakage.dataset, made.leakage.name = where.id, where.name
     made.advice = advice(made)
     return made
+
+
+def _check_count(running: dict[str, Work], project: str) -> None:
+    """Raises TooManyRequests."""
+    if sum(each.project == project for each in running.values()) >= PROJECT_REPORTS:
+        raise TooManyRequests(
+            f"{PROJECT_REPORTS} reports of this project are being made already.",
+            code="too_many_reports",
+            hint="Wait until one is ready, then ask again.",
+            retry_after=5,
+        )
+
+
+async def _is_done(work: Work, wait: float) -> bool:
+    """Whether it is, after at most `wait` seconds. When the last request that waits is cancelled, so is the work."""
+    work.waiting += 1
+    try:
+        done, _ = await asyncio.wait({work.task}, timeout=wait)
+    except asyncio.CancelledError:
+        if work.waiting == 1:
+            work.task.cancel()
+        raise
+    finally:
+        work.waiting -= 1
+    return bool(done)
 
 
 def advice(found: DatasetOverlap) -> list[str]:
@@ -143,17 +183,16 @@ async def _work(
     against = asdict(held) | {"other": None}
     if other is not None:
         against["other"] = asdict(await _source(objects, cache, other, how))
-    if dataset.bytes + (other.bytes if other else 0) <= _SMALL_BYTES:
-        said = await anyio.to_thread.run_sync(answer, source, against)
-    else:
-        lock = _one.get(None) or asyncio.Lock()
-        _one.set(lock)
-        async with lock:
+    formats = {dataset.format, other.format if other else dataset.format}
+    async with turns().turn(dataset.project_id):
+        if "parquet" not in formats and dataset.bytes + (other.bytes if other else 0) <= _SMALL_BYTES:
+            said = await anyio.to_thread.run_sync(answer, source, against)
+        else:
             arguments = (json.dumps(source), json.dumps(against), str(MEMORY_BYTES))
             output, status = await run_child("backend.datasets.overlap_child", *arguments)
-        if status != 0:
-            raise needs_too_much()
-        said = json.loads(output)
+            if status != 0:
+                raise needs_too_much()
+            said = json.loads(output)
     if "error" in said:
         raise as_error(int(said["status"]), said["error"])
     found: dict[str, Any] = said["found"]

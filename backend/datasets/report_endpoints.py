@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from backend.auth import Reader, SettingsDep
 from backend.database import Session
@@ -10,6 +10,7 @@ from backend.datasets import service
 from backend.datasets.overlap import Held
 from backend.datasets.report import report
 from backend.objects import ObjectsDep
+from backend.turns import unless_gone
 from reinforge.schemas.dataset_reports import DatasetOverlap
 
 router = APIRouter(prefix="/api/v1", tags=["datasets"])
@@ -18,6 +19,7 @@ router = APIRouter(prefix="/api/v1", tags=["datasets"])
 @router.get("/datasets/{id}/report", operation_id="reportDataset")
 async def get(
     id: str,
+    request: Request,
     session: Session,
     settings: SettingsDep,
     objects: ObjectsDep,
@@ -37,4 +39,4 @@ async def get(
     await session.commit()  # reading may take a while
     held = Held(rows=held_out_rows, seed=seed, split_by=split_by) if other is None else Held()
     cache = service.cache_folder(settings.home_folder)
-    return await report(objects, cache, dataset, held, other, wait=wait)
+    return await unless_gone(request, report(objects, cache, dataset, held, other, wait=wait))

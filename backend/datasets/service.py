@@ -1,19 +1,17 @@
 """Datasets: accepted whole or not at all, read by other rooms through here."""
 
-from collections.abc import Iterator
 from datetime import timedelta
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import anyio.to_thread
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.datasets import repository
+from backend.datasets.reading import read_apart, read_rows_json
 from backend.ids import new_id
 from backend.models import Dataset, now
 from backend.objects import Objects, object_key
-from reinforge.dataset import DatasetReport, Format, iter_rows
+from reinforge.dataset import DatasetReport
 from reinforge.errors import NotFound, StateConflict
 from reinforge.records import Blob
 from reinforge.schemas import resources
@@ -141,18 +139,13 @@ async def view(session: AsyncSession, datasets: list[Dataset]) -> list[resources
     ]
 
 
-async def rows(
-    objects: Objects, dataset: Dataset, cache: Path, *, offset: int, limit: int
-) -> list[dict[str, Any]]:
-    """Rows in the file's order. Takes time in proportion to `offset`."""
+async def rows(objects: Objects, dataset: Dataset, cache: Path, *, offset: int, limit: int) -> list[bytes]:
+    """Rows in the file's order as JSON, as many as fit an answer. Takes time in proportion to `offset`.
+
+    Raises TooManyRequests, TooLarge `file_too_complex`, Unavailable.
+    """
     path = await local_file(objects, dataset, cache)
-    format: Format = dataset.format  # type: ignore[assignment]
-
-    def read() -> list[dict[str, Any]]:
-        found: Iterator[Any] = islice(iter_rows(path, format), offset, offset + limit)
-        return list(found)
-
-    return await anyio.to_thread.run_sync(read)
+    return await read_apart(dataset, read_rows_json, str(path), dataset.format, offset, limit)
 
 
 async def delete(session: AsyncSession, project_id: str, id: str) -> None:
