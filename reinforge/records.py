@@ -11,6 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from reinforge.reward_spec.judges import Judge
 
+Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+"""What the database has a column of 32 bits for."""
+Large = Annotated[int, Field(ge=0, le=2**63 - 1)]
+
 
 class RecordModel(BaseModel):
     model_config = ConfigDict(extra="forbid", ser_json_inf_nan="null")
@@ -20,13 +24,13 @@ class Blob(RecordModel):
     """An immutable file, named by its content."""
 
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-    bytes: int = Field(ge=0)
+    bytes: Large
 
 
 class BaseRecord(RecordModel):
-    sequence: int = Field(ge=1)
+    sequence: int = Field(ge=1, le=2**31 - 1)
     """1, 2, 3 … without gaps inside an attempt."""
-    ts: float
+    ts: float = Field(allow_inf_nan=False)
     """Unix seconds on the worker."""
 
 
@@ -35,11 +39,11 @@ class Phase(BaseRecord):
 
     kind: Literal["phase"] = "phase"
     phase: Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
-    step: int
+    step: Count
     """The step under way, 1-based; 0 before the first."""
-    done: int | None = None
-    total: int | None = None
-    rows: list[int] = Field(default_factory=list)
+    done: Large | None = None
+    total: Large | None = None
+    rows: list[Count] = Field(default_factory=list)
     """Rows of the dataset that are waited for, the first few."""
 
 
@@ -47,9 +51,9 @@ class Started(BaseRecord):
     """The policy is loaded; the job runs."""
 
     kind: Literal["started"] = "started"
-    step: int
+    step: Count
     """Last completed step: 0, or where the resume state stood."""
-    steps: int
+    steps: Count
     facts: dict[str, Any] = Field(default_factory=dict)
     """Parameters, trainable parameters, device, engine, jail, versions, memory once loaded (GiB), most tokens of a
     micro-batch, whether gradient checkpointing is on. Told again when one turns out otherwise."""
@@ -59,7 +63,7 @@ class StepMetrics(BaseRecord):
     """All metrics of one completed step, by the names in `reinforge.metrics`."""
 
     kind: Literal["step_metrics"] = "step_metrics"
-    step: int
+    step: Count
     values: dict[str, float | None]
     """None: not defined at this step (never NaN)."""
 
@@ -67,15 +71,15 @@ class StepMetrics(BaseRecord):
 class RowStatus(RecordModel):
     """The narrow row of one completion; its text and tensors are in the step's Parquet blob."""
 
-    prompt_no: int
-    sample_no: int
+    prompt_no: Count
+    sample_no: Count
     prompt_hash: str
-    row_index: int
+    row_index: Count
     """Index of the row in the dataset."""
     reward: float | None
     """None: no reward (see `error`), so outside its group's statistics and the loss."""
     advantage: float | None
-    length: int
+    length: Count
     """Tokens, the end token included."""
     finish_reason: Literal["stop", "length", "cancelled"]
     error: str | None = None
@@ -88,7 +92,7 @@ class Rollouts(BaseRecord):
     """The scored completions of one step (or of one evaluation)."""
 
     kind: Literal["rollouts"] = "rollouts"
-    step: int
+    step: Count
     split: Literal["train", "held_out"]
     blob: Blob
     """zstd Parquet, columns as in `worker.training.rollout_table`."""
@@ -101,17 +105,17 @@ class Evaluated(BaseRecord):
     """Held-out evaluation of the policy after `step` steps (0: the base model)."""
 
     kind: Literal["evaluated"] = "evaluated"
-    step: int
+    step: Count
     values: dict[str, float | None]
-    rows: int
-    samples_per_row: int
+    rows: Count
+    samples_per_row: Count
 
 
 class CheckpointSaved(BaseRecord):
     """An adapter that can be served, as a PEFT folder in an uncompressed tar."""
 
     kind: Literal["checkpoint_saved"] = "checkpoint_saved"
-    step: int
+    step: Count
     blob: Blob
     held_out_reward: float | None
     final: bool = False
@@ -121,7 +125,7 @@ class ResumeStateSaved(BaseRecord):
     """All that the next attempt needs to continue after `step`."""
 
     kind: Literal["resume_state_saved"] = "resume_state_saved"
-    step: int
+    step: Count
     blob: Blob
 
 
@@ -129,7 +133,7 @@ class LogLine(BaseRecord):
     kind: Literal["log"] = "log"
     level: Literal["debug", "info", "warning", "error"]
     message: str
-    step: int | None = None
+    step: Count | None = None
 
 
 class Finding(BaseRecord):
@@ -138,7 +142,7 @@ class Finding(BaseRecord):
     kind: Literal["finding"] = "finding"
     code: str
     severity: Literal["info", "warning", "error"]
-    step: int
+    step: Count
     message: str
     hint: str | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
@@ -153,7 +157,7 @@ class Ended(BaseRecord):
     """Stable code, for example `reward_errors`, `out_of_memory`, `disk_full`, `model_load_failed`."""
     message: str | None = None
     hint: str | None = None
-    step: int = 0
+    step: Count = 0
     traceback: str | None = None
 
 
@@ -191,7 +195,7 @@ class ChangeApplied(BaseRecord):
 
     kind: Literal["change_applied"] = "change_applied"
     change: str
-    step: int
+    step: Count
 
 
 class CommandApplied(BaseRecord):
@@ -199,7 +203,7 @@ class CommandApplied(BaseRecord):
 
     kind: Literal["command_applied"] = "command_applied"
     command: str
-    step: int
+    step: Count
 
 
 Record = Annotated[

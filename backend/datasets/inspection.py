@@ -21,6 +21,8 @@ TIMEOUT_SECONDS = 900.0
 AT_ONCE = 2
 """Files that are looked at side by side; more wait their turn."""
 
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
+
 _turns: RunVar[anyio.CapacityLimiter] = RunVar("dataset inspections")
 
 
@@ -41,18 +43,23 @@ async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
     return DatasetReport.model_validate(answer["report"])
 
 
+def child_environment() -> dict[str, str]:
+    """Of a process that reads strangers' bytes: nothing that leads to the database, to objects or to workers."""
+    inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    return inherited | {
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "OMP_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "2",
+    }
+
+
 async def run_child(module: str, *arguments: str) -> tuple[bytes, int]:
     """What a module prints as a process of its own, and its exit status. Raises TooLarge when it takes too long."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
-        env={
-            **os.environ,
-            "ARROW_DEFAULT_MEMORY_POOL": "system",
-            "OMP_NUM_THREADS": "1",
-            "MALLOC_ARENA_MAX": "2",
-        },
+        env=child_environment(),
     )
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):

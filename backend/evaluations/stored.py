@@ -1,12 +1,10 @@
 """Stored completions as they are read for an evaluation: from the steps' Parquet objects, in whole groups."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.parquet as parquet
-
+from backend.jobs.step_tables import every_row, opened, row_group, value_of
 from reinforge.dataset import ColumnRoles, item_of
 
 COLUMNS = ["prompt_no", "sample_no", "text", "item", "prompt_messages", "rewards"]
@@ -42,18 +40,18 @@ def read_groups(path: str, step: int, stride: int, start: int, roles: ColumnRole
     roles: the job's; files of jobs from before they filled `item.answer` hold the plain row.
     """
     found = []
-    with parquet.ParquetFile(path) as file:
+    with opened(path) as file:
         for number in range(start % stride, file.num_row_groups, stride):
-            lines = file.read_row_group(number, columns=COLUMNS).to_pylist()
-            found.append([_stored(step, line, roles) for line in lines])
+            found.append([_stored(step, line, roles) for line in row_group(file, number, COLUMNS)])
     return found
 
 
 def read_places(path: str, step: int, wanted: set[tuple[int, int]]) -> Iterator[Stored]:
     """Completions by (prompt_no, sample_no)."""
-    for line in parquet.read_table(path, columns=COLUMNS).to_pylist():
-        if (line["prompt_no"], line["sample_no"]) in wanted:
-            yield _stored(step, line, None)
+    with opened(path) as file:
+        for line in every_row(file, COLUMNS):
+            if (line["prompt_no"], line["sample_no"]) in wanted:
+                yield _stored(step, line, None)
 
 
 def _stored(step: int, line: dict[str, Any], roles: ColumnRoles | None) -> Stored:
@@ -62,7 +60,7 @@ def _stored(step: int, line: dict[str, Any], roles: ColumnRoles | None) -> Store
         prompt_no=line["prompt_no"],
         sample_no=line["sample_no"],
         text=line["text"],
-        item=item_of(json.loads(line["item"]), roles),
-        prompt=json.loads(line["prompt_messages"] or "[]"),
-        results={each["name"]: each for each in json.loads(line["rewards"])},
+        item=item_of(value_of(line["item"], "{}"), roles),
+        prompt=value_of(line["prompt_messages"], "[]"),
+        results={each["name"]: each for each in value_of(line["rewards"], "[]")},
     )

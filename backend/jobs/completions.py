@@ -4,11 +4,11 @@ import json
 from typing import Any, Literal
 
 import anyio.to_thread
-import pyarrow.parquet as parquet
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.jobs.object_cache import ObjectCache
+from backend.jobs.step_tables import opened, readable, row_group, value_of
 from backend.models import Completion as Row
 from backend.models import Job, StepRollouts
 from reinforge.dataset import item_of
@@ -146,13 +146,12 @@ async def _read(
 
 def _read_group(path: str, prompt_no: int, tokens: bool) -> list[dict[str, Any]]:
     """A row group holds the group of one prompt, so one is read; which one, the file's statistics tell."""
-    with parquet.ParquetFile(path) as file:
+    with opened(path) as file:
         names = [name for name in file.schema_arrow.names if tokens or name not in TOKEN_LISTS]
         found: list[dict[str, Any]] = []
         for number in range(file.num_row_groups):
             if _may_hold(file.metadata.row_group(number), prompt_no):
-                rows = file.read_row_group(number, columns=names).to_pylist()
-                found += [row for row in rows if row["prompt_no"] == prompt_no]
+                found += [row for row in row_group(file, number, names) if row["prompt_no"] == prompt_no]
         return found
 
 
@@ -167,8 +166,9 @@ def _may_hold(row_group: Any, prompt_no: int) -> bool:
 
 
 def _join(job: Job, row: Row, stored: dict[str, Any]) -> Completion:
-    details = _details(stored, job.resolved_spec["data"]["columns"])
-    return Completion.model_validate(CompletionRow.model_validate(row).model_dump() | details)
+    with readable():
+        details = _details(stored, job.resolved_spec["data"]["columns"])
+        return Completion.model_validate(CompletionRow.model_validate(row).model_dump() | details)
 
 
 def _details(stored: dict[str, Any], roles: dict[str, Any]) -> dict[str, Any]:
@@ -176,8 +176,8 @@ def _details(stored: dict[str, Any], roles: dict[str, Any]) -> dict[str, Any]:
     return {
         "text": stored["text"],
         "prompt": stored["prompt"],
-        "prompt_messages": json.loads(stored.get("prompt_messages") or "[]"),
-        "item": item_of(json.loads(stored.get("item") or "{}"), roles),
-        "rewards": json.loads(stored.get("rewards") or "[]"),
+        "prompt_messages": value_of(stored.get("prompt_messages"), "[]"),
+        "item": item_of(value_of(stored.get("item"), "{}"), roles),
+        "rewards": value_of(stored.get("rewards"), "[]"),
         **{name: stored.get(name) or [] for name in TOKEN_LISTS},
     }

@@ -1,15 +1,14 @@
 """The groups of one step at a glance: what each prompt asks, and the rewards of its completions."""
 
-import json
 from typing import Any
 
 import anyio.to_thread
-import pyarrow.parquet as parquet
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.jobs.completions import Split
 from backend.jobs.object_cache import ObjectCache
+from backend.jobs.step_tables import opened, row_group, value_of
 from backend.models import Completion as Row
 from backend.models import StepRollouts
 from reinforge.schemas.jobs import GroupHead, GroupList
@@ -62,16 +61,15 @@ async def heads(
 def _prompts(path: str) -> dict[int, str]:
     """prompt_no → how its prompt begins. A row group holds one prompt, so its first row is enough."""
     found: dict[int, str] = {}
-    with parquet.ParquetFile(path) as file:
+    with opened(path) as file:
         for group in range(file.num_row_groups):
-            table = file.read_row_group(group, columns=["prompt_no", "prompt", "prompt_messages"])
-            for row in table.slice(0, 1).to_pylist():
+            for row in row_group(file, group, ["prompt_no", "prompt", "prompt_messages"])[:1]:
                 found[row["prompt_no"]] = asked(row)[:HEAD]
     return found
 
 
 def asked(row: dict[str, Any]) -> str:
     """What a person would call the prompt: the last message's words, or the text that the model was given."""
-    messages = json.loads(row.get("prompt_messages") or "[]")
+    messages = value_of(row.get("prompt_messages"), "[]")
     content = messages[-1].get("content") if messages else None
     return content if isinstance(content, str) and content else str(row["prompt"])

@@ -1,12 +1,9 @@
 """From the rows of a short job to the report on a long one."""
 
-import json
-from typing import Any
-
 import anyio.to_thread
-import pyarrow.parquet as parquet
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.jobs import step_tables
 from backend.jobs.object_cache import ObjectCache
 from backend.jobs.view import job_view
 from backend.models import Job
@@ -72,5 +69,6 @@ async def _observed(session: AsyncSession, cache: ObjectCache, job: Job) -> Obse
 
 
 def _reward_ms(path: str) -> list[float]:
-    column: list[Any] = parquet.read_table(path, columns=["rewards"])["rewards"].to_pylist()
-    return [sum(result["wall_ms"] for result in json.loads(each)) for each in column]
+    with step_tables.opened(path) as file:
+        cells = [row["rewards"] for row in step_tables.every_row(file, ["rewards"])]
+        return [sum(result["wall_ms"] for result in step_tables.value_of(cell, "[]")) for cell in cells]

@@ -10,6 +10,9 @@ from tests.backend.server import Backend, Trainer
 pytestmark = pytest.mark.usefixtures("open_lane")
 
 
+LOG = {"kind": "log", "level": "info", "message": "a"}
+
+
 def test_of_many_claims_exactly_one_wins(backend: Backend) -> None:
     job = backend.create_job()
     body = {"worker": "wrk_test", "job": job}
@@ -351,6 +354,15 @@ def test_numbers_that_are_none_are_not_zero_and_nan_is_refused(backend: Backend)
         refused = trainer.client.post("/records", content=body, headers={"content-type": "application/json"})
         assert refused.status_code == 422, number
         assert refused.json()["error"]["errors"][0]["code"] == "json_invalid"
+
+
+@pytest.mark.parametrize("step", [2**31, 2**63, -1, 10**400])
+def test_a_step_that_no_column_holds_is_refused(backend: Backend, step: int) -> None:
+    trainer = backend.claim(backend.create_job())
+    trainer.start()
+    for record in ({"kind": "step_metrics", "step": step, "values": {}}, LOG | {"step": step}):
+        refused = trainer.post([{"sequence": 2, "ts": 1.0, **record}])
+        assert refused.status_code == 422, refused.text[:300]
 
 
 def test_a_completion_may_hold_any_character(backend: Backend) -> None:

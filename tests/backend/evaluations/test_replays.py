@@ -152,8 +152,15 @@ def test_cancelling_one_that_has_ended_changes_nothing(backend: Backend) -> None
 
 def test_a_failure_of_the_server_s_own_is_said_as_one(backend: Backend) -> None:
     job = job_with_completions(backend, [1.0, 0.0])
+    started = backend.api.post("/evaluations", json={"job": job, "source": REWARD}).json()
+    done = ended(backend, started["id"], score=lambda _: {"results": 3})
+    assert (done["status"], done["error"]["code"], done["report"]) == ("failed", "replay_failed", None)
+
+
+def test_a_damaged_table_ends_the_replay_with_its_reason(backend: Backend) -> None:
+    job = job_with_completions(backend, [1.0, 0.0])
     broken = backend.add_object(b"no Parquet", kind="rollouts")
     backend.sql("UPDATE step_rollouts SET sha256 = %s WHERE job_id = %s", broken, job)
     started = backend.api.post("/evaluations", json={"job": job, "source": REWARD}).json()
     done = ended(backend, started["id"])
-    assert (done["status"], done["error"]["code"], done["report"]) == ("failed", "replay_failed", None)
+    assert (done["status"], done["error"]["code"], done["report"]) == ("failed", "step_table_damaged", None)

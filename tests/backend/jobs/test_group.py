@@ -146,3 +146,50 @@ def test_the_reference_answer(
     send(open_lane.claim(job), 1, "train", [group(0, "p", item=json.dumps(item))])
     assert found(open_lane, job, "train", 1, 0)["answer"] == answer
     assert open_lane.api.get(f"/jobs/{job}/completions/train/1/0/0").status_code == 200
+
+
+def stored_as(backend: Backend, content: bytes) -> list[Any]:
+    """Answers of the addresses that read the table of a step, for a worker that stored `content` as the table."""
+    id = backend.create_job()
+    trainer = backend.claim(id)
+    trainer.start()
+    blob = trainer.blob(content, "rollouts")
+    row = {
+        "prompt_no": 0,
+        "sample_no": 0,
+        "prompt_hash": "h",
+        "row_index": 0,
+        "reward": 1.0,
+        "advantage": 0.0,
+    }
+    row |= {"length": 1, "finish_reason": "stop", "error": None, "text": "a"}
+    trainer.send({"kind": "rollouts", "step": 1, "split": "train", "blob": blob, "rows": [row]})
+    addresses = (f"/jobs/{id}/groups", f"/jobs/{id}/groups/train/1/0", f"/jobs/{id}/completions/train/1/0/0")
+    answers = [backend.api.get(address) for address in addresses]
+    trainer.end("cancelled")
+    return answers
+
+
+def table(**changes: Any) -> bytes:
+    out = io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist(group(0, "h", **changes)), out, compression="zstd")
+    return out.getvalue()
+
+
+DEEP = '{"a":' * 100_000 + "1" + "}" * 100_000
+DAMAGED_TABLES = {
+    "no Parquet": lambda: b"a,b\n1,2\n",
+    "cut": lambda: table()[:-20],
+    "deep JSON": lambda: table(item=DEEP, prompt_messages=DEEP),
+    "nested 300 times": lambda: table(prompt_messages="[" * 300 + "]" * 300),
+    "half a character": lambda: table(item='{"a": "\\ud800"}', prompt_messages='[{"content": "\\ud800"}]'),
+    "JSON of another form": lambda: table(item="[1]", prompt_messages='["a"]'),
+    "more than fits": lambda: table(item=json.dumps("a" * (140 << 20)), prompt_messages=" " * (140 << 20)),
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED_TABLES.values(), ids=DAMAGED_TABLES)
+def test_a_damaged_table_is_a_refusal(open_lane: Backend, content: Any) -> None:
+    answers = stored_as(open_lane, content())
+    assert [answer.status_code for answer in answers] == [409] * 3, [answer.text[:300] for answer in answers]
+    assert {answer.json()["error"]["code"] for answer in answers} == {"step_table_damaged"}
