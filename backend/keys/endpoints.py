@@ -1,4 +1,4 @@
-"""GET, POST /keys · DELETE /keys/{id}."""
+"""GET, POST /keys · DELETE /keys/{id} · POST /keys/{id}/transfer."""
 
 from typing import Annotated
 
@@ -37,3 +37,12 @@ async def create_key(body: ApiKeyCreate, session: Session, who: Writer) -> ApiKe
 async def revoke_key(id: str, session: Session, who: Writer) -> None:
     """The key and browser sessions opened with it stop working at once; for owners."""
     await service.revoke(session, who, id)
+
+
+@router.post("/keys/{id}/transfer", dependencies=[OnceWhole], operation_id="transferApiKey")
+async def transfer_key(id: str, session: Session, who: Writer) -> ApiKey:
+    """Take over a key that another member made: its secret stays the same, and it no longer ends when they are removed.
+
+    From then on your rights bound it. Whoever knows the secret can still use it. For owners.
+    """
+    return ApiKey.model_validate(await service.transfer(session, who, id))

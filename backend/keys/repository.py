@@ -15,6 +15,14 @@ async def page(
     return cut((await session.scalars(query)).all(), limit)
 
 
+async def find(session: AsyncSession, project_id: str, id: str) -> ApiKey | None:
+    """One that is not revoked, locked."""
+    query = select(ApiKey).where(
+        ApiKey.id == id, ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None)
+    )
+    return await session.scalar(query.with_for_update())
+
+
 async def revoke(session: AsyncSession, project_id: str, id: str) -> bool:
     """Whether there was a key to revoke."""
     found = await session.scalar(

@@ -91,11 +91,34 @@ async def add(
     return key, secret
 
 
+async def transfer(session: AsyncSession, who: Principal, id: str) -> ApiKey:
+    """Make `who` the maker of a key, so that it does not end with the member who made it.
+
+    Raises NotAllowed `not_owner`, `not_administrator`, `scope_over_own`; NotFound `key_not_found`.
+    """
+    require_owner(who, "API keys")
+    key = await repository.find(session, who.project_id, id)
+    if key is None:
+        raise _not_found(id)
+    rights = ApiKeyCreate.model_validate(
+        {"name": key.name, "role": key.role, "scopes": key.scopes, "administrator": key.administrator}
+    )
+    _check_scopes(who, rights)
+    _check_administrator(who, rights)
+    key.maker_id = who.maker_id
+    await session.flush()
+    return key
+
+
 async def revoke(session: AsyncSession, who: Principal, id: str) -> None:
     """End a key and the browser sessions that were opened with it. Raises NotAllowed, NotFound `key_not_found`."""
     require_owner(who, "API keys")
     if not await repository.revoke(session, who.project_id, id):
-        raise NotFound(f"There is no API key {id}.", code="key_not_found")
+        raise _not_found(id)
+
+
+def _not_found(id: str) -> NotFound:
+    return NotFound(f"There is no API key {id}.", code="key_not_found")
 
 
 def _check_administrator(who: Principal, body: ApiKeyCreate) -> None:

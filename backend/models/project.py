@@ -40,6 +40,10 @@ class ApiKey(Created, Base):
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
 
+    @property
+    def maker(self) -> str | None:
+        return self.maker_id
+
 
 class Member(Created, Base):
     """That a user belongs to a project, and as what."""

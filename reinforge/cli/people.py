@@ -85,10 +85,10 @@ def list_keys(json: Json = False) -> None:
         found = client.keys.list()
     output.listing(
         found,
-        ["id", "name", "role", "scopes", "begins with", "expires"],
+        ["id", "name", "role", "scopes", "begins with", "made by", "expires"],
         lambda k: [
             k.id, k.name, "administrator" if k.administrator else k.role, " ".join(k.scopes or ["all"]), k.prefix,
-            str(k.expires_at or "never"),
+            k.created_by or "", str(k.expires_at or "never"),
         ],
         empty="No keys.",
         json=json,
@@ -124,6 +124,17 @@ def revoke_key(id: Annotated[str, typer.Argument(help="Its id.")]) -> None:
     with connect() as client:
         client.keys.revoke(id)
     err.print(f"{id} is revoked")
+
+
+@keys.command("transfer")
+def transfer_key(id: Annotated[str, typer.Argument(help="Its id.")], json: Json = False) -> None:
+    """Take over a key that another member made, so that it does not end when they are removed.
+
+    Its secret stays the same, and whoever knows it can still use it; your rights bound it from now on.
+    """
+    with connect() as client:
+        key = client.keys.transfer(id)
+    output.result(key, f"{key.name} ({key.id}) is yours; its secret stays the same.", json=json)
 
 
 @members.command("list")
@@ -171,12 +182,24 @@ def change_role(
 
 
 @members.command("remove")
-def remove_member(who: Who) -> None:
-    """Remove a person from the project, at once."""
+def remove_member(
+    who: Who,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Remove nobody: list the keys that would end.")
+    ] = False,
+) -> None:
+    """Remove a person from the project, at once. Keys that they made end; `reinforge key transfer` keeps one."""
     with connect() as client:
         member = _member(client, who)
-        client.members.remove(member.id)
-    err.print(f"{member.name} ({member.id}) is removed", markup=False)
+        ending = [key for key in client.keys.list() if key.maker == member.user]
+        if not dry_run:
+            client.members.remove(member.id)
+    err.print(
+        f"{member.name} ({member.id}) {'would be' if dry_run else 'is'} removed", markup=False, soft_wrap=True
+    )
+    for key in ending:
+        ended = f"would end; keep it first: reinforge key transfer {key.id}" if dry_run else "has ended"
+        err.print(f"Key {key.name} ({key.id}) {ended}", markup=False, soft_wrap=True)
 
 
 def _member(client: Reinforge, who: str) -> Member:

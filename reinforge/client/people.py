@@ -71,6 +71,10 @@ class Keys:
     def revoke(self, id: str) -> None:
         self._transport.delete(f"/keys/{id}")
 
+    def transfer(self, id: str) -> ApiKey:
+        """Take over a key of another member, before they are removed: the secret stays, your rights bound it."""
+        return ApiKey.model_validate(self._transport.post(f"/keys/{id}/transfer"))
+
 
 class Members:
     def __init__(self, transport: Transport) -> None:

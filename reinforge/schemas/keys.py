@@ -52,6 +52,8 @@ class ApiKey(Response):
     prefix: str
     """The key's first characters, to recognise it by."""
     created_by: str | None = None
+    maker: str | None = None
+    """`user` of the member whose rights bound the key's: it ends when they are removed. None: the platform's."""
     created_at: Timestamp
     last_used_at: Timestamp | None = None
     expires_at: Timestamp | None = None

@@ -48,6 +48,24 @@ BY_HAND: dict[str, Any] = {
             "body": {"type": "delta", "prompt": 0, "sample": 0, "text": "2", "tokens": 1},
         }
     },
+    "transferApiKey": {
+        "response": {
+            "status": "200",
+            "body": {
+                "created_at": "2026-11-22T19:48:00.730996Z",
+                "created_by": "owner",
+                "expires_at": None,
+                "id": "key_n91boy9wn2l5xwjbkbghhgxt",
+                "last_used_at": None,
+                "name": "sums",
+                "object": "api_key",
+                "prefix": "rf-ayE",
+                "role": "editor",
+                "scopes": None,
+                "maker": "user_5k2m8q4v7x1z3b6n9p0r2t4w",
+            },
+        }
+    },
     "createDatasetUploadPartUrl": {
         "response": {
             "status": "200",

@@ -76,6 +76,19 @@ class TestKeys:
         assert httpx.get(address, headers=headers).status_code == 401
 
 
+def made_key(page: Page, platform: Platform, name: str) -> str:
+    """The secret of a key that whoever is signed in makes."""
+    headers = {"origin": platform.url}
+    answer = page.request.post(f"{platform.url}/api/v1/keys", data={"name": name}, headers=headers)
+    return str(answer.json()["key"])
+
+
+def status_of(platform: Platform, key: str) -> int:
+    """Of a request with this key."""
+    headers = {"authorization": f"Bearer {key}"}
+    return httpx.get(f"{platform.url}/api/v1/me", headers=headers).status_code
+
+
 class TestMembers:
     def test_a_link_signs_in_one_browser_once(self, page: Page, browser: Browser) -> None:
         link = invite(page, f"Otto {uuid4()}", "editor")
@@ -99,10 +112,19 @@ class TestMembers:
             expect(page.get_by_text(f"{name} now has the role editor.")).to_be_visible()
             theirs.reload()
             expect(theirs.get_by_role("link", name="New reward")).to_be_visible()
+            row(page, name).get_by_role("combobox", name=f"Role of {name}").select_option("owner")
+            expect(page.get_by_text(f"{name} now has the role owner.")).to_be_visible()
+            kept, ending = (made_key(theirs, platform, f"{each} of {name}") for each in ("kept", "ending"))
             row(page, name).get_by_role("button", name=f"More for {name}").click()
             page.get_by_role("menuitem", name="Remove from the project").click()
-            page.get_by_role("dialog").get_by_role("button", name="Remove the member").click()
+            dialog = page.get_by_role("dialog")
+            expect(dialog.get_by_text("API keys that they made end, too:")).to_be_visible()
+            expect(dialog.get_by_text(f"ending of {name}")).to_be_visible()
+            dialog.get_by_role("button", name=f"Take over kept of {name}").click()
+            expect(dialog.get_by_role("button", name=f"Take over kept of {name}")).to_have_count(0)
+            dialog.get_by_role("button", name="Remove the member").click()
             expect(page.get_by_text(f"{name} is no longer a member.")).to_be_visible()
+            assert [status_of(platform, key) for key in (kept, ending)] == [200, 401]
             theirs.get_by_role("navigation", name="Main").get_by_role("link", name="Models").click()
             expect(theirs.get_by_text("Your session has ended")).to_be_visible()
             expect(theirs.get_by_label("API key")).to_be_visible()

@@ -28,3 +28,12 @@ export function useRevokeKey() {
     onSuccess: () => client.invalidateQueries({ queryKey: keysQuery.queryKey }),
   });
 }
+
+/** Becomes yours: it no longer ends when the member who made it is removed. */
+export function useTransferKey() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) => unwrap(http.POST("/api/v1/keys/{id}/transfer", { params: { path: { id } } })),
+    onSuccess: () => client.invalidateQueries({ queryKey: keysQuery.queryKey }),
+  });
+}

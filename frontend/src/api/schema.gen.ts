@@ -880,6 +880,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/keys/{id}/transfer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Transfer Key
+         * @description Take over a key that another member made: its secret stays the same, and it no longer ends when they are removed.
+         *
+         *     From then on your rights bound it. Whoever knows the secret can still use it. For owners.
+         */
+        post: operations["transferApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/project": {
         parameters: {
             query?: never;
@@ -3224,6 +3246,8 @@ export interface components {
             prefix: string;
             /** Created By */
             created_by?: string | null;
+            /** Maker */
+            maker?: string | null;
             /**
              * Created At
              * Format: date-time
@@ -3282,6 +3306,8 @@ export interface components {
             prefix: string;
             /** Created By */
             created_by?: string | null;
+            /** Maker */
+            maker?: string | null;
             /**
              * Created At
              * Format: date-time
@@ -23962,6 +23988,52 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    transferApiKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-11-22T19:48:00.730996Z",
+                     *       "created_by": "owner",
+                     *       "expires_at": null,
+                     *       "id": "key_n91boy9wn2l5xwjbkbghhgxt",
+                     *       "last_used_at": null,
+                     *       "name": "sums",
+                     *       "object": "api_key",
+                     *       "prefix": "rf-ayE",
+                     *       "role": "editor",
+                     *       "scopes": null,
+                     *       "maker": "user_5k2m8q4v7x1z3b6n9p0r2t4w"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiKey"];
+                };
             };
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];

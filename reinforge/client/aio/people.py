@@ -75,6 +75,10 @@ class AsyncKeys:
     async def revoke(self, id: str) -> None:
         await self._transport.delete(f"/keys/{id}")
 
+    async def transfer(self, id: str) -> ApiKey:
+        """Take over a key of another member, before they are removed: the secret stays, your rights bound it."""
+        return ApiKey.model_validate(await self._transport.post(f"/keys/{id}/transfer"))
+
 
 class AsyncMembers:
     def __init__(self, transport: AsyncTransport) -> None:

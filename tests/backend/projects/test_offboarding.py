@@ -65,6 +65,40 @@ def test_keys_of_somebody_who_is_removed_are_revoked(backend: Backend, owner: Ow
     assert not names & {"mine", "made by mine"}
 
 
+def test_a_transferred_key_outlives_its_maker_and_follows_its_new_one(backend: Backend, owner: Owner) -> None:
+    member, client = owner
+    key = made(client.post("/keys", json={"name": "nightly", "role": "editor"}))
+    other = made(client.post("/keys", json={"name": "other", "role": "editor"}))
+    assert key["maker"] == member["user"]
+    heir = person(backend, "Hanna", "owner")
+    with sign_in(backend, heir["url"]) as hers, backend.client(key["key"], "/api/v1") as by_key:
+        assert refusal(by_key.post(f"/keys/{key['id']}/transfer")) == (403, "not_owner")
+        transferred = made(hers.post(f"/keys/{key['id']}/transfer"), 200)
+        assert transferred["maker"] == heir["user"]
+        assert "key" not in transferred
+        remove(backend, member)
+        assert by_key.get("/me").json()["role"] == "editor"
+        demote(backend, heir)
+        assert by_key.get("/me").json()["role"] == "viewer"
+        assert refusal(hers.post(f"/keys/{other['id']}/transfer"))[0] == 403
+        remove(backend, heir)
+        assert by_key.get("/me").status_code == 401
+    assert refusal(backend.api.post(f"/keys/{other['id']}/transfer")) == (404, "key_not_found")
+    audited = backend.api.get("/audit", params={"q": "transferApiKey"}).json()["data"]
+    assert [(each["target"], each["actor_name"]) for each in audited] == [(key["id"], "Hanna")]
+
+
+def test_a_key_is_not_transferred_by_whom_it_may_do_more_than(backend: Backend, owner: Owner) -> None:
+    """A narrow key would make a wider one its own; one that runs the platform is for who does."""
+    _, client = owner
+    wide = made(client.post("/keys", json={"name": "wide", "role": "owner"}))
+    narrow = made(client.post("/keys", json={"name": "narrow", "role": "owner", "scopes": ["admin"]}))
+    runs = made(backend.api.post("/keys", json={"name": "runs", "role": "owner", "administrator": True}))
+    with backend.client(narrow["key"], "/api/v1") as by_narrow:
+        assert refusal(by_narrow.post(f"/keys/{wide['id']}/transfer")) == (403, "scope_over_own")
+    assert refusal(client.post(f"/keys/{runs['id']}/transfer")) == (403, "not_administrator")
+
+
 def test_a_key_may_do_no_more_than_its_maker_may_now(backend: Backend, owner: Owner) -> None:
     member, client = owner
     key = made(client.post("/keys", json={"name": "wide", "role": "owner"}))["key"]

@@ -109,7 +109,16 @@ def test_members_are_invited_given_a_new_password_and_removed(backend: Backend) 
         )
         nobody = run(backend, "member", "reset-password", "Nobody")
         assert (nobody.returncode, "0 members are called Nobody" in nobody.stderr) == (2, True)
-        assert "is removed" in run(backend, "member", "remove", member["id"]).stderr
+        role = {"if-match": "*"}, {"role": "owner"}
+        made(backend.api.patch(f"/members/{member['id']}", headers=role[0], json=role[1]), 200)
+        kept, ending = (made(ada.post("/keys", json={"name": name})) for name in ("kept", "ending"))
+        tried = run(backend, "member", "remove", "Ada", "--dry-run").stderr
+        assert f"reinforge key transfer {kept['id']}" in tried
+        assert "its secret stays the same" in run(backend, "key", "transfer", kept["id"]).stderr
+        removed = run(backend, "member", "remove", member["id"]).stderr
+        assert "is removed" in removed and f"ending ({ending['id']}) has ended" in removed
+        assert kept["id"] not in removed
+        assert run(backend, "whoami", key=kept["key"]).returncode == 0
         assert ada.get("/me").status_code == 401
 
 

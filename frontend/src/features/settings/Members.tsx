@@ -10,9 +10,7 @@ import {
   useInvite,
   useNewLink,
   usePasswordLink,
-  useRemoveMember,
 } from "@/api/members";
-import { Confirm } from "@/components/Confirm";
 import { CopyField } from "@/components/CopyField";
 import { DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
@@ -21,6 +19,7 @@ import { GatedButton } from "@/components/GatedButton";
 import { toastDone, toastFailed } from "@/lib/toast";
 import { type Acts, memberColumns } from "./member-columns";
 import { NewEntry } from "./NewEntry";
+import { RemoveMember } from "./RemoveMember";
 import styles from "./Settings.module.css";
 import { ShownOnce } from "./ShownOnce";
 
@@ -51,30 +50,6 @@ function Invite({ onClose }: { onClose: () => void }) {
       onClose={onClose}
       made={invite.data && <Link of={invite.data} />}
     />
-  );
-}
-
-function Remove({ of, onClose }: { of: Member; onClose: () => void }) {
-  const remove = useRemoveMember();
-  const done = () => {
-    toastDone(`${of.name} is no longer a member.`);
-    onClose();
-  };
-  return (
-    <Confirm
-      opened
-      onClose={onClose}
-      title={`Remove ${of.name}?`}
-      action="Remove the member"
-      busy={remove.isPending}
-      error={remove.error}
-      onConfirm={() => remove.mutate(of.id, { onSuccess: done })}
-    >
-      <p>Their open sessions end at once, and their links no longer sign in.</p>
-      <p>
-        Their jobs, datasets and rewards stay in the project. API keys they know stay valid: revoke those too.
-      </p>
-    </Confirm>
   );
 }
 
@@ -133,7 +108,7 @@ export function Members() {
         </>
       )}
       {inviting && <Invite onClose={close} />}
-      {removing && <Remove of={removing} onClose={() => setRemoving(undefined)} />}
+      {removing && <RemoveMember of={removing} onClose={() => setRemoving(undefined)} />}
       {newLink.data && (
         <ShownOnce title={`New link for ${newLink.data.name}`} onClose={newLink.reset}>
           <Link of={newLink.data} />
