@@ -68,6 +68,10 @@ Environment = Annotated[SingleTurn, Field(discriminator="type")]
 # ── Rollout, adapter, optimizer, evaluation, limits ─────────────────────────────────────────────────────────
 
 
+MOST_COMPLETIONS_PER_STEP = 262_144
+"""A step is held in memory as a whole; published runs have some thousands."""
+
+
 class Rollout(SpecModel):
     engine: Literal["auto", "transformers", "vllm"] = "auto"
     """What samples: the trainer itself (`transformers`, which is also `auto`), or a vLLM server beside it, on workers
@@ -238,6 +242,14 @@ class JobSpec(SpecModel):
             max_completion_tokens=self.rollout.max_completion_tokens,
         )
         check_rules(self.algorithm, job)
+        per_step = self.rollout.prompts_per_step * self.rollout.completions_per_prompt
+        if per_step > MOST_COMPLETIONS_PER_STEP:
+            raise fault_at(
+                "rollout.prompts_per_step",
+                f"{self.rollout.prompts_per_step:,} prompts with {self.rollout.completions_per_prompt:,} completions "
+                f"each are {per_step:,} completions in one step; at most {MOST_COMPLETIONS_PER_STEP:,} are allowed. "
+                "Lower rollout.prompts_per_step or rollout.completions_per_prompt.",
+            )
         if self.rollout.engine == "vllm" and self.rollout.top_p < 1:
             raise fault_at(
                 "rollout.top_p",

@@ -5,7 +5,11 @@ import logging
 import sys
 
 from reinforge.errors import ReinforgeError
+from worker.launch import volunteer
 from worker.settings import WorkerSettings
+
+CALLS_OOM_SCORE = 200
+"""It is ended after trainers and models that are served, before the API and the database."""
 
 
 def main(arguments: list[str]) -> int:
@@ -26,6 +30,7 @@ def main(arguments: list[str]) -> int:
         if role == "calls":
             from worker.calls import serve
 
+            volunteer(CALLS_OOM_SCORE)
             serve(settings)
         else:
             _run_jobs()

@@ -9,6 +9,7 @@ import pytest
 
 from reinforge.records import Record
 from tests.support.processes import open_pipes
+from worker.launch import OOM_SCORE
 from worker.slots import Slot, take_slot
 from worker.trainer_process import TrainerProcess
 
@@ -57,3 +58,11 @@ def test_no_pipe_to_it_stays_open(
     assert len(open_pipes() - before) == 2, "records and commands"
     end(trainer)
     assert open_pipes() - before == set()
+
+
+def test_where_memory_runs_out_the_trainer_is_ended_first(tmp_path: Path, slot: Slot) -> None:
+    printing = "print(open('/proc/self/oom_score_adj').read(), flush=True)"
+    log = tmp_path / "log"
+    trainer = TrainerProcess(tmp_path, log, slot, lambda _: None, (sys.executable, "-c", printing))
+    ended_by_itself(trainer)
+    assert int(log.read_text()) >= OOM_SCORE

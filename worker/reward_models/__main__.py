@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from transformers.utils import logging
 
+from worker.launch import OOM_SCORE, volunteer
 from worker.reward_models.answers import conversation, label_probabilities, reference_logprobs, scores
 from worker.reward_models.load import LoadFailed, Shelf
 
@@ -43,6 +44,7 @@ def answer(shelf: Shelf, order: dict[str, Any]) -> list[Any]:
 
 
 def main() -> None:
+    volunteer(OOM_SCORE)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
