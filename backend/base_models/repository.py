@@ -15,6 +15,12 @@ async def find(session: AsyncSession, id: str) -> BaseModel | None:
     return await session.get(BaseModel, id)
 
 
+async def ids(session: AsyncSession, limit: int) -> list[str]:
+    """Of models that jobs may use, newest first."""
+    query = select(BaseModel.id).where(BaseModel.status == "ready").order_by(BaseModel.created_at.desc())
+    return list(await session.scalars(query.limit(limit)))
+
+
 async def page(session: AsyncSession, *, limit: int, after: str | None) -> tuple[list[BaseModel], bool]:
     query = newest_first(select(BaseModel), BaseModel.created_at, BaseModel.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)

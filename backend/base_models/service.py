@@ -19,6 +19,7 @@ from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConfli
 from reinforge.memory import ModelShape, estimate
 from reinforge.schemas.jobs import JobError
 from reinforge.schemas.resources import BaseModelInfo, ModelCreate, ModelProgress
+from reinforge.suggestions import did_you_mean
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,11 @@ async def get(session: AsyncSession, project_id: str, id: str) -> BaseModel:
             hint = "It appears by itself once `python -m worker calls` runs (`reinforge up` starts it)."
         raise NotFound(f"There is no base model {id!r}.", code="model_not_found", hint=hint, param="model")
     return model
+
+
+async def suggestion(session: AsyncSession, id: str) -> str | None:
+    """A sentence for whoever named a model that is not there: the nearest one, or all if they are few."""
+    return did_you_mean(id, await repository.ids(session, 100))
 
 
 async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseModel:

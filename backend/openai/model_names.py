@@ -23,6 +23,7 @@ CODE_LENGTH = 8
 _TUNED = re.compile(
     r"ft:(?P<base>[^:/]+):(?P<project>[^:/]*):(?P<suffix>[^:/]*):(?P<code>[0-9a-z]{8})(?::ckpt-step-(?P<step>\d{1,9}))?"
 )
+LISTED = "GET /v1/models lists base models, deployments, adapters of finished jobs and checkpoints."
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -56,7 +57,10 @@ async def find(session: AsyncSession, project_id: str, name: str) -> Found:
         try:
             return Found(await base_models.get(session, project_id, name))
         except NotFound as error:
-            raise not_found(name, error.hint) from error
+            if name in base_models.BUILTIN:
+                raise not_found(name, error.hint) from error
+            others = await base_models.suggestion(session, name)
+            raise not_found(name, f"`model` names a model of this server. {others or LISTED}") from error
     step = match["step"]
     checkpoint = None
     job = await jobs.find_by_code(session, match["base"], match["code"])
@@ -88,6 +92,5 @@ def not_found(name: str, hint: str | None = None) -> NotFound:
         f"The model {name!r} does not exist or this project may not use it.",
         code="model_not_found",
         param="model",
-        hint=hint
-        or "GET /v1/models lists base models, deployments, adapters of finished jobs and checkpoints.",
+        hint=hint or LISTED,
     )

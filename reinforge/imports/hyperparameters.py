@@ -66,6 +66,12 @@ EITHER = {
     "steps": "n_epochs",
 }
 """Ours and theirs that say the same: one of both may be given."""
+EITHER_MEANS = {
+    "completions_per_prompt": f"completions_per_prompt is a number, compute_multiplier a multiple of {COMPLETIONS}.",
+    "learning_rate": "learning_rate is a number, learning_rate_multiplier a multiple of the automatic one.",
+    "steps": "n_epochs counts passes over the training rows, steps counts updates of the model.",
+}
+"""What each of both is, for who gave both."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +172,7 @@ def _ours(asked: Hyperparameters) -> dict[str, Any]:
                 f"{given} and {theirs} decide about the same thing.",
                 code="given_twice",
                 param=f"{WHERE}.{given}",
-                hint="Give one of them.",
+                hint=f"Give one of them: {EITHER_MEANS[name]}",
             )
         found[name] = {"preset": value} if name == "algorithm" and isinstance(value, str) else value
     return found
