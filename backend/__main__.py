@@ -6,12 +6,13 @@ import contextlib
 import gc
 import json
 import logging
+import socket
 import sys
 
 import uvicorn
 
 from backend.settings import Settings
-from reinforge.errors import ReinforgeError
+from reinforge.errors import InvalidInput, ReinforgeError
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,9 +46,27 @@ def _api(settings: Settings, host: str, port: int) -> None:
     )
     server = uvicorn.Server(config)
     with contextlib.suppress(KeyboardInterrupt):
-        server.run()
+        server.run(_listening(host, port, settings))
     if not server.started:
         sys.exit(3)
+
+
+def _listening(host: str, port: int, settings: Settings) -> list[socket.socket] | None:
+    """Both sockets where the worker API has one of its own. None: uvicorn opens the one that it is told of."""
+    if settings.worker_address is None:
+        return None
+    if settings.worker_port == port:
+        raise InvalidInput(
+            "REINFORGE_WORKER_LISTEN names the port of the API.",
+            code="worker_listen_taken",
+            hint="Give the worker API a port of its own.",
+        )
+    return [_bound(host, port), _bound(*settings.worker_address)]
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=2048)
 
 
 def _openapi() -> None:

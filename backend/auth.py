@@ -339,10 +339,12 @@ async def worker_door(request: Request, settings: SettingsDep) -> None:
 
 
 def is_worker_token(token: str | None, settings: Settings) -> bool:
-    expected = settings.worker_token.get_secret_value() if settings.worker_token else None
-    if expected is None or token is None:
+    """Whether it is the workers' shared token: the present one, or the previous one where the settings name it."""
+    accepted = [each for each in (settings.worker_token, settings.previous_worker_token) if each is not None]
+    if token is None:
         return False
-    return hmac.compare_digest(token.encode(), expected.encode())
+    equal = [hmac.compare_digest(token.encode(), each.get_secret_value().encode()) for each in accepted]
+    return any(equal)
 
 
 def unknown_worker() -> NotAuthenticated:

@@ -58,10 +58,22 @@ def _ping_what_was_idle(engine: AsyncEngine) -> None:
             raise DisconnectionError from error
 
 
+def _limit_statements(engine: AsyncEngine, seconds: float) -> None:
+    """PostgreSQL ends a statement that takes longer, waiting for locks included."""
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def limit(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
+        cursor = connection.cursor()
+        cursor.execute(f"SET statement_timeout = {int(seconds * 1000)}")
+        cursor.close()
+        connection.commit()
+
+
 class Database:
     """The engine of one process."""
 
-    def __init__(self, url: str, *, pool_size: int = 10) -> None:
+    def __init__(self, url: str, *, pool_size: int = 10, statement_seconds: float = 0) -> None:
+        """statement_seconds: longest time of a statement; 0: no limit."""
         self.conninfo = url
         """For connections outside the pool: LISTEN and advisory locks."""
         self.engine: AsyncEngine = create_async_engine(
@@ -72,6 +84,8 @@ class Database:
             hide_parameters=True,  # of statements that fail: logs are no place for people's data
         )
         _ping_what_was_idle(self.engine)
+        if statement_seconds:
+            _limit_statements(self.engine, statement_seconds)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
 
     @asynccontextmanager

@@ -14,6 +14,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from psycopg.errors import QueryCanceled
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -144,6 +145,14 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
 
 def database_answer(request: Request, error: Exception) -> JSONResponse:
     """503: the request may be sent again."""
+    if isinstance(getattr(error, "orig", None), QueryCanceled):
+        log.warning("a statement took too long: %s", error)
+        slow = Unavailable(
+            "The database needed too long for this.",
+            code="statement_too_slow",
+            hint="Ask for less, or try again later. REINFORGE_STATEMENT_SECONDS is the limit.",
+        )
+        return answer(request, slow)
     log.warning("the database does not answer: %s", error)
     known = Unavailable(
         "The database does not answer.",

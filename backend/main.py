@@ -67,6 +67,7 @@ from backend.webhooks.endpoints import router as webhooks
 from backend.workers.endpoints import door as worker_door
 from backend.workers.endpoints import jobs_door
 from backend.workers.endpoints import router as workers
+from backend.workers.listener import WorkerListener
 from reinforge import __version__
 from reinforge.errors import Unavailable
 from reinforge.storage import open_store
@@ -100,6 +101,8 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
     app.state.bounds = Bounds(app.state.settings)
     app.add_middleware(AuditTrail)
     app.add_middleware(Admission)  # outside of the trail: what is refused there has changed nothing
+    if (port := app.state.settings.worker_port) is not None:
+        app.add_middleware(WorkerListener, port=port)
     errors.install(app)
     app.add_middleware(CompressJson)
     for router in ROUTERS:
@@ -113,7 +116,11 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     settings.home_folder.mkdir(parents=True, exist_ok=True)
-    database = Database(settings.required_database_url(), pool_size=settings.pool_size)
+    database = Database(
+        settings.required_database_url(),
+        pool_size=settings.pool_size,
+        statement_seconds=settings.statement_seconds,
+    )
     hub = Hub(database.conninfo)
     app.state.database, app.state.hub = database, hub
     app.state.live_jobs = LiveJobs(database, hub)

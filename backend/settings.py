@@ -27,6 +27,16 @@ class Settings(BaseSettings):
     """Addresses and networks, with commas, whose X-Forwarded-For and X-Forwarded-Proto count."""
     worker_token: SecretStr | None = Field(default=None, validation_alias="REINFORGE_WORKER_TOKEN")
     """Without it the worker door stays closed."""
+    previous_worker_token: SecretStr | None = Field(
+        default=None, validation_alias="REINFORGE_PREVIOUS_WORKER_TOKEN"
+    )
+    """Is accepted as well, while workers get a new token."""
+    worker_listen: str | None = Field(
+        default=None,
+        validation_alias="REINFORGE_WORKER_LISTEN",
+        pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$",
+    )
+    """`host:port` where the worker API is served, and nowhere else; unset: where everything is."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
     secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
     """Encrypts the keys of judges; without it `secret-key` in the home folder does."""
@@ -59,6 +69,10 @@ class Settings(BaseSettings):
     """The same, of chat and sampling."""
     pool_size: int = Field(default=10, validation_alias="REINFORGE_DATABASE_POOL", ge=2, le=100)
     """Database connections kept per process; as many again may be opened under load."""
+    statement_seconds: float = Field(
+        default=60.0, validation_alias="REINFORGE_STATEMENT_SECONDS", ge=0, le=3600
+    )
+    """Longest time of one statement of the API; 0: no limit. Migrations and the background have none."""
     lease_seconds: float = Field(
         default=LEASE_SECONDS, validation_alias="REINFORGE_LEASE_SECONDS", ge=3, le=300
     )
@@ -90,6 +104,18 @@ class Settings(BaseSettings):
     def broker_folder(self) -> Path:
         """Celery's queue when there is no Redis."""
         return self.home_folder / "broker"
+
+    @property
+    def worker_address(self) -> tuple[str, int] | None:
+        """Host and port of `worker_listen`."""
+        if self.worker_listen is None:
+            return None
+        host, _, port = self.worker_listen.rpartition(":")
+        return host.strip("[]"), int(port)
+
+    @property
+    def worker_port(self) -> int | None:
+        return self.worker_address[1] if self.worker_address else None
 
     def required_database_url(self) -> str:
         """The address of the database. Raises InvalidInput when it is not configured."""

@@ -15,10 +15,12 @@ _BACKEND_ONLY = (
     "AWS_SESSION_TOKEN",
     "REINFORGE_BOOTSTRAP_API_KEY",
     "REINFORGE_SECRET_KEY",
+    "REINFORGE_PREVIOUS_WORKER_TOKEN",
 )
 """Workers hold no credentials but their token; they stand next to untrusted reward code."""
 _NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "SANDBOX_TOKEN", "REINFORGE_WORKER_TOKEN", "REDIS_URL")
 _WORKER_ONLY = ("SANDBOX_TOKEN", "SANDBOX_TOKEN_FILE")
+_WORKER_LISTEN = "REINFORGE_WORKER_LISTEN"
 _FIRST_DEMO = "REINFORGE_FIRST_DEMO"
 _LOOPBACK = "127.0.0.1,localhost,::1"
 
@@ -67,7 +69,14 @@ class Environment:
         return {**environment, _FIRST_DEMO: "1"} if self._first_demo else environment
 
     def worker(self) -> dict[str, str]:
-        return {**_without(self._all, _BACKEND_ONLY), "REINFORGE_URL": self._local_url}
+        return {**_without(self._all, _BACKEND_ONLY), "REINFORGE_URL": self._worker_url()}
+
+    def _worker_url(self) -> str:
+        """Of the worker API, which may have an address of its own."""
+        host, _, port = self._all.get(_WORKER_LISTEN, "").rpartition(":")
+        if not port:
+            return self._local_url
+        return f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
 
     def sandbox(self) -> dict[str, str]:
         return _without(self._all, _NOT_FOR_THE_SANDBOX)

@@ -52,13 +52,12 @@ class Backend:
         self.app = create_app(self.settings, page=home / "page")
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
-        config = self.server_config = ServerConfig(
-            self.app,
-            timeout_graceful_shutdown=1,
-            forwarded_allow_ips=self.settings.trusted_proxies,
-        )
+        proxies = self.settings.trusted_proxies
+        config = ServerConfig(self.app, timeout_graceful_shutdown=1, forwarded_allow_ips=proxies)
+        self.server_config = config
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, args=([self._listening],), daemon=True)
+        self.sockets = [self._listening]
+        self._thread = threading.Thread(target=self._server.run, args=(self.sockets,), daemon=True)
 
     def __enter__(self) -> "Backend":
         self._thread.start()

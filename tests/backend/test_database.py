@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
@@ -60,3 +61,16 @@ def test_what_goes_wrong_is_said_without_the_values(served: Backend) -> None:
     said = asyncio.run(fails())
     assert "division by zero" in said
     assert "secret" not in said
+
+
+def test_a_statement_has_a_time(database_url: str, tmp_path: Path) -> None:
+    """Waiting for a lock counts: one transaction does not hold requests, and their connections, for ever."""
+    with (
+        Backend(database_url, tmp_path, statement_seconds=0.3) as backend,
+        psycopg.connect(database_url) as other,
+    ):
+        other.execute("LOCK TABLE dataset IN ACCESS EXCLUSIVE MODE")
+        slow = backend.api.get("/datasets")
+        assert (slow.status_code, slow.json()["error"]["code"]) == (503, "statement_too_slow")
+        other.rollback()
+        assert backend.api.get("/datasets").status_code == 200

@@ -1,0 +1,35 @@
+"""The worker API on an address of its own, where the settings name one (`REINFORGE_WORKER_LISTEN`).
+
+One process serves both addresses. By the port on which a request came, which no header changes, the worker API is there
+and nothing else, or everything else is and no worker API.
+"""
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from backend.errors import error_response
+from reinforge.errors import NotFound
+
+_OF_BOTH = ("/healthz", "/readyz")
+
+
+class WorkerListener:
+    """ASGI middleware. port: of the worker API's own address."""
+
+    def __init__(self, app: ASGIApp, port: int) -> None:
+        self.app, self.port = app, port
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _OF_BOTH:
+            await self.app(scope, receive, send)
+            return
+        _, port = scope.get("server") or (None, None)
+        if (port == self.port) == scope["path"].startswith("/worker/"):
+            await self.app(scope, receive, send)
+            return
+        error = NotFound(
+            f"There is nothing at {scope['path']} on this port.",
+            code="unknown_path",
+            hint="The worker API has an address of its own here (REINFORGE_WORKER_LISTEN).",
+        )
+        response = error_response(error, scope.get("state", {}).get("request_id"))
+        await response(scope, receive, send)
