@@ -49,6 +49,8 @@ ALL: list[CallKind] = [*QUICK, "inspect_model"]
 SAMPLE: list[CallKind] = ["sample"]
 REWARD_MODEL_IDLE_SECONDS = 300.0
 """A process with checkpoints of rewards ends after so long without a question."""
+REWARD_MODEL_ORDER_SECONDS = 600.0
+"""Loading a large checkpoint included."""
 _AWAY_SECONDS = 1.0
 _ANSWER_TRIES = 5
 
@@ -72,7 +74,9 @@ class CallWorker:
             sandbox_client(sandbox).close()  # what cannot be an address is said at the start
         self._watch = CallWatch(door)
         self._apart = Apart()
-        self._reward_models = ModelProcess(idle_seconds=REWARD_MODEL_IDLE_SECONDS)
+        self._reward_models = ModelProcess(
+            idle_seconds=REWARD_MODEL_IDLE_SECONDS, order_seconds=REWARD_MODEL_ORDER_SECONDS
+        )
         self.stop = threading.Event()
         self._answers: dict[str, Answer] = {
             "validate": lambda call: self._in_sandbox(call, validate),

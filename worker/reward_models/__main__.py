@@ -61,6 +61,10 @@ def main() -> None:
             said = {
                 "error": {"code": "out_of_memory", "message": f"the reward model ran out of memory: {error}"}
             }
+        except (Exception, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a panic of a tokenizer's library is no Exception
+            said = {"error": {"code": "reward_model_unusable", "message": f"{type(error).__name__}: {error}"}}
         out.write(json.dumps(said) + "\n")
         out.flush()
 

@@ -34,11 +34,19 @@ class ModelProcess:
     """Safe to use from several threads; orders are answered one after another.
 
     idle_seconds: without an order for so long the process ends, and the next order starts another.
+    order_seconds: an order that takes longer ends the process; a checkpoint's chat template may never end.
     """
 
-    def __init__(self, command: Sequence[str] = COMMAND, *, idle_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str] = COMMAND,
+        *,
+        idle_seconds: float | None = None,
+        order_seconds: float | None = None,
+    ) -> None:
         self._command = tuple(command)
         self._idle_seconds, self._idle = idle_seconds, threading.Timer(0, lambda: None)
+        self._order_seconds = order_seconds
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
 
@@ -52,12 +60,18 @@ class ModelProcess:
             self._idle.cancel()
             process = self._running()
             assert process.stdin is not None and process.stdout is not None
+            limit = threading.Timer(self._order_seconds or 0, process.kill)
+            limit.daemon = True
+            if self._order_seconds is not None:
+                limit.start()
             try:
                 process.stdin.write(json.dumps(order, default=str) + "\n")
                 process.stdin.flush()
                 line = process.stdout.readline()
             except OSError:
                 line = ""
+            finally:
+                limit.cancel()
             if not line:
                 status = self._end()
                 raise JobFailure(

@@ -11,11 +11,13 @@ from worker.rewards.checkpoints import ModelProcess
 from worker.rewards.secrets import VARIABLE, Secrets, take_secrets
 
 PLAYED = """
-import json, os, sys
+import json, os, sys, time
 for line in sys.stdin:
     order = json.loads(line)
     if order["op"] == "die":
         os._exit(3)
+    if order["op"] == "hang":
+        time.sleep(600)
     if order["op"] == "refuse":
         said = {"error": {"code": "reward_model_unusable", "message": "no head"}}
     elif order["op"] == "environment":
@@ -42,6 +44,16 @@ def test_one_that_dies_pauses_the_job_and_the_next_order_starts_another(command:
         assert (caught.value.code, caught.value.retryable) == ("reward_model_failed", True)
         assert "status 3" in caught.value.message
         assert process.ask({"op": "pid"}) != first
+    finally:
+        process.close()
+
+
+def test_one_that_never_answers_is_ended(command: list[str]) -> None:
+    process = ModelProcess(command, order_seconds=1.0)
+    try:
+        with pytest.raises(JobFailure) as caught:
+            process.ask({"op": "hang"})
+        assert caught.value.code == "reward_model_failed"
     finally:
         process.close()
 
