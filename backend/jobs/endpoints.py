@@ -11,8 +11,8 @@ from backend.calls import CallsDep
 from backend.cursors import cut, encode_cursor
 from backend.database import DatabaseDep, Session
 from backend.idempotency import Once, OnceWhole, fingerprint
+from backend.jobs import deletion, repository, service, turns
 from backend.jobs import plan as plans
-from backend.jobs import repository, service, turns
 from backend.jobs.ask import ask_workers
 from backend.jobs.ask_golden import ask_golden_cases
 from backend.jobs.change_endpoints import router as changes
@@ -122,6 +122,15 @@ async def resume_job(
     """Queue a paused job: its next attempt continues from where it paused."""
     job = await service.resume(session, who.project_id, id, request.app.state.wake_ups)
     return await turns.detail(session, job, broker)
+
+
+@router.delete("/jobs/{id}", status_code=204, operation_id="deleteJob")
+async def delete_job(id: str, session: Session, who: Writer) -> None:
+    """Delete a job that has ended, with its checkpoints, adapter, completions and replays; for owners.
+
+    409 `job_has_forks` or `job_deployed` while others need its weights.
+    """
+    await deletion.delete_job(session, who, id)
 
 
 router.include_router(changes)

@@ -3,8 +3,6 @@
 import re
 from typing import Any
 
-_NO_DELETE = "Jobs are not deleted one by one; their project is: reinforge project delete."
-
 HINTS = {
     "config": "`reinforge login` stores server and key; `reinforge whoami` shows them.",
     "logout": "Revoke the key: reinforge key list, then reinforge key revoke ID.",
@@ -14,7 +12,6 @@ HINTS = {
     "Reinforge().jobs.create(spec).",
     "job compare": "`reinforge job list` has held-out rewards beside each other; `reinforge eval` and `reinforge gate` "
     "compare two jobs on the same rows.",
-    "job delete": _NO_DELETE,
     "job start": "reinforge job create -f job.yaml",
     "job status": "reinforge job show ID",
     "models show": "reinforge models list --json",

@@ -149,6 +149,14 @@ def cancel(id: JobId, json: Json = False) -> None:
 
 
 @app.command()
+def delete(id: JobId) -> None:
+    """Delete a job that has ended, with its checkpoints, adapter and completions. This cannot be undone."""
+    with connect() as client:
+        client.jobs.delete(id)
+    err.print(f"{id} is deleted")
+
+
+@app.command()
 def resume(
     id: JobId,
     wait: Annotated[

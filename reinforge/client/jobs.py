@@ -117,6 +117,10 @@ class Jobs:
         """Queue a paused job; it continues from where it paused."""
         return JobDetail.model_validate(self._transport.post(f"/jobs/{id}/resume"))
 
+    def delete(self, id: str) -> None:
+        """Delete one that has ended, with its checkpoints, adapter, completions and replays; for owners."""
+        self._transport.delete(f"/jobs/{id}")
+
     def change_reward(
         self, id: str, *, reward: str | None = None, stored: str | None = None, revision: int | None = None
     ) -> JobChangeView:

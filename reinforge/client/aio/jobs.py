@@ -93,6 +93,10 @@ class AsyncJobs:
         """Queue a paused job; it continues from where it paused."""
         return JobDetail.model_validate(await self._transport.post(f"/jobs/{id}/resume"))
 
+    async def delete(self, id: str) -> None:
+        """Delete one that has ended, with its checkpoints, adapter, completions and replays; for owners."""
+        await self._transport.delete(f"/jobs/{id}")
+
     async def change_reward(
         self, id: str, *, reward: str | None = None, stored: str | None = None, revision: int | None = None
     ) -> JobChangeView:

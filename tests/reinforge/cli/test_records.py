@@ -66,6 +66,8 @@ def test_a_log_is_followed_to_the_job_s_end(
     messages = [json.loads(line)["message"] for line in done.out.splitlines()]
     assert messages == ["the model is loaded", "[reward] is slow", "the last line"]
     assert pauses == [1.0]
+    assert run("job", "delete", trainer.claimed["job"]).code == 0
+    assert run("job", "logs", trainer.claimed["job"]).code == 5
 
 
 def test_metrics_are_printed_as_a_table_json_and_csv(run: Cli, trainer: Trainer) -> None:
