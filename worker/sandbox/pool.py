@@ -1,11 +1,12 @@
 """The pool: a few jails, shared fairly between the processes that ask.
 
 Each of its tasks owns one jail. Calls wait in one line per asking process and are taken from the lines in turn, so
-a job with a thousand rows does not make another wait for more than the calls at hand.
+a job with a thousand rows does not make another wait for more than the calls at hand. One jail more than the size says
+serves only processes that have no call running: slow calls of one process do not hold every jail.
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
@@ -30,6 +31,7 @@ class Ticket:
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
     running: "asyncio.Task[Answer] | None" = None
+    peer: Hashable = None
 
     def cancel(self) -> None:
         self.answer.cancel()
@@ -43,25 +45,50 @@ class Ticket:
 
 
 class FairLine:
-    """A queue with one line per peer; :meth:`get` takes from the lines in turn."""
+    """A queue with one line per peer; :meth:`get` takes from the lines in turn, until :meth:`done` a ticket runs."""
 
     def __init__(self) -> None:
         self._lines: OrderedDict[Hashable, deque[Ticket]] = OrderedDict()
+        self._running: Counter[Hashable] = Counter()
+        self._takers = 0
+        """Those that wait for any ticket."""
         self._filled = asyncio.Event()
 
     def put(self, peer: Hashable, ticket: Ticket) -> None:
+        ticket.peer = peer
         self._lines.setdefault(peer, deque()).append(ticket)
         self._filled.set()
 
-    async def get(self) -> Ticket:
-        while not self._lines:
+    async def get(self, *, idle_peers_only: bool = False) -> Ticket:
+        """The next one; with `idle_peers_only` of a peer that has none running, and when nobody else would take it."""
+        while (peer := self._next(idle_peers_only)) is None:
             self._filled.clear()
-            await self._filled.wait()
-        peer, line = self._lines.popitem(last=False)
+            self._takers += not idle_peers_only
+            try:
+                await self._filled.wait()
+            finally:
+                self._takers -= not idle_peers_only
+        line = self._lines.pop(peer)
         ticket = line.popleft()
         if line:
             self._lines[peer] = line
+        if self._lines:
+            self._filled.set()
+        self._running[peer] += 1
         return ticket
+
+    def _next(self, idle_peers_only: bool) -> Hashable | None:
+        if not idle_peers_only:
+            return next(iter(self._lines), None)
+        if self._takers:
+            return None
+        return next((each for each in self._lines if not self._running[each]), None)
+
+    def done(self, ticket: Ticket) -> None:
+        self._running[ticket.peer] -= 1
+        if not self._running[ticket.peer]:
+            del self._running[ticket.peer]
+            self._filled.set()
 
     def drain(self) -> list[Ticket]:
         """Take all that wait."""
@@ -71,14 +98,15 @@ class FairLine:
 
 
 class Pool:
-    """``size`` jails that serve tickets until :meth:`close`."""
+    """``size`` jails, and one for peers that have no call running, that serve tickets until :meth:`close`."""
 
     def __init__(self, jail: Jail, size: int) -> None:
         self.jail = jail
         self._line = FairLine()
         self._known = KnownSources()
-        self._families = [Family(jail) for _ in range(size)]
-        self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(size)]
+        self._size = size
+        self._families = [Family(jail) for _ in range(size + 1)]
+        self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(size + 1)]
         self.failures = 0
         """Calls that ended because of a jail, not of a reward."""
 
@@ -99,9 +127,12 @@ class Pool:
     async def _serve(self, slot: int) -> None:
         try:
             while True:
-                ticket = await self._line.get()
-                if not ticket.answer.cancelled():
-                    await self._answer(slot, ticket)
+                ticket = await self._line.get(idle_peers_only=slot == self._size)
+                try:
+                    if not ticket.answer.cancelled():
+                        await self._answer(slot, ticket)
+                finally:
+                    self._line.done(ticket)
         finally:
             await self._families[slot].close()
 

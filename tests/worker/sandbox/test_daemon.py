@@ -326,6 +326,29 @@ def test_waiting_calls_are_taken_from_each_peer_in_turn() -> None:
     assert asyncio.run(order()) == [0, 4, 6, 1, 5, 2, 3]
 
 
+def test_slow_calls_of_one_process_do_not_hold_every_jail() -> None:
+    async def served() -> list[str]:
+        pool = Pool(LandlockJail(ensure_prefix()), 2)
+        rows = wire.pack_rows([RewardRow("p", "c", 60.0)])  # type: ignore[arg-type]
+        slow = {"op": "score", "source": SLEEP, "count": 1}
+        fast = {"op": "score", "source": "def grade(sample, item):\n    return 0.5\n", "count": 1}
+        hogs = [Ticket(Call.from_request(slow, rows)) for _ in range(4)]
+        for ticket in hogs:
+            pool.submit(1, ticket)
+        while sum(ticket.running is not None for ticket in hogs) < 2:
+            await asyncio.sleep(0.01)
+        statuses = []
+        for _ in range(4):
+            ticket = Ticket(Call.from_request(fast, rows))
+            pool.submit(2, ticket)
+            statuses.append((await asyncio.wait_for(ticket.answer, 30)).status)
+        statuses.append(f"{sum(ticket.running is not None for ticket in hogs)} of the slow ones run")
+        await pool.close()
+        return statuses
+
+    assert asyncio.run(served()) == ["ok"] * 4 + ["2 of the slow ones run"]
+
+
 def test_a_closed_pool_answers_what_waits_and_what_runs() -> None:
     async def statuses() -> list[str]:
         pool = Pool(LandlockJail(ensure_prefix()), 1)
