@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from reinforge.errors import InvalidInput
+from reinforge.own_networks import connected
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -21,6 +22,16 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 ALLOW_VARIABLE = "REINFORGE_ALLOW_HOSTS"
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# By the registries of special addresses (IANA, RFC 6890), whatever the interpreter's release knows of them.
+_INTERNET = ipaddress.ip_network("2000::/3")
+_NOT_INTERNET = [
+    ipaddress.ip_network(text)
+    for text in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/3", "2001::/23", "2001:db8::/32", "3fff::/20",
+    )
+]  # fmt: skip
 
 
 class Refused(Exception):
@@ -110,13 +121,12 @@ class Guard:
             each.version == net.version and each in net for each in (address, inner) for net in self.networks
         ):
             return
-        for each in (address, inner):
-            if not each.is_global or each.is_multicast:
-                what = "" if host == str(address) else f" {address},"
-                raise Refused(
-                    f"{host} is{what} an address inside a network; whoever runs this machine can allow it by adding "
-                    f"{host} to {ALLOW_VARIABLE}"
-                )
+        if not _is_internet(inner) or any(inner in network for network in connected()):
+            what = "" if host == str(address) else f" {address},"
+            raise Refused(
+                f"{host} is{what} an address inside a network; whoever runs this machine can allow it by adding "
+                f"{host} to {ALLOW_VARIABLE}"
+            )
 
 
 def _parts(url: str) -> tuple[SplitResult, str, int]:
@@ -136,6 +146,12 @@ def _shown(proxy: str) -> str:
     return proxy.rpartition("@")[2].rpartition("//")[2].rstrip("/")
 
 
+def _is_internet(address: Address) -> bool:
+    if any(address in network for network in _NOT_INTERNET):
+        return False
+    return isinstance(address, ipaddress.IPv4Address) or address in _INTERNET
+
+
 def _embedded(address: Address) -> Address:
     """The IPv4 address that an IPv6 address carries, for those that lead there; else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
@@ -144,9 +160,7 @@ def _embedded(address: Address) -> Address:
         return address.ipv4_mapped
     if address.sixtofour is not None:
         return address.sixtofour
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address if address.teredo is None else address.teredo[1]
+    return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else address
 
 
 async def resolve(host: str, port: int) -> list[str]:

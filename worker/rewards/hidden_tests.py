@@ -143,6 +143,15 @@ def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
     if tree is None:
         yield HiddenTest(in_process=source)
         return
+    try:
+        tests = list(_asserts(_statements(tree, entry)))
+    except RecursionError:  # `ast` parses deeper expressions than it writes
+        tests = [HiddenTest(in_process=source)]
+    yield from tests
+
+
+def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
+    """With those of `check(candidate)` in its place, about the function that is tested."""
     statements = [node for node in tree.body if not _calls_check(node)]
     check = next(
         (node for node in statements if isinstance(node, ast.FunctionDef) and node.name == "check"), None
@@ -154,7 +163,7 @@ def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
         rename = _Rename(check.args.args[0].arg, entry)
         at = statements.index(check)
         statements[at : at + 1] = [rename.visit(node) for node in check.body]
-    yield from _asserts(statements)
+    return statements
 
 
 def _asserts(statements: Sequence[ast.stmt]) -> Iterator[HiddenTest]:

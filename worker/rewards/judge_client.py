@@ -15,6 +15,7 @@ from worker.rewards.judge_replies import JudgeFailed, ReplyForm, parse_completio
 from worker.rewards.ledger import Ledger, Usage
 from worker.rewards.network import RequestFailed, Retries, ServerClient
 
+_MOST_TOKENS = 1_000_000_000
 _MILLION = 1_000_000
 _BUDGET_PAUSE_SECONDS = 0.02
 
@@ -155,5 +156,10 @@ def _code(error: RequestFailed) -> str:
 
 
 def _count(counts: dict[str, Any], name: str) -> int:
+    """0 where it is missing or no number of tokens. Raises JudgeFailed for one that cannot be true."""
     value = counts.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        return 0
+    if value > _MOST_TOKENS:
+        raise JudgeFailed("judge_malformed", f"usage.{name} says more than {_MOST_TOKENS:,} tokens")
+    return value

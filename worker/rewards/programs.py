@@ -4,6 +4,7 @@ The program runs in the sandbox, once per test and each time in a process of its
 here, so a program cannot read it, overload its `==` or leave early with success.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -213,4 +214,5 @@ def _near(one: str, other: str, tolerance: float) -> bool:
         a, b = float(one), float(other)
     except ValueError:
         return False
-    return abs(a - b) <= tolerance * max(1.0, abs(b))
+    # Any number is as near to infinity as the tolerance allows; equal texts were compared before.
+    return math.isfinite(a) and math.isfinite(b) and abs(a - b) <= tolerance * max(1.0, abs(b))

@@ -1,6 +1,7 @@
 """Endpoints: signed requests, an address guard, and answers that are checked."""
 
 import asyncio
+import ipaddress
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -125,6 +126,8 @@ INSIDE = [
     "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
     "255.255.255.255", "::1", "::", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1",
     "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "ff02::1", "192.0.2.1", "198.18.0.1",
+    "64:ff9b:1::808:808", "fec0::1", "::127.0.0.1", "::8.8.8.8", "::ffff:0:127.0.0.1", "192.0.0.8", "192.0.0.9",
+    "3fff::1", "2001::1", "2001:db8::1", "5f00::1", "100::1", "240.0.0.1", "203.0.113.1", "::ffff:169.254.169.254",
 ]  # fmt: skip
 
 
@@ -134,6 +137,15 @@ def test_no_way_of_writing_an_inner_address_passes(address: str) -> None:
         target("https://grader.example/", [address])
     with pytest.raises(Refused):  # one public address beside it does not help
         target("https://grader.example/", ["93.184.216.34", address])
+
+
+def test_neighbours_of_this_machine_are_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = ipaddress.ip_network("93.184.216.0/24")
+    monkeypatch.setattr("reinforge.outbound.connected", lambda: [network])
+    with pytest.raises(Refused):
+        target("https://grader.example/", ["93.184.216.34"])
+    assert target("https://grader.example/", ["93.184.217.34"])
+    assert target("https://grader.example/", ["93.184.216.34"], "93.184.216.34")
 
 
 def test_the_request_goes_to_the_address_that_was_checked() -> None:

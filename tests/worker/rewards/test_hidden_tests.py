@@ -33,6 +33,7 @@ def test_an_assert_of_a_call_and_a_literal_comes_apart() -> None:
         "for i in [1]: assert f(i) == 1",
         "f(3) == 9\nf(4)", "import unittest\nclass T(unittest.TestCase): pass\nunittest.main()", "assert (",
         "-" * 5000 + "1", "(" * 5000, "assert f(1) == " + "[" * 300 + "]" * 300, "assert f(1) == 1\n" + "#" * 70000,
+        "assert f(" + "-" * 2500 + "1) == 1", "assert f" + ".a" * 20000 + "() == 1",
         "assert f(1) == " + "9" * 5000, "\0", "assert f(1) == {[]: 1}",
     ],
 )  # fmt: skip
@@ -50,6 +51,13 @@ def test_asserts_of_humaneval_are_tests_of_their_own() -> None:
     assert read_tests(HUMANEVAL + "\ncheck(half)") == [one, two, inside]
     with pytest.raises(UnreadableTests, match="function it tests"):
         read_tests(HUMANEVAL)
+
+
+@pytest.mark.parametrize("deep", ["-" * 2500 + "1", "half" + ".a" * 20000])
+def test_a_check_that_is_nested_deeply_runs_as_it_is(deep: str) -> None:
+    source = f"def check(candidate):\n    assert candidate({deep}) == 1\n"
+    (test,) = read_tests(source, "half")
+    assert test.in_process == source
 
 
 def test_what_a_call_depends_on_goes_with_it_and_nothing_else() -> None:

@@ -182,6 +182,7 @@ BAD: list[tuple[str, Callable[[Asked, int], Reply], str, dict[str, Any]]] = [
     ("filtered", lambda *_: completion("", finish_reason="content_filter"), "judge_refusal", {}),
     ("cut off", lambda *_: completion('{"steps": [', finish_reason="length"), "judge_out_of_tokens", {}),
     ("empty", lambda *_: completion(""), "judge_malformed", {}),
+    ("impossible usage", lambda *_: completion("7", tokens=(1, 10**400)), "judge_malformed", {}),
     ("huge", lambda *_: Reply(b" " * (3 << 20)), "judge_too_large", {}),
     ("redirect", lambda *_: Reply(b"", 302, {"location": "http://127.0.0.1:1/"}), "judge_malformed", {}),
     ("compressed", lambda *_: Reply(b"x", 200, {"content-encoding": "gzip"}), "judge_malformed", {}),

@@ -103,6 +103,13 @@ def test_values_of_calls(tolerance: float, got: str, fits: bool) -> None:
     assert score(tests, got, tolerance=tolerance).value == float(fits)
 
 
+@pytest.mark.parametrize("wanted", ["inf", "-inf", "1e400", "nan"])
+def test_no_number_is_near_to_infinity(wanted: str) -> None:
+    test = [{"input": "", "output": wanted}]
+    assert score(test, "7", tolerance=1e-3).value == 0
+    assert score(test, wanted, tolerance=1e-3).value == 1
+
+
 def test_a_score_tells_which_tests_failed_and_why() -> None:
     tests = [{"input": "", "output": str(i)} for i in range(4)]
     failing = ProgramResult("exception", "1", notes="warned", message="ValueError: no\n  line 1")

@@ -22,6 +22,14 @@ describe("toCsv", () => {
     expect(toCsv(drawing, [2, 3], x)).toBe('step,seconds,"train, mean"\n2,20,\n3,30,1\n');
   });
 
+  it("has no name that a spreadsheet would run", () => {
+    const names = ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)"];
+    const named = names.map((label) => ({ label, color: "c1" as const, source: { steps: [1], values: [-2] } }));
+    expect(toCsv(drawn({ lines: named }), null)).toBe(
+      "step,'=HYPERLINK(1),'+1,'-1,'@SUM(A1)\n1,-2,-2,-2,-2\n",
+    );
+  });
+
   it("tells smoothed from measured", () => {
     const [head] = toCsv(drawn({ lines, smoothing: 0.5 }), null).split("\n");
     expect(head).toBe('step,"train, mean","train, mean, smoothed",held-out');

@@ -2,9 +2,10 @@ import type { Drawn } from "./model";
 import { within } from "./model";
 import type { Range } from "./zoom";
 
-/** Quoted where a comma, quote or line break would split it. */
+/** Quoted where a comma, quote or line break would split it; never a formula of a spreadsheet. */
 function field(text: string): string {
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 
 /** Names of the columns as tables and files call them. */

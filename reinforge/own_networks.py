@@ -1,0 +1,38 @@
+"""The networks that this machine is connected to, as Linux lists them."""
+
+import ipaddress
+from pathlib import Path
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_WIDEST = {4: 8, 6: 16}
+"""A route of fewer bits leads to the world (a tunnel's default route has no gateway either)."""
+
+
+def connected(proc: Path = Path("/proc/net")) -> list[Network]:
+    """Addresses of this machine and of its neighbours. Empty where Linux's tables cannot be read."""
+    networks = [*_ipv4(_lines(proc / "route")[1:]), *_ipv6(_lines(proc / "if_inet6"))]
+    return [network for network in networks if network.prefixlen >= _WIDEST[network.version]]
+
+
+def _ipv4(lines: list[str]) -> list[Network]:
+    """Of routes without a gateway. Addresses are hexadecimal in the machine's order of bytes: little-endian."""
+    networks: list[Network] = []
+    for line in lines:
+        _, destination, gateway, *rest = line.split()
+        if int(gateway, 16) == 0 and len(rest) > 4:
+            address, mask = (int.from_bytes(bytes.fromhex(each), "little") for each in (destination, rest[4]))
+            networks.append(ipaddress.IPv4Network((address, mask.bit_count()), strict=False))
+    return networks
+
+
+def _ipv6(lines: list[str]) -> list[Network]:
+    """Of addresses: `fd00…02 04 40 00 82 eth0`, where 40 is the length of the prefix, in hexadecimal."""
+    fields = [line.split() for line in lines]
+    return [ipaddress.IPv6Network((int(each[0], 16), int(each[2], 16)), strict=False) for each in fields]
+
+
+def _lines(table: Path) -> list[str]:
+    try:
+        return table.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []
