@@ -15,7 +15,7 @@ SCALE = 0.16
 """Learning rate × hidden size, with a LoRA adapter."""
 NARROWEST = 128
 """A narrower model has the learning rate of this hidden size: at 64 twice the rate was slower."""
-MEASURED = frozenset({64, 128, 256})
+MEASURED = frozenset({64, 128, 256, 512})
 """Hidden sizes that the rule was measured at."""
 BOUNDED_ABOVE = 512
 LOWEST, HIGHEST = 2e-5, 1e-4
@@ -40,7 +40,7 @@ def auto_learning_rate(hidden_size: int) -> float:
     """The learning rate that `auto` stands for, for a LoRA adapter on a model of this hidden size.
 
     0.16 ÷ hidden size, rounded to three digits: 128 → 1.25e-3, which is also that of narrower models. Measured up to
-    256 (`benchmarks/defaults.py`). Above 512 the value stays within 2e-5 and 1e-4.
+    512 (`benchmarks/defaults.py`). Above 512 the value stays within 2e-5 and 1e-4.
     """
     rate = _by_size(hidden_size)
     return rate if hidden_size <= BOUNDED_ABOVE else min(max(rate, LOWEST), HIGHEST)
