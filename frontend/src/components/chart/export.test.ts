@@ -24,7 +24,11 @@ describe("toCsv", () => {
 
   it("has no name that a spreadsheet would run", () => {
     const names = ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)"];
-    const named = names.map((label) => ({ label, color: "c1" as const, source: { steps: [1], values: [-2] } }));
+    const named = names.map((label) => ({
+      label,
+      color: "c1" as const,
+      source: { steps: [1], values: [-2] },
+    }));
     expect(toCsv(drawn({ lines: named }), null)).toBe(
       "step,'=HYPERLINK(1),'+1,'-1,'@SUM(A1)\n1,-2,-2,-2,-2\n",
     );
