@@ -16,7 +16,7 @@ CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 def test_rewards_see_the_calls_of_rows_that_have_tools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Text, "completion", lambda self, ids: f"So: {CALL}")
+    monkeypatch.setattr(Text, "completions", lambda self, rows: [f"So: {CALL}" for _ in rows])
     seen: list[RewardRow] = []
 
     def grade(row: RewardRow) -> float:
