@@ -23,8 +23,8 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup locked newest demo up vllm check audit sbom test rooms test-vllm test-containers chaos test-chaos soak fleet build e2e bench \
-	screens clean
+.PHONY: help setup locked newest demo up vllm check audit sbom test rooms test-vllm test-containers chaos test-chaos soak \
+	fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -64,9 +64,11 @@ def read(text: str) -> list[Pin]:
 def select(pins: Iterable[Pin], groups: Iterable[str]) -> list[Pin]:
     """Those of any of the groups."""
     names = set(groups)
-    known = {group for pin in pins for group in pin.groups}
-    if unknown := names - known:
-        raise SystemExit(f"No such group: {', '.join(sorted(unknown))}. Groups: {', '.join(sorted(known))}")
+    groups_here = {group for pin in pins for group in pin.groups}
+    if unknown := names - groups_here:
+        raise SystemExit(
+            f"No such group: {', '.join(sorted(unknown))}. Groups: {', '.join(sorted(groups_here))}"
+        )
     return [pin for pin in pins if pin.groups & names]
 
 
@@ -133,10 +135,10 @@ def _closure(requirements: Iterable[str]) -> set[str]:
         if not applies(requirement, extra):
             continue
         name = canonicalize_name(requirement.name)
-        for wanted in ("", *requirement.extras):
-            if (name, wanted) in visited:
+        for own_extra in ("", *requirement.extras):
+            if (name, own_extra) in visited:
                 continue
-            visited.add((name, wanted))
+            visited.add((name, own_extra))
             if name in WITHOUT_DEPENDENCIES:
                 continue
             try:
@@ -145,7 +147,7 @@ def _closure(requirements: Iterable[str]) -> set[str]:
                 if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
                     raise SystemExit(f"{name} is needed and not installed here (by {requirement})") from None
                 lines = []
-            pending += [(Requirement(line), wanted) for line in lines]
+            pending += [(Requirement(line), own_extra) for line in lines]
     return {name for name, _ in visited}
 
 

@@ -76,10 +76,10 @@ class RowPrompt:
 
 def turns() -> Turns:
     """At reading datasets, in this process and in children."""
-    found = _turns.get(None)
-    if found is None:
-        _turns.set(found := Turns(AT_ONCE, WAITING))
-    return found
+    turns = _turns.get(None)
+    if turns is None:
+        _turns.set(turns := Turns(AT_ONCE, WAITING))
+    return turns
 
 
 async def read_apart(dataset: Dataset, read: Callable[..., T], *arguments: Any) -> T:

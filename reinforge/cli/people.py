@@ -204,15 +204,15 @@ def remove_member(
 
 def _member(client: Reinforge, who: str) -> Member:
     """Raises InvalidInput unless it is the id, name or e-mail address of exactly one member."""
-    found = [member for member in client.members.list() if who in (member.id, member.name, member.email)]
-    if len(found) != 1:
+    matches = [member for member in client.members.list() if who in (member.id, member.name, member.email)]
+    if len(matches) != 1:
         raise InvalidInput(
-            f"{len(found)} members are called {who}.",
+            f"{len(matches)} members are called {who}.",
             code="usage",
             param="who",
             hint="`reinforge member list` has their ids.",
         )
-    return found[0]
+    return matches[0]
 
 
 def usage(
