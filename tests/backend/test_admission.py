@@ -23,9 +23,17 @@ class Line:
         host, port = backend.url.removeprefix("http://").split(":")
         self.socket = socket.create_connection((host, int(port)), timeout=20)
 
-    def head(self, method: str, path: str, *, length: int | None = None, token: str | None = None) -> None:
+    def head(
+        self,
+        method: str,
+        path: str,
+        *,
+        length: int | None = None,
+        token: str | None = None,
+        content_type: str = "application/json",
+    ) -> None:
         body = "transfer-encoding: chunked" if length is None else f"content-length: {length}"
-        lines = [f"{method} {path} HTTP/1.1", "host: x", "content-type: application/json", body]
+        lines = [f"{method} {path} HTTP/1.1", "host: x", f"content-type: {content_type}", body]
         lines += [f"authorization: Bearer {token}"] if token else []
         self.send("\r\n".join([*lines, "", ""]).encode())
 

@@ -238,7 +238,7 @@ def test_the_setting_of_trusted_proxies_reaches_the_server(
 ) -> None:
     settings: dict[str, Any] = {}
 
-    def run(server: Any) -> None:
+    def run(server: Any, sockets: Any) -> None:
         settings["forwarded_allow_ips"] = server.config.forwarded_allow_ips
         server.started = True
 
