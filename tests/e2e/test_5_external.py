@@ -26,6 +26,7 @@ from tests.support.processes import eventually
 
 KEY = "rf-external-owner-key-0123456789"
 REDIS = shutil.which("redis-server")
+REDIS_PASSWORD = "broker-password-of-this-test"
 if REDIS is None and os.environ.get("REINFORGE_REQUIRE_EXTERNAL"):
     raise RuntimeError("REINFORGE_REQUIRE_EXTERNAL is set and there is no redis-server on PATH")
 pytestmark = pytest.mark.skipif(
@@ -103,8 +104,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     redis_port, s3_port, api_port = free_port(), free_port(), free_port()
     postgres = EmbeddedPostgres(folder / "postgres")
     others = [
-        subprocess.Popen([REDIS, "--port", str(redis_port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
-                         stdout=subprocess.DEVNULL, cwd=folder),
+        subprocess.Popen([REDIS, "--port", str(redis_port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+                          "--requirepass", REDIS_PASSWORD], stdout=subprocess.DEVNULL, cwd=folder),
         subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(s3_port)],
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
     ]  # fmt: skip
@@ -114,7 +115,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     one = Stack(
         folder, runtime, f"http://127.0.0.1:{api_port}",
         {
-            "POSTGRES_PASSWORD": "secret-enough", "REINFORGE_API_KEY": KEY,
+            "POSTGRES_PASSWORD": "secret-enough", "REDIS_PASSWORD": REDIS_PASSWORD, "REINFORGE_API_KEY": KEY,
             "REINFORGE_WORKER_TOKEN": "worker-token-of-this-test", "REINFORGE_SECRET_KEY": "secret-key-of-this-test",
             "STORAGE_URL": "s3://reinforge/objects", "S3_ENDPOINT_URL": f"http://127.0.0.1:{s3_port}",
             "AWS_ACCESS_KEY_ID": "reinforge", "AWS_SECRET_ACCESS_KEY": "secret-enough",
@@ -123,6 +124,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
             "postgresql://reinforge:secret-enough@postgres:5432/reinforge": database_url,
             "redis:6379": f"127.0.0.1:{redis_port}", "http://api:8321": f"http://127.0.0.1:{api_port}",
             "0.0.0.0": "127.0.0.1", "8321": str(api_port), "/run/reinforge": str(runtime),
+            "/home/reinforge": str(folder),
         },
     )  # fmt: skip
     try:
