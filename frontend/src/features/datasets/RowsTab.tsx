@@ -22,10 +22,14 @@ export function RowsTab({ id, dataset, place, onPlace }: Props) {
   const page = rows.data;
   const peek = place.row !== undefined && page ? page.data[place.row - page.offset] : undefined;
   const total = page?.total ?? dataset?.rows ?? 0;
+  // Fewer than asked for where rows are very large: the next page begins behind those that came.
+  const size = page?.data.length || PAGE;
 
   const move = (row: number) => {
     if (row < 0 || row >= total) return;
-    onPlace({ row, offset: Math.floor(row / PAGE) * PAGE || undefined });
+    const shown = row >= offset && row < offset + size;
+    const start = size < PAGE ? row : Math.floor(row / PAGE) * PAGE;
+    onPlace({ row, offset: (shown ? offset : start) || undefined });
   };
   return (
     <>
@@ -45,7 +49,7 @@ export function RowsTab({ id, dataset, place, onPlace }: Props) {
         <Pages
           what="row"
           offset={offset}
-          size={PAGE}
+          size={size}
           total={total}
           onOffset={(at) => onPlace({ offset: at || undefined })}
         />
