@@ -12,8 +12,10 @@ A worker that is gone loses its calls: at the latest ONLINE_SECONDS after it was
 another process registers under its id.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -22,6 +24,7 @@ import anyio
 from fastapi import Depends, Request
 from sqlalchemy import ColumnElement, Row, Select, and_, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
@@ -140,11 +143,25 @@ class Calls:
     async def forget(self, call_id: str) -> None:
         """Remove a call whose caller has gone; one that runs stays, past its deadline, until its worker answers."""
         async with self.database.transaction() as session:
-            await session.execute(delete(Call).where(Call.id == call_id, Call.state != "taken"))
+            # The update first: it waits for an answer that is being saved, so that the deletion sees it.
             await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))
+            await session.execute(delete(Call).where(Call.id == call_id, Call.state != "taken"))
 
     async def add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
-        """Put a call on the queue; its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`."""
+        """Put a call on the queue; its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`.
+
+        If the caller is cancelled meanwhile, the call is forgotten: a cancelled COMMIT may have taken effect, and
+        nobody else would know the id.
+        """
+        adding = asyncio.create_task(self._add(kind, payload, deadline))
+        try:
+            return await asyncio.shield(adding)
+        except asyncio.CancelledError:
+            with anyio.CancelScope(shield=True), suppress(ReinforgeError, SQLAlchemyError):
+                await self.forget(await adding)
+            raise
+
+    async def _add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
         if is_deeper(payload, 2 * DEEPEST):  # rows of datasets get there without having been a request's body
             raise InvalidInput(
                 f"What the worker would have to read is nested more than {DEEPEST} levels deep.",

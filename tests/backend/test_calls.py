@@ -1,13 +1,22 @@
 """The calls lane: asked by a request, taken by one worker, answered in time or not."""
 
+import asyncio
 import contextlib
 import threading
 import time
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import httpx
+import pytest
+from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.calls import Calls
+from backend.database import Database
+from backend.events import Hub
+from backend.models import now
 from tests.backend.server import REWARD, Backend, agree_validate, wait_until
 
 
@@ -167,6 +176,43 @@ def test_readiness_says_that_calls_are_not_answered(backend: Backend) -> None:
         assert part["ready"] is False and part["message"].startswith("1 calls have waited")
         backend.sql("DELETE FROM call WHERE id = 'call_late'")
         assert backend.bare.get("/readyz").json()["parts"]["calls"]["ready"] is True
+
+
+class _SlowCommit(Database):
+    """Its first transaction is committed, but whoever waits for it hears so only after `release`."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, pool_size=2)
+        self.committed, self.release = asyncio.Event(), asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncSession]:
+        async with super().transaction() as session:
+            yield session
+        if not self.committed.is_set():
+            self.committed.set()
+            await self.release.wait()
+
+
+def test_a_caller_who_is_cancelled_while_the_call_is_saved_leaves_none(backend: Backend) -> None:
+    async def cancel() -> None:
+        database = _SlowCommit(backend.database_url)
+        calls = Calls(database, Hub(backend.database_url))
+        adding = asyncio.create_task(calls.add("sample", {}, now() + timedelta(seconds=60)))
+        await database.committed.wait()
+        assert backend.sql("SELECT count(*) FROM call WHERE kind = 'sample'") == [(1,)]
+        adding.cancel()
+        await asyncio.sleep(0)
+        database.release.set()
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+        await database.close()
+
+    backend.register("wrk_saved", "calls")
+    backend.sql("DELETE FROM call")
+    asyncio.run(cancel())
+    assert backend.sql("SELECT count(*) FROM call WHERE kind = 'sample'") == [(0,)]
+    backend.sql("DELETE FROM worker WHERE id = 'wrk_saved'")
 
 
 def _give_up(backend: Backend, path: str, body: dict[str, Any]) -> None:
