@@ -4,4 +4,20 @@ Everything here runs without a web framework, a queue or torch; `backend` and `w
 and never on each other.
 """
 
+from typing import TYPE_CHECKING
+
 __version__ = "0.2.0"
+
+if TYPE_CHECKING:
+    from reinforge.client import AsyncReinforge as AsyncReinforge
+    from reinforge.client import Reinforge as Reinforge
+
+
+def __getattr__(name: str) -> object:
+    """The SDK's clients, imported when they are first used: workers import this package without them."""
+    if name not in ("Reinforge", "AsyncReinforge"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from reinforge import client
+
+    value: object = getattr(client, name)
+    return value

@@ -14,11 +14,15 @@ from reinforge.cli.connection import connect
 from reinforge.cli.output import Json, Quiet, err, number, out
 from reinforge.cli.views import Columns, SystemPrompt, Template, prompt_view
 from reinforge.cli.weights import Final, Step, choose, require_job, warn_of_adapter
+from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 
 datasets = typer.Typer(help="Upload and list datasets.", no_args_is_help=True)
 models = typer.Typer(help="Register and list base models.", no_args_is_help=True)
 adapters = typer.Typer(help="List and download adapters.", no_args_is_help=True)
+
+
+DatasetArgument = Annotated[str, typer.Argument(help="Id or name of the dataset.", metavar="DATASET")]
 
 
 class ChatTemplate(StrEnum):
@@ -76,7 +80,7 @@ def push_dataset(
 
 @datasets.command("render")
 def render_dataset(
-    id: Annotated[str, typer.Argument(help="Id of the dataset.")],
+    dataset: DatasetArgument,
     model: Annotated[str, typer.Argument(help="Base model whose chat template is used.")] = "starter-arith",
     rows: Annotated[int, typer.Option(help="How many rows.", min=1, max=100)] = 5,
     offset: Annotated[int, typer.Option(help="Rows to leave out at the beginning.", min=0)] = 0,
@@ -88,6 +92,7 @@ def render_dataset(
     """Print rows as the prompts that a model reads."""
     view = prompt_view(column, prompt_template, system_prompt) or {}
     with connect() as client:
+        id = dataset_id(client, dataset)
         prompts = client.datasets.render(id, model, offset=offset, limit=rows, **view)
     if json:
         output.print_json(prompts)
@@ -100,11 +105,29 @@ def render_dataset(
 
 
 @datasets.command("delete")
-def delete_dataset(id: Annotated[str, typer.Argument(help="Id of the dataset.")]) -> None:
+def delete_dataset(dataset: DatasetArgument) -> None:
     """Delete a dataset that no job uses."""
     with connect() as client:
+        id = dataset_id(client, dataset)
         client.datasets.delete(id)
     err.print(f"{id} is deleted")
+
+
+def dataset_id(client: Reinforge, id_or_name: str) -> str:
+    """The id of a dataset given by id or name; an unknown name is returned as it is, for the server to refuse.
+
+    Raises InvalidInput `ambiguous_name` if several datasets have the name.
+    """
+    if id_or_name.startswith("file-"):
+        return id_or_name
+    ids = [dataset.id for dataset in client.datasets.list() if dataset.name == id_or_name]
+    if len(ids) > 1:
+        raise InvalidInput(
+            f"{len(ids)} datasets are named {id_or_name}: {', '.join(ids)}.",
+            code="ambiguous_name",
+            hint="Give the id of one.",
+        )
+    return ids[0] if ids else id_or_name
 
 
 @datasets.command("list")

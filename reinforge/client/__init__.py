@@ -1,6 +1,6 @@
 """The SDK: `Reinforge(base_url, api_key)` and typed resources.
 
-from reinforge.client import Reinforge
+from reinforge import Reinforge
 
 client = Reinforge()                       # REINFORGE_URL and REINFORGE_API_KEY, or arguments
 data = client.datasets.push("additions.jsonl")

@@ -151,6 +151,21 @@ def test_rows_are_printed_as_the_prompts_that_a_model_reads(run: Cli, backend: B
     assert run("dataset", "render", dataset, "tiny").code == 5
 
 
+def test_a_dataset_may_be_given_by_its_name(run: Cli, backend: Backend, tmp_path: Path) -> None:
+    file = tmp_path / "sums.jsonl"
+    file.write_text('{"prompt": "0+1=", "answer": "1"}\n')
+    first = run("dataset", "push", str(file)).out.strip()
+    assert run("dataset", "render", "sums.jsonl", "tiny").out == "0+1=\n"
+    file.write_text('{"prompt": "2+1=", "answer": "3"}\n')
+    second = run("dataset", "push", str(file)).out.strip()
+    ambiguous = run("dataset", "delete", "sums.jsonl")
+    assert ambiguous.code != 0 and first in ambiguous.err and second in ambiguous.err
+    assert run("dataset", "delete", first).code == 0
+    assert run("dataset", "delete", "sums.jsonl").code == 0
+    assert backend.api.get(f"/datasets/{second}").status_code == 404
+    assert run("dataset", "delete", "sums.jsonl").code == 5
+
+
 def test_settings_of_a_job_file_can_be_replaced(run: Cli, folder: Path) -> None:
     words = ["--set", "limits.steps=7", "--set", "optimizer.learning_rate=1e-4", "--json"]
     made = run("job", "create", "-f", "job.yaml", *words)

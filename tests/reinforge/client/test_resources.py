@@ -1,11 +1,14 @@
 """What each method asks of the API, and what it makes of the answer; both clients are made from the same code."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import reinforge
 from reinforge.calibration import calibrate
 from reinforge.client import Reinforge
 from reinforge.schemas.evaluations import LabelCreate
@@ -116,3 +119,13 @@ def test_an_invitation_is_withdrawn(stub: StubServer) -> None:
     with Reinforge(stub.url, "k") as client:
         client.invitations.withdraw("inv_1")
     assert [each.method for each in stub.seen] == ["DELETE"]
+
+
+def test_the_clients_are_names_of_the_package_and_cost_nothing_until_used() -> None:
+    code = (
+        "import sys, reinforge; assert 'httpx' not in sys.modules; from reinforge import AsyncReinforge, Reinforge; "
+        "from reinforge import client; assert (client.Reinforge, client.AsyncReinforge) == (Reinforge, AsyncReinforge)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'Client'"):
+        _ = reinforge.Client
