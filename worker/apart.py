@@ -199,8 +199,10 @@ def _answer(work: Work, request: dict[str, Any]) -> dict[str, Any]:
     except ReinforgeError as error:
         refusal = error
     except BaseException as error:  # noqa: BLE001 - a panic of a library is no Exception
+        # A text about a model that is only looked at may name files, or quote them.
+        text = f": {str(error)[:500]}" if request["param"] == "model" else "."
         refusal = InvalidInput(
-            f"The model's files could not be used: {type(error).__name__}: {str(error)[:500]}",
+            f"The model's files could not be used: {type(error).__name__}{text}",
             code="prompt_not_renderable" if request["param"] == "model" else "damaged_model",
             hint="Check the model's files.",
             param=request["param"],

@@ -100,7 +100,8 @@ class Sampler:
             lambda: chunks.status(_so_far(looking)), first=TELL_SECONDS, every=TELL_SECONDS, name=call.id
         ) as telling:
             source, token = str(payload["model_source"]), payload.get("hub_token")
-            folder = self._models.find(source, token=token, begun=looking.downloading).folder
+            found = self._models.find(source, token=token, any_folder=True, begun=looking.downloading)
+            folder = found.folder
             looking.hashing()
             changed = pinned is not None and self._models.content_hash(folder) != pinned
         if telling.refused is not None:

@@ -32,7 +32,7 @@ from worker.call_sample import Sampler
 from worker.call_watch import CallWatch
 from worker.door import BackendAway, Door, DoorRefused
 from worker.jail_status import jail_status
-from worker.models.sources import ModelStore
+from worker.models.sources import ModelStore, model_store
 from worker.presence import Presence
 from worker.rewards.checkpoints import ModelProcess
 from worker.sandbox.client import SandboxClient
@@ -140,9 +140,10 @@ class CallWorker:
             answer = CallAnswer(error=error.envelope()["error"])
         except BaseException as error:  # a library's panic is no Exception: it ends this call, not the thread
             log.exception("call %s (%s) failed", call.id, call.kind)
-            message = f"The worker failed at {call.kind}: {type(error).__name__}: {error}"
+            # Its text may name files of this machine, or quote them.
+            message = f"The worker failed at {call.kind}: {type(error).__name__}."
             hint = "The log of `python -m worker calls` has the details."
-            answer = CallAnswer(error=ReinforgeError(message[:2000], hint=hint).envelope()["error"])
+            answer = CallAnswer(error=ReinforgeError(message, hint=hint).envelope()["error"])
         log.info(
             "%s in %.0f ms%s",
             call.kind,
@@ -168,7 +169,7 @@ def serve(settings: WorkerSettings) -> None:
     """Answer calls until SIGTERM or SIGINT."""
     slot = take_slot(settings.folder("workers"), "calls", settings.hostname)
     door = Door(settings.backend_url, settings.required_token())
-    models = ModelStore(settings.folder("models"))
+    models = model_store(settings)
     serving = ServingProcess(
         idle_seconds=settings.serving_idle_seconds,
         command=serving_command(settings, slot.folder / "vllm.log"),

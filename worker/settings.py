@@ -47,6 +47,8 @@ class WorkerSettings(BaseSettings):
     stall_seconds: str = Field(default="", validation_alias="REINFORGE_STALL_SECONDS")
     """A trainer that reports nothing for so long, not even progress inside of a phase, is ended and tried again: for
     all phases or by phase (`worker.stall`)."""
+    model_folders: str = Field(default="", validation_alias="REINFORGE_MODEL_FOLDERS")
+    """Folders below which editors may name models, absolute paths with `:` between; unset: `own-models` in `home`."""
     hostname: str = Field(default_factory=socket.gethostname, validation_alias="REINFORGE_HOSTNAME")
 
     @property

@@ -15,7 +15,7 @@ from reinforge.schemas.worker_door import Claimed
 from worker.blob_cache import BlobCache
 from worker.door import BackendAway, Door
 from worker.jail_status import jail_status
-from worker.models.sources import ModelStore
+from worker.models.sources import model_store
 from worker.presence import Presence
 from worker.settings import WorkerSettings
 from worker.slots import Slot, end_leftover, take_slot
@@ -60,7 +60,7 @@ class TrainerWorker:
             slot=slot,
             runs=settings.folder("runs"),
             blobs=BlobCache(settings.folder("cache", "blobs"), door.get_blob),
-            models=ModelStore(settings.folder("models")),
+            models=model_store(settings),
             sandbox=settings.sandbox,
             stop=threading.Event(),
             command=trainer_command,

@@ -61,6 +61,8 @@ class Asked:
     """What opens it at the hub, sealed; it becomes the model's once a worker has come in with it."""
     token_known: bool = True
     """A worker has come in with it before."""
+    any_folder: bool = False
+    """The worker need not look whether the source is below a folder for models."""
 
     @property
     def shown_source(self) -> str:
@@ -130,7 +132,7 @@ class Adder:
             await repository.put(session, asked.id, values, replace=True)
 
     async def _look(self, asked: Asked, source: str) -> dict[str, Any]:
-        payload: dict[str, Any] = {"source": source}
+        payload: dict[str, Any] = {"source": source, "any_folder": asked.any_folder}
         if asked.token_sealed is not None:
             payload |= {"token_of": asked.id, "token_sealed": asked.token_sealed}
             payload["check_token"] = not asked.token_known

@@ -41,7 +41,7 @@ async def create(
     state = request.app.state
     if not hasattr(state, "adder"):
         state.adder = Adder(database, state.calls)  # not the calls of this request, which end with it
-    shown = service.view(await service.add(database, state.adder, sealer, body, who.name, wait=wait))
+    shown = service.view(await service.add(database, state.adder, sealer, body, who, wait=wait))
     async with database.transaction() as session:  # looking takes long, and looking twice harms nothing
         return await once.begin(session, asked) or await once.finish(session, 201, shown)
 

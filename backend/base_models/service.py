@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.auth import Principal
 from backend.base_models import repository
 from backend.base_models.adding import Adder, Asked, interrupted_failure, silent, values_of
 from backend.base_models.sources import chosen_template, plain, same_source
@@ -70,7 +71,7 @@ async def page(session: AsyncSession, *, limit: int, after: str | None) -> tuple
 
 
 async def add(
-    database: Database, adder: Adder, sealer: Sealer, body: ModelCreate, created_by: str, *, wait: bool
+    database: Database, adder: Adder, sealer: Sealer, body: ModelCreate, who: Principal, *, wait: bool
 ) -> BaseModel:
     """Have a worker look at the source. With `wait` nothing is kept of a new model that it refuses.
 
@@ -81,13 +82,12 @@ async def add(
         existing = await repository.find(session, body.id)
         await _check_id(session, body, existing)
         new = existing is None or existing.status != "ready"
-        asked = _asked(
-            body, existing, sealer, new=new, keep_refusal=not wait or (new and existing is not None)
-        )
+        keep = not wait or (new and existing is not None)
+        asked = _asked(body, existing, sealer, who, new=new, keep_refusal=keep)
         values: dict[str, Any] = {"progress": {"phase": "waiting"}, "touched_at": now()}
         if new:
             values |= {"source": asked.shown_source, "status": "adding", "error": None, "lora_targets": []}
-            values |= {"has_chat_template": False, "created_by": created_by}
+            values |= {"has_chat_template": False, "created_by": who.name}
             values |= {
                 "token_sealed": asked.token_sealed
             }  # for when it is tried again; nobody else's look uses it
@@ -117,7 +117,13 @@ async def _check_id(session: AsyncSession, body: ModelCreate, existing: BaseMode
 
 
 def _asked(
-    body: ModelCreate, existing: BaseModel | None, sealer: Sealer, *, new: bool, keep_refusal: bool
+    body: ModelCreate,
+    existing: BaseModel | None,
+    sealer: Sealer,
+    who: Principal,
+    *,
+    new: bool,
+    keep_refusal: bool,
 ) -> Asked:
     """What a worker is to look at; sources are taken as they are shown, with the template chosen for them."""
     template = body.chat_template or chosen_template(body.source) or (None if new else _template(existing))
@@ -132,6 +138,8 @@ def _asked(
         keep_refusal=keep_refusal,
         token_sealed=token,
         token_known=body.token is None and not new,
+        # What is used already was looked at when it was added.
+        any_folder=who.administrator or not new,
     )
 
 

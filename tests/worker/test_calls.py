@@ -18,6 +18,7 @@ from tests.support.worker_door import TOKEN, DoorServer
 from tests.worker.sandbox.harness import running_daemon
 from worker.calls import ALL, QUICK, CallWorker
 from worker.door import Door
+from worker.models.folders import ModelFolders
 from worker.models.sources import ModelStore
 from worker.presence import Presence
 from worker.starter.tokenizer import write_tokenizer
@@ -46,7 +47,9 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def worker(server: DoorServer, sandbox: Path, tmp_path: Path) -> CallWorker:
-    return CallWorker(Door(server.url, TOKEN), "wrk_1", ModelStore(tmp_path / "models"), sandbox)
+    return CallWorker(
+        Door(server.url, TOKEN), "wrk_1", ModelStore(tmp_path / "models", ModelFolders((tmp_path,))), sandbox
+    )
 
 
 def ask(worker: CallWorker, kind: Any, payload: dict[str, Any]) -> tuple[Any, Any]:
@@ -184,14 +187,27 @@ def test_inspect_model_and_what_it_refuses(worker: CallWorker, model: Path) -> N
     assert error is None
     assert (result["architecture"], result["parameters"], result["lora_targets"]) == ("Toy", 6, ["q_proj"])
     assert result["has_chat_template"]
-    _, error = ask(worker, "inspect_model", {"source": "/nowhere"})
-    assert (error["code"], error["param"]) == ("model_not_found", "source")
+    for may, code in ((True, "model_not_found"), (False, "folder_not_allowed")):
+        _, error = ask(worker, "inspect_model", {"source": "/nowhere", "any_folder": may})
+        assert (error["code"], error["param"]) == (code, "source")
+
+
+def test_a_grader_names_no_folder_outside_of_the_roots(worker: CallWorker) -> None:
+    """One answer, whether it is there or not."""
+    said = set()
+    for folder in ("/etc", "/nowhere", "/proc/1/root"):
+        grader = {"type": "reward_model", "name": "r", "model": folder}
+        result, error = ask(worker, "score", {"grader": grader, "rows": [{"completion": "1"}]})
+        assert error is None and result["results"] == []
+        said.add(result["load_error"].replace(folder, "…"))
+    assert len(said) == 1 and "REINFORGE_MODEL_FOLDERS" in said.pop()
 
 
 def test_a_call_that_the_worker_cannot_read_is_answered_too(worker: CallWorker) -> None:
+    """Without the exception's text, which may quote what a file says."""
     result, error = ask(worker, "render", {})
     assert result is None
-    assert error["code"] == "internal_error"
+    assert (error["code"], error["message"]) == ("internal_error", "The worker failed at render: KeyError.")
 
 
 PANIC = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}

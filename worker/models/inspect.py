@@ -25,6 +25,7 @@ def inspect_model(
     *,
     token: str | None = None,
     check_token: bool = False,
+    any_folder: bool = False,
     begun: Begun | None = None,
     hashing: Callable[[], None] | None = None,
     apart: Apart | None = None,
@@ -32,11 +33,11 @@ def inspect_model(
     """The fields of `BaseModelInfo` that a worker knows, and the source with its revision pinned.
 
     token: opens a private model of the hub. check_token: refuse one that does not, also where the files are here
-    already. begun, hashing: called when these phases begin. apart: limited processes that read the
-    files, this one without. Raises InvalidInput with param `source`, Unavailable
+    already. any_folder: as in `ModelStore.resolve`. begun, hashing: called when these phases begin. apart: limited
+    processes that read the files, this one without. Raises InvalidInput with param `source`, Unavailable
     `hub_unavailable`.
     """
-    found = store.find(source, token=token, begun=begun)
+    found = store.find(source, token=token, any_folder=any_folder, begun=begun)
     if check_token and found.commit is not None:
         hub.check_access(found.source.removeprefix("hub:").partition("@")[0], found.commit, token)
     folder = found.folder

@@ -17,6 +17,10 @@ _MAX_HEADER_BYTES = 100 << 20
 _MAX_DTYPE = 16
 
 
+class _Damaged(ValueError):
+    """Says what is wrong in words of this module."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tensor:
     name: str
@@ -39,7 +43,7 @@ def read_header(path: Path) -> list[Tensor]:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= min(_MAX_HEADER_BYTES, total - 8):
-                raise ValueError(f"its header would be {length} bytes long")
+                raise _Damaged(f"its header would be {length} bytes long")
             header = json.loads(file.read(length))
         tensors: list[Tensor] = []
         end = 0
@@ -47,11 +51,11 @@ def read_header(path: Path) -> list[Tensor]:
             if name == "__metadata__":
                 continue
             if len(tensors) == MAX_TENSORS:
-                raise ValueError(f"it lists more than {MAX_TENSORS:,} tensors")
+                raise _Damaged(f"it lists more than {MAX_TENSORS:,} tensors")
             tensors.append(_tensor(name, entry))
             end = max(end, int(entry["data_offsets"][1]))
         if total - 8 - length != end:
-            raise ValueError(f"{end:,} bytes of weights were announced, {total - 8 - length:,} are there")
+            raise _Damaged(f"{end:,} bytes of weights were announced, {total - 8 - length:,} are there")
     except (
         ValueError,
         KeyError,
@@ -61,8 +65,14 @@ def read_header(path: Path) -> list[Tensor]:
         RecursionError,
         OverflowError,
     ) as error:
+        # Other errors quote the file.
+        text = (
+            f"{error}"
+            if isinstance(error, _Damaged | json.JSONDecodeError)
+            else "its header has another form"
+        )
         raise InvalidInput(
-            f"{path.name} is not a whole safetensors file: {error}.",
+            f"{path.name} is not a whole safetensors file: {text}.",
             code="damaged_weights",
             hint="Copy or download it again.",
             param="source",
@@ -71,15 +81,15 @@ def read_header(path: Path) -> list[Tensor]:
 
 
 def _tensor(name: str, entry: dict[str, Any]) -> Tensor:
-    """Raises ValueError and what an entry of another form raises."""
+    """Raises _Damaged and what an entry of another form raises."""
     dtype, shape = entry["dtype"], entry["shape"]
     if len(name) > MAX_NAME:
-        raise ValueError(f"a tensor's name has {len(name):,} characters, at most {MAX_NAME:,} are allowed")
+        raise _Damaged(f"a tensor's name has {len(name):,} characters, at most {MAX_NAME:,} are allowed")
     if not isinstance(dtype, str) or len(dtype) > _MAX_DTYPE:
-        raise ValueError(f"the type of {name} is not a short text")
+        raise _Damaged(f"the type of {name} is not a short text")
     if len(shape) > MAX_DIMENSIONS:
-        raise ValueError(f"{name} has {len(shape):,} dimensions, at most {MAX_DIMENSIONS} are allowed")
+        raise _Damaged(f"{name} has {len(shape):,} dimensions, at most {MAX_DIMENSIONS} are allowed")
     tensor = Tensor(name, dtype, tuple(int(length) for length in shape))
     if not all(0 <= length <= MAX_ELEMENTS for length in tensor.shape) or tensor.size > MAX_ELEMENTS:
-        raise ValueError(f"{name} has a shape beyond that of any weight")
+        raise _Damaged(f"{name} has a shape beyond that of any weight")
     return tensor

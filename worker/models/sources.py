@@ -17,6 +17,8 @@ from reinforge.chat_templates import TEMPLATES
 from reinforge.errors import InvalidInput
 from worker.beat import Beat, unheard
 from worker.models import hub
+from worker.models.folders import OWN, ModelFolders, not_allowed
+from worker.settings import WorkerSettings
 from worker.starter import CHECKPOINT
 
 BUILTIN = {"starter-arith": CHECKPOINT}
@@ -44,22 +46,34 @@ class Found:
 class ModelStore:
     """Finds a model's folder, downloading it when needed, and names its content."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, folders: ModelFolders | None = None) -> None:
+        """folder: where downloads go. folders: below which others may be named; None: below none."""
+        self._folder, self._folders = folder, folders or ModelFolders()
 
-    def resolve(self, source: str, *, token: str | None = None, beat: Beat = unheard) -> Path:
+    def resolve(
+        self, source: str, *, token: str | None = None, any_folder: bool = False, beat: Beat = unheard
+    ) -> Path:
         """The folder of a source, complete and on this machine; `token` opens private models of the hub.
 
-        Raises InvalidInput (`model_not_found`, `model_gated`, `unsafe_weights`, `not_a_model`, all with param
-        `source`) and Unavailable `hub_unavailable`.
+        any_folder: whoever named the source may name every folder, or it was checked when the model was added.
+        Raises InvalidInput (`model_not_found`, `model_gated`, `unsafe_weights`, `not_a_model`, `folder_not_allowed`,
+        all with param `source`) and Unavailable `hub_unavailable`.
         """
-        return self.find(source, token=token, beat=beat).folder
+        return self.find(source, token=token, any_folder=any_folder, beat=beat).folder
 
     def find(
-        self, source: str, *, token: str | None = None, begun: Begun | None = None, beat: Beat = unheard
+        self,
+        source: str,
+        *,
+        token: str | None = None,
+        any_folder: bool = False,
+        begun: Begun | None = None,
+        beat: Beat = unheard,
     ) -> Found:
         """Like `resolve`, with what was found."""
         plain, _, template = source.partition("#template=")
+        if not any_folder and _is_folder(plain):
+            self._folders.check(plain, _absolute(plain), downloads=self._folder)
         found = self._find(plain, token, begun, beat)
         check_folder(found.folder, plain)
         if not template:
@@ -79,13 +93,7 @@ class ModelStore:
             return Found(BUILTIN[rest], source)
         if colon and kind == "hub":
             return self._from_hub(rest, token, begun, beat)
-        folder = Path(source).expanduser()
-        if not folder.is_absolute():
-            message = f"{source!r} is neither `hub:org/name@revision` nor an absolute path."
-            raise _invalid(
-                message, "model_not_found", "Give the folder's whole path on the worker's machine."
-            )
-        return Found(folder, source)
+        return Found(_absolute(source), source)
 
     def content_hash(self, folder: Path, beat: Beat = unheard) -> str:
         """SHA-256 over the names and contents of the files that make the model; hashes of large files are kept.
@@ -171,13 +179,50 @@ class ModelStore:
         fresh.replace(self._hash_file())
 
 
+def model_store(settings: WorkerSettings) -> ModelStore:
+    """The store in the worker's home. Raises InvalidInput `model_folders_invalid`."""
+    if not settings.model_folders:
+        settings.folder(OWN)  # to be found by who looks where models go
+    allowed = ModelFolders.configured(settings.model_folders, settings.home)
+    return ModelStore(settings.folder("models"), allowed)
+
+
 def content_files(folder: Path) -> list[Path]:
     """Files that make the model, sorted by name; sub-folders do not count."""
     return sorted({path for pattern in _CONTENT for path in folder.glob(pattern) if path.is_file()})
 
 
+def _is_folder(source: str) -> bool:
+    return not source.startswith(("builtin:", "hub:"))
+
+
+def _absolute(source: str) -> Path:
+    """Raises InvalidInput; says nothing of what is there."""
+    try:
+        folder = Path(source).expanduser()
+    except RuntimeError:  # there is no such user
+        raise not_allowed(source) from None
+    if "\0" in source:
+        raise not_allowed(source)
+    if not folder.is_absolute():
+        raise _invalid(
+            f"{source!r} is neither `hub:org/name@revision` nor an absolute path.",
+            "model_not_found",
+            "Give the folder's whole path on the worker's machine.",
+        )
+    return folder
+
+
 def check_folder(folder: Path, source: str) -> None:
     """Raises InvalidInput unless the folder holds a configuration and safetensors weights."""
+    try:
+        _check_folder(folder, source)
+    except OSError as error:  # a part of the path may not be read
+        message = f"The worker may not read {source}."
+        raise _invalid(message, "not_a_model", "Let the worker's user read it.") from error
+
+
+def _check_folder(folder: Path, source: str) -> None:
     if not folder.is_dir():
         hint = "The folder has to be on the worker's machine, which may not be yours."
         raise _invalid(f"There is no folder {folder} on the worker.", "model_not_found", hint)

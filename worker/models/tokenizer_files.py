@@ -22,8 +22,10 @@ def read_json(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:
+        # Other errors quote the file.
+        text = f"{error}" if isinstance(error, json.JSONDecodeError) else type(error).__name__
         raise InvalidInput(
-            f"{path.name} is not JSON that can be used: {error}.",
+            f"{path.name} is not JSON that can be used: {text}.",
             code="damaged_model",
             hint="Copy the file again.",
             param="source",

@@ -65,6 +65,25 @@ def test_what_the_worker_refuses_is_not_stored(lane: Backend, folder: Path) -> N
     assert lane.api.get("/models/bad").status_code == 404
 
 
+def test_editors_name_folders_below_the_roots_only(lane: Backend, folder: Path) -> None:
+    """Elsewhere one answer, whether a folder is there or not; an administrator names any."""
+    with lane.add_key("editor") as editor:
+        said = set()
+        for source in (str(folder), "/nowhere", "/root"):
+            answer = editor.post("/models", json={"id": "probe", "source": source})
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"], error["param"]) == (
+                422,
+                "folder_not_allowed",
+                "source",
+            )
+            said.add(error["message"].replace(source, "…"))
+        assert len(said) == 1
+        assert lane.api.post("/models", json={"id": "probe", "source": str(folder)}).status_code == 201
+        # What an administrator has chosen is looked at again by whoever uses it.
+        assert editor.post("/models", json={"id": "probe", "source": str(folder)}).status_code == 201
+
+
 def test_names_have_no_slash(lane: Backend) -> None:
     response = lane.api.post("/models", json={"id": "org/name", "source": "/x"})
     assert (response.status_code, response.json()["error"]["param"]) == (422, "id")

@@ -15,6 +15,7 @@ from reinforge.errors import InvalidInput
 from tests.support.tiny_models import write_tiny_model
 from worker.apart import Apart
 from worker.models.architectures import causal_models
+from worker.models.folders import ModelFolders
 from worker.models.inspect import inspect_model, read_tensors
 from worker.models.licence import find_licence
 from worker.models.sources import ModelStore
@@ -38,7 +39,7 @@ def causal_scorer(folder: Path) -> object:
 
 @pytest.fixture
 def store(tmp_path: Path) -> ModelStore:
-    return ModelStore(tmp_path / "store")
+    return ModelStore(tmp_path / "store", ModelFolders((tmp_path,)))
 
 
 @pytest.mark.filterwarnings("ignore:fan_in_fan_out", "ignore:.*is_gradient_checkpointing")

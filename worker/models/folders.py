@@ -1,0 +1,78 @@
+"""Which folders of this machine may be named as models: those below configured roots, links followed.
+
+Whoever names a folder outside gets one answer, whether something is there or not: otherwise the names of files of this
+machine could be tried out.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from reinforge.errors import InvalidInput
+
+OWN = "own-models"
+"""Below the worker's home: the root where no other is configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolders:
+    """roots: folders below which models may lie. home: the platform's own, no part of a root that holds it."""
+
+    roots: tuple[Path, ...] = ()
+    home: Path | None = None
+
+    @classmethod
+    def configured(cls, setting: str, home: Path) -> "ModelFolders":
+        """By the setting, absolute paths with `:` between. Raises InvalidInput `model_folders_invalid`."""
+        named = [Path(name) for each in setting.split(os.pathsep) if (name := each.strip())]
+        roots = tuple(Path(os.path.realpath(path)) for path in named or [home / OWN])
+        if not all(path.is_absolute() for path in named):
+            raise InvalidInput(
+                f"REINFORGE_MODEL_FOLDERS is {setting!r}: every folder has to be an absolute path.",
+                code="model_folders_invalid",
+                hint=f"Write whole paths with {os.pathsep!r} between them.",
+            )
+        return cls(roots, Path(os.path.realpath(home)))
+
+    def check(self, source: str, folder: Path, downloads: Path) -> None:
+        """Raises InvalidInput `folder_not_allowed` unless the folder and all its files lie below a root.
+
+        downloads: no folder to name, for models of the hub are opened by their tokens.
+        """
+        try:
+            real, downloaded = Path(os.path.realpath(folder)), os.path.realpath(downloads)
+            allowed = all(
+                self._allows(each) and not each.is_relative_to(downloaded)
+                for each in (real, *_real_entries(real))
+            )
+        except OSError:  # not to be followed or read
+            allowed = False
+        if not allowed:
+            raise not_allowed(source)
+
+    def _allows(self, path: Path) -> bool:
+        return any(
+            path.is_relative_to(root) and (not self._in_home(path) or self._in_home(root))
+            for root in self.roots
+        )
+
+    def _in_home(self, path: Path) -> bool:
+        return self.home is not None and path.is_relative_to(self.home)
+
+
+def not_allowed(source: str) -> InvalidInput:
+    """The answer for every folder outside."""
+    return InvalidInput(
+        f"{source} is not below a folder that this worker reads models from.",
+        code="folder_not_allowed",
+        hint="REINFORGE_MODEL_FOLDERS of the workers names those folders. An administrator may add a model from any.",
+        param="source",
+    )
+
+
+def _real_entries(folder: Path) -> Iterable[Path]:
+    """Where the folder's entries lie; none where it is not there."""
+    if not folder.is_dir():
+        return []
+    return [Path(os.path.realpath(entry.path)) for entry in os.scandir(folder)]
