@@ -12,7 +12,7 @@ from typing import Any
 os.environ["REINFORGE_PLUGINS"] = "off"  # the page is about what everybody has
 
 from reinforge.jobfile import schema
-from reinforge.learning_rate import auto_learning_rate
+from reinforge.learning_rate import SCALE, auto_learning_rate
 from reinforge.metrics import METRICS
 from reinforge.presets import PRESETS, Preset
 from reinforge.presets.cards import rate_note
@@ -29,10 +29,10 @@ file. The same document is what `POST /api/v1/jobs` takes, with ids (`file-…`,
 {example}```
 
 `model`, `data.dataset` and one reward are enough; every other field has a default. The default learning rate is `auto`:
-a wider model gets a smaller one, 0.08 ÷ hidden size. It becomes a number when the job is created, which the job's
-resolved specification shows. Above a hidden size of 512 it stays within 2e-5 and 1e-4. It was measured at a hidden size
-of 128 only ([how](learning-rate.md)), where twice the rate was faster in one of two tasks: watch the first steps, and
-set a number if the reward does not move or breaks down.
+a wider model gets a smaller one, {scale:g} ÷ hidden size. It becomes a number when the job is created, which the job's
+resolved specification shows. Above a hidden size of 512 it stays within 2e-5 and 1e-4 and was not measured
+([how it was up to 512](learning-rate.md)). Watch the first steps, and set a number if the reward does not move, or
+breaks down.
 
 | hidden size | 64 | 128 | 256 | 512 | 768 | 1,536 | 4,096 and more |
 |---|---|---|---|---|---|---|---|
@@ -107,7 +107,7 @@ def rates() -> str:
 def page() -> str:
     schema = JobSpec.model_json_schema()
     example = (PAGE.parent.parent / "examples" / "arithmetic" / "job.yaml").read_text(encoding="utf-8")
-    parts = [INTRO.format(example=example, rates=rates()), section("JobSpec", schema)]
+    parts = [INTRO.format(example=example, rates=rates(), scale=SCALE), section("JobSpec", schema)]
     parts += [section(name, part) for name, part in schema["$defs"].items()]
     presets = "\n\n".join(preset_text(name, preset) for name, preset in PRESETS.items())
     parts.append(f"## Presets\n\nA preset fills the slots that the file leaves open.\n\n{presets}\n")
