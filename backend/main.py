@@ -18,6 +18,7 @@ from backend.base_models import service as base_models_service
 from backend.base_models.endpoints import router as base_models
 from backend.bounds import Bounds
 from backend.broker import BrokerWatch
+from backend.caches import CacheTidying
 from backend.calls import Calls, Waiting
 from backend.client_wheel import router as client_wheel
 from backend.compression import CompressJson
@@ -140,6 +141,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             asyncio.create_task(base_models_service.seed_builtin(database, app.state.calls)),
             asyncio.create_task(evaluator.adopt()),
             asyncio.create_task(app.state.broker.run()),
+            asyncio.create_task(CacheTidying(database, settings.home_folder).run()),
         ]
         if (first_demo := await _first_demo(app)) is not None:
             tasks.append(first_demo)

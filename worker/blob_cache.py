@@ -1,10 +1,11 @@
 """Downloaded blobs by content hash, so that the jobs of one dataset fetch it once."""
 
+import contextlib
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from worker.beat import Beat, unheard
@@ -14,6 +15,8 @@ log = logging.getLogger(__name__)
 
 MAX_BYTES = 10 << 30
 _ATTEMPTS = 8
+_PLACINGS = 3
+_LEFTOVER_SECONDS = 3600.0
 
 
 class BlobCache:
@@ -37,15 +40,34 @@ class BlobCache:
         Raises BackendAway when the backend stays away or what it sends stays damaged.
         """
         cached = self._folder / sha256
-        if not cached.exists():
-            self._download(sha256, cached, token, beat)
-            self._prune(keep=sha256)
-        os.utime(cached)
         target.unlink(missing_ok=True)
-        try:
-            target.hardlink_to(cached)
-        except OSError:
-            target.write_bytes(cached.read_bytes())
+        for _ in range(_PLACINGS):
+            if not cached.exists():
+                self._download(sha256, cached, token, beat)
+                self._prune(keep=sha256)
+            try:
+                _link(cached, target)
+                return
+            except FileNotFoundError:  # another process has removed it meanwhile, or `target` cannot be
+                continue
+        _link(cached, target)
+
+    def names(self) -> list[str]:
+        """Hashes of the blobs that are there."""
+        return [entry.name for entry in os.scandir(self._folder) if not entry.name.startswith(".")]
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Remove blobs; what was placed stays where it is."""
+        for name in names:
+            (self._folder / name).unlink(missing_ok=True)
+
+    def forget_leftovers(self) -> None:
+        """Remove half-downloaded blobs of processes that were killed."""
+        for entry in os.scandir(self._folder):
+            with contextlib.suppress(FileNotFoundError):
+                old = entry.stat().st_mtime < time.time() - _LEFTOVER_SECONDS
+                if entry.name.startswith(".") and old:
+                    Path(entry.path).unlink()
 
     def _download(self, sha256: str, cached: Path, token: str | None, beat: Beat) -> None:
         # Two processes or threads may fetch the same blob; each writes its own file and the last rename wins.
@@ -79,3 +101,14 @@ class BlobCache:
             if Path(path).name != keep:
                 Path(path).unlink(missing_ok=True)
                 total -= size
+
+
+def _link(cached: Path, target: Path) -> None:
+    """Raises FileNotFoundError where either cannot be there."""
+    os.utime(cached)
+    try:
+        target.hardlink_to(cached)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        target.write_bytes(cached.read_bytes())

@@ -10,6 +10,7 @@ import shutil
 import tarfile
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ AWAY_SECONDS = 15.0
 """How long a backend that does not answer is tried again, before the sampling is given up."""
 TELL_SECONDS = 2.0
 """While the model's files are fetched and read, whoever waits is told so often how far that is."""
+QUIET_SECONDS = 300.0
+"""An adapter that was asked for so lately is not removed: the process that samples may still have to read it."""
 KEPT_ADAPTERS = 16
 """Unpacked archives; more than orders that can be under way."""
 _POST_EVERY_SECONDS = 0.05
@@ -138,6 +141,22 @@ class Sampler:
             folder.touch()
             self._forget_old()
         return folder
+
+    def cached(self) -> list[str]:
+        """Hashes of the archives that are unpacked, but for those that an order has just asked for."""
+        with self._unpacking:
+            if not self._adapters.is_dir():
+                return []
+            return [path.name for path in self._adapters.iterdir() if self._is_quiet(path)]
+
+    def forget(self, names: Iterable[str]) -> None:
+        with self._unpacking:
+            for path in (self._adapters / name for name in names):
+                if path.is_dir() and self._is_quiet(path):
+                    shutil.rmtree(path, ignore_errors=True)
+
+    def _is_quiet(self, path: Path) -> bool:
+        return not path.name.startswith(".") and path.stat().st_mtime < time.time() - QUIET_SECONDS
 
     def _forget_old(self) -> None:
         folders = sorted(self._adapters.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)

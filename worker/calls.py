@@ -41,6 +41,7 @@ from worker.serving_choice import serving_engine
 from worker.serving_process import SERVING, ServingProcess
 from worker.settings import WorkerSettings
 from worker.slots import take_slot
+from worker.tidying import Cache, Tidying
 
 log = logging.getLogger(__name__)
 
@@ -188,6 +189,7 @@ def serve(settings: WorkerSettings) -> None:
     presence.start()
     while not worker.stop.is_set() and not presence.registered.wait(0.1):
         pass
+    Tidying(door, blobs, others=[Cache(sampler.cached, sampler.forget)]).start()
     running = [worker.start(number, kinds) for number, kinds in enumerate(threads)]
     log.info("%s answers calls of %s", slot.worker_id, settings.backend_url)
     while not worker.stop.wait(1.0):

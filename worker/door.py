@@ -18,6 +18,7 @@ from reinforge.records import Record
 from reinforge.schemas.worker_door import (
     PROTOCOL,
     PROTOCOL_HEADER,
+    Cached,
     CallAnswer,
     CallChunk,
     CallKind,
@@ -30,6 +31,7 @@ from reinforge.schemas.worker_door import (
     RecordBatch,
     RecordReply,
     Register,
+    Unused,
 )
 from worker.beat import Beat, unheard
 from worker.packing import packed
@@ -71,6 +73,10 @@ class Door:
     def register(self, body: Register) -> None:
         """Tell the backend that this worker is there; repeated as its keep-alive."""
         self._post("/workers", body)
+
+    def unused(self, cached: Cached) -> Unused:
+        """What of that nothing needs any more."""
+        return self._post_for(Unused, "/caches", cached) or Unused(objects=[], jobs=[])
 
     def claim(self, worker: str, job: str | None) -> Claimed | None:
         """The job, with its lease, or None when there is nothing to claim."""

@@ -3,6 +3,8 @@
 import fcntl
 import os
 import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from worker.models.sources import ModelStore
 
 _LOST = frozenset({"blob_damaged", "blob_not_found", "object_not_found"})
 """Answers to the download of an object that is there by its name only."""
+_PLACED = frozenset({"dataset", "held_out", "resume"})
+"""What `prepare` puts into the folder of an attempt, whatever the format."""
 KEPT_JOBS = 20
 """Run folders of the newest jobs stay, for people who look for a log; older ones are removed, unless a worker of this
 machine is at them: workers share the folder, and one job may take longer than twenty others."""
@@ -167,15 +171,49 @@ def _forget_old(runs: Path, keep: str) -> None:
             _forget(Path(entry.path))
 
 
+def job_folders(runs: Path) -> list[str]:
+    """Jobs that have a folder."""
+    return [entry.name for entry in os.scandir(runs) if entry.is_dir() and entry.name.startswith("ftjob-")]
+
+
+def forget_jobs(runs: Path, jobs: Iterable[str]) -> None:
+    """Remove their folders, except those that a worker is at."""
+    for job in jobs:
+        _forget(runs / job)
+
+
+def forget_data(runs: Path) -> None:
+    """Remove the datasets and states that attempts began with, except where a worker is at the job.
+
+    Another attempt places them anew; what the attempt has written itself, as its log, stays.
+    """
+    for job in job_folders(runs):
+        with _alone(runs / job) as alone:
+            for path in (runs / job).glob("*/*") if alone else ():
+                if path.name.split(".")[0] in _PLACED and path.is_file():
+                    path.unlink(missing_ok=True)
+
+
 def _forget(job: Path) -> None:
+    with _alone(job) as alone:
+        if alone:
+            shutil.rmtree(job, ignore_errors=True)
+
+
+@contextmanager
+def _alone(job: Path) -> Iterator[bool]:
+    """Whether no worker is at the job; none begins an attempt at it meanwhile."""
     try:
         descriptor = _open_lock(job)
     except FileNotFoundError:  # another worker has forgotten it
+        yield False
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(job, ignore_errors=True)
+        alone = True
     except BlockingIOError:
-        pass
+        alone = False
+    try:
+        yield alone
     finally:
         os.close(descriptor)

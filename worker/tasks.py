@@ -21,6 +21,7 @@ from worker.settings import WorkerSettings
 from worker.slots import Slot, end_leftover, take_slot
 from worker.stall import StallBounds
 from worker.supervisor import Supervisor
+from worker.tidying import Tidying
 from worker.trainer_process import TRAINER
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class TrainerWorker:
     slot: Slot
     door: Door
     presence: Presence
+    tidying: Tidying
     _working: threading.Lock = field(default_factory=threading.Lock, init=False)
     _poller: threading.Thread | None = field(default=None, init=False)
 
@@ -75,7 +77,9 @@ class TrainerWorker:
             broker=lambda: look(settings.redis_url, settings.folder("broker")),
         )
         presence.start()
-        worker = cls(supervisor, slot, door, presence)
+        tidying = Tidying(door, supervisor.blobs, runs=supervisor.runs)
+        tidying.start()
+        worker = cls(supervisor, slot, door, presence, tidying)
         worker.start_polling()
         return worker
 
@@ -146,6 +150,8 @@ class TrainerWorker:
         if self._poller is not None:
             self._poller.join(CLOSE_SECONDS)
         self.presence.stop()
+        self.tidying.stop()
+        self.tidying.join(CLOSE_SECONDS)
         self.door.close()
         self.slot.release()
 

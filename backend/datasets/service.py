@@ -1,5 +1,6 @@
 """Datasets: accepted whole or not at all, read by other rooms through here."""
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -179,17 +180,22 @@ async def expire(session: AsyncSession, limit: int = 100) -> int:
 def _local_file(objects: Objects, sha256: str, format: str, cache: Path) -> Path:
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = cache / f"{sha256}.{format}"
-    if not path.exists():
+    try:
+        os.utime(path)  # touching would make an empty one where it has just been removed
+    except FileNotFoundError:
         objects.store.get_file(object_key(sha256), path)
-        others = sorted(
-            (each for each in cache.iterdir() if each != path),
-            key=lambda each: each.stat().st_mtime,
-            reverse=True,
-        )
-        for each in others[KEPT_FILES - 1 :]:
-            each.unlink(missing_ok=True)
-    path.touch()
+        _keep_newest(cache, path)
     return path
+
+
+def _keep_newest(cache: Path, path: Path) -> None:
+    others = sorted(
+        (each for each in cache.iterdir() if each != path),
+        key=lambda each: each.stat().st_mtime,
+        reverse=True,
+    )
+    for each in others[KEPT_FILES - 1 :]:
+        each.unlink(missing_ok=True)
 
 
 def _not_found(id: str) -> NotFound:

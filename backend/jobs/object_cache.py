@@ -31,9 +31,9 @@ class ObjectCache:
             self._in_use[sha256] = self._in_use.get(sha256, 0) + 1
         try:
             async with self._lock:
-                if path.exists():
+                try:
                     os.utime(path)
-                else:
+                except FileNotFoundError:
                     self._folder.mkdir(parents=True, exist_ok=True)
                     await self._objects.fetch(sha256, path)
                     self._make_room()

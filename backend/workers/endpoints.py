@@ -7,6 +7,7 @@ from fastapi.responses import StreamingResponse
 
 from backend.auth import Reader, SettingsDep, bearer, worker_door
 from backend.broker import BrokerDep
+from backend.caches import unused_jobs, unused_objects
 from backend.calls import CallsDep
 from backend.database import DatabaseDep, Session
 from backend.objects import ObjectsDep, find_stored, note_upload
@@ -20,6 +21,7 @@ from backend.workers.claim import claim
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import WorkerInfo
 from reinforge.schemas.worker_door import (
+    Cached,
     CallAnswer,
     CallChunk,
     CallMessage,
@@ -31,6 +33,7 @@ from reinforge.schemas.worker_door import (
     RecordBatch,
     RecordReply,
     Register,
+    Unused,
 )
 
 router = APIRouter()
@@ -61,6 +64,15 @@ async def list_workers(session: Session, who: Reader, broker: BrokerDep) -> Page
 async def register(body: Register, session: Session) -> None:
     """Say that a worker is there; repeated every 10 s as its keep-alive."""
     await service.register(session, body)
+
+
+@door.post("/caches", operation_id="findUnused")
+async def find_unused(body: Cached, session: Session) -> Unused:
+    """What of its caches a worker may remove: copies of what is deleted."""
+    return Unused(
+        objects=sorted(await unused_objects(session, body.objects)),
+        jobs=sorted(await unused_jobs(session, body.jobs)),
+    )
 
 
 @door.post("/jobs/claim", responses=NO_CONTENT, response_model=Claimed, operation_id="claimJob")

@@ -87,6 +87,27 @@ class Claimed(Response):
     """What earlier attempts have applied, in order."""
 
 
+CACHED_AT_ONCE = 1000
+
+
+class Cached(Request):
+    """What a worker has in its caches: hashes of objects, and jobs that have a run folder."""
+
+    objects: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(
+        default=[], max_length=CACHED_AT_ONCE
+    )
+    jobs: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(
+        default=[], max_length=CACHED_AT_ONCE
+    )
+
+
+class Unused(Response):
+    """Those of them that nothing needs any more."""
+
+    objects: list[str]
+    jobs: list[str]
+
+
 class Heartbeat(Request):
     attempt: int
     applied_commands: list[str] = []

@@ -41,6 +41,10 @@ class DoorState:
     refuse_blobs: str | None = None
     """Answer uploads with 503 and this code."""
     redirect_blobs_to: str | None = None
+    unused: set[str] = field(default_factory=set)
+    """Objects and jobs that nothing needs."""
+    tidied: list[dict[str, Any]] = field(default_factory=list)
+    """What workers had in their caches when they asked."""
     damage_blobs: int = 0
     """So many downloads arrive with a byte changed."""
     forget_acknowledgement: int = 0
@@ -155,6 +159,13 @@ class _Handler(BaseHTTPRequestHandler):
             case ["workers"]:
                 state.workers.append(body)
                 self._reply(204)
+            case ["caches"]:
+                state.tidied.append(body)
+                kept = {
+                    kind: [name for name in body[kind] if name in state.unused]
+                    for kind in ("objects", "jobs")
+                }
+                self._reply(200, kept)
             case ["jobs", "claim"]:
                 name = body["job"] or next(iter(state.queued), None)
                 claimed = state.queued.pop(name, None)

@@ -23,7 +23,7 @@ class Woken:
         supervisor = SimpleNamespace(stop=self.stop, door=door, run=self.ran.append)
         slot = SimpleNamespace(worker_id="wrk_1")
         stands: Callable[..., Any] = TrainerWorker
-        self.worker = stands(supervisor, slot, door, SimpleNamespace())
+        self.worker = stands(supervisor, slot, door, SimpleNamespace(), SimpleNamespace())
 
     def _answer(self) -> Any:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

@@ -628,6 +628,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/worker/v1/caches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find Unused
+         * @description What of its caches a worker may remove: copies of what is deleted.
+         */
+        post: operations["findUnused"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/worker/v1/jobs/claim": {
         parameters: {
             query?: never;
@@ -3620,6 +3640,22 @@ export interface components {
             period?: "day" | "month" | "total";
             /** Amount */
             amount: number;
+        };
+        /**
+         * Cached
+         * @description What a worker has in its caches: hashes of objects, and jobs that have a run folder.
+         */
+        Cached: {
+            /**
+             * Objects
+             * @default []
+             */
+            objects?: string[];
+            /**
+             * Jobs
+             * @default []
+             */
+            jobs?: string[];
         };
         /** Calibration */
         Calibration: {
@@ -12312,6 +12348,16 @@ export interface components {
              * @default 0.2
              */
             share?: number;
+        };
+        /**
+         * Unused
+         * @description Those of them that nothing needs any more.
+         */
+        Unused: {
+            /** Objects */
+            objects: string[];
+            /** Jobs */
+            jobs: string[];
         };
         /** Upload */
         Upload: {
@@ -23145,6 +23191,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    findUnused: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Cached"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Unused"];
+                };
             };
             401: components["responses"]["NotAuthenticated"];
             409: components["responses"]["Conflict"];
