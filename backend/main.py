@@ -25,6 +25,7 @@ from backend.compression import CompressJson
 from backend.database import Database
 from backend.datasets.endpoints import router as datasets
 from backend.datasets.prompt_endpoints import router as dataset_prompts
+from backend.datasets.readers import readers
 from backend.datasets.report_endpoints import router as dataset_reports
 from backend.datasets.upload_endpoints import router as dataset_uploads
 from backend.demo import service as demo_service
@@ -152,6 +153,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await evaluator.close()
+            await readers().close()
     finally:
         await app.state.loader.close()
         if (replayer := getattr(app.state, "replayer", None)) is not None:

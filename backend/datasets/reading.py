@@ -6,22 +6,18 @@ go on; what they take and give travels between processes.
 
 import asyncio
 import json
-import os
-import resource
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-import anyio
-import anyio.to_process
 import anyio.to_thread
 import orjson
 from anyio.lowlevel import RunVar
 
 from backend.datasets.inspect import needs_too_much
-from backend.datasets.inspection import MEMORY_BYTES
+from backend.datasets.readers import ReaderDied, readers
 from backend.models import Dataset
 from backend.turns import Turns
 from reinforge.dataset import (
@@ -97,22 +93,13 @@ async def read_apart(dataset: Dataset, read: Callable[..., T], *arguments: Any) 
 async def _read_in_process(read: Callable[..., T], *arguments: Any) -> T:
     try:
         async with asyncio.timeout(_READ_SECONDS):
-            return await anyio.to_process.run_sync(_bounded, read, *arguments, cancellable=True)
-    except (MemoryError, anyio.BrokenWorkerProcess) as error:
+            return await readers().ask(read, *arguments)
+    except (MemoryError, ReaderDied) as error:
         raise needs_too_much() from error
     except TimeoutError as error:
         raise Unavailable(
             "Reading the dataset takes too long.", code="call_timeout", hint="Try again in a moment."
         ) from error
-
-
-def _bounded(read: Callable[..., T], *arguments: Any) -> T:
-    """In the child: with a limit of memory, and without the secrets of the server's environment."""
-    if resource.getrlimit(resource.RLIMIT_AS)[0] != MEMORY_BYTES:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        os.environ.clear()
-    return read(*arguments)
 
 
 def read_rows_json(path: str, format: Format, offset: int, limit: int) -> list[bytes]:

@@ -1,0 +1,108 @@
+"""Warm child processes that read datasets: with a limit of memory, and none of the server's environment.
+
+One question costs a child its memory only for as long as it takes; a child that dies, or whose question is given up,
+is killed and replaced by the next question.
+"""
+
+import asyncio
+import contextlib
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from anyio.lowlevel import RunVar
+
+from backend.datasets.inspection import MEMORY_BYTES, child_environment
+from backend.datasets.reading_child import LENGTH
+
+IDLE_SECONDS = 300.0
+"""A child that nobody has asked for so long is ended."""
+
+T = TypeVar("T")
+
+_readers: RunVar["Readers"] = RunVar("readers of datasets")
+
+
+class ReaderDied(Exception):
+    """A child ended without an answer: mostly for want of memory."""
+
+
+class Readers:
+    """Those of one event loop."""
+
+    def __init__(self) -> None:
+        self._idle: list[asyncio.subprocess.Process] = []
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+
+    async def ask(self, read: Callable[..., T], *arguments: Any) -> T:
+        """`read(*arguments)` in a child. Raises what it raises, and ReaderDied."""
+        question = pickle.dumps((read, arguments), pickle.HIGHEST_PROTOCOL)
+        child = await self._take()
+        try:
+            raised, value = pickle.loads(await _asked(child, question))
+        except BaseException as error:
+            await _end(child)
+            if isinstance(error, (OSError, asyncio.IncompleteReadError)):
+                raise ReaderDied from error
+            raise
+        self._give_back(child)
+        if raised:
+            raise value
+        found: T = value
+        return found
+
+    async def close(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        idle, self._idle = self._idle, []
+        for child in idle:
+            await _end(child)
+
+    async def _take(self) -> asyncio.subprocess.Process:
+        while self._idle:
+            child = self._idle.pop()
+            self._timers.pop(child.pid).cancel()
+            if child.returncode is None:
+                return child
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "backend.datasets.reading_child", str(MEMORY_BYTES)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=child_environment(),
+        )
+
+    def _give_back(self, child: asyncio.subprocess.Process) -> None:
+        self._idle.append(child)
+        loop = asyncio.get_running_loop()
+        self._timers[child.pid] = loop.call_later(IDLE_SECONDS, self._end_idle, child)
+
+    def _end_idle(self, child: asyncio.subprocess.Process) -> None:
+        self._idle.remove(child)
+        del self._timers[child.pid]
+        assert child.stdin is not None
+        child.stdin.close()  # it ends with its input
+
+
+async def _asked(child: asyncio.subprocess.Process, question: bytes) -> bytes:
+    assert child.stdin is not None and child.stdout is not None
+    child.stdin.write(LENGTH.pack(len(question)) + question)
+    await child.stdin.drain()
+    (size,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
+    return await child.stdout.readexactly(size)
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    if child.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+    await child.wait()
+
+
+def readers() -> Readers:
+    """Those of the running event loop."""
+    found = _readers.get(None)
+    if found is None:
+        _readers.set(found := Readers())
+    return found
