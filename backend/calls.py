@@ -99,6 +99,10 @@ class Calls:
             limits=self._limits,
         )
 
+    def of_project(self, project_id: str) -> "Calls":
+        """The lane for work that goes on after its request: its calls are the project's."""
+        return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
+
     async def ask(self, kind: CallKind, payload: dict[str, Any], *, timeout: float) -> dict[str, Any]:
         """Have a worker do something and return its result.
 

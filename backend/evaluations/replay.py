@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.calls import Calls
 from backend.database import Database
 from backend.evaluations import repository
+from backend.evaluations.lane import when_there_is_room
 from backend.evaluations.stored import Stored, every, read_groups
 from backend.jobs.object_cache import ObjectCache
 from backend.jobs.pinned import pinned_reward
@@ -29,6 +30,8 @@ from reinforge.schemas.resources import RewardTest, RewardTestRow
 log = logging.getLogger(__name__)
 
 ROWS_PER_CALL = 256
+ROOM_SECONDS = 120.0
+"""How long one waits for room among its project's calls; a replay that is silent for longer looks interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +145,9 @@ class Replayer:
     async def _score(self, code: Code, asked: Sequence[Stored], account: rewards.Account) -> list[Rescored]:
         rows = [RewardTestRow.model_validate(each.row()) for each in asked]
         body = RewardTest(rows=rows, timeout_seconds=code.timeout_seconds)
-        answer = await rewards.test(
-            self._calls,
+        ask = partial(
+            rewards.test,
+            self._calls.of_project(account.project_id),
             code.source,
             code.entry,
             code.granularity,
@@ -151,6 +155,7 @@ class Replayer:
             body,
             account,
         )
+        answer = await when_there_is_room(ask, within=ROOM_SECONDS)
         if answer.load_error is not None:
             raise InvalidInput(f"The reward does not load: {answer.load_error}", code="invalid_reward")
         return [_rescored(each, code.reward, new) for each, new in zip(asked, answer.results, strict=True)]

@@ -24,6 +24,7 @@ from backend.database import Database
 from backend.datasets import service as datasets
 from backend.evaluations import repository, stand_alone
 from backend.evaluations.budgets import require_budget
+from backend.evaluations.lane import when_there_is_room
 from backend.evaluations.stand_alone import Asked, Code
 from backend.ids import new_id
 from backend.models import EvaluationCompletion, EvaluationRow, now
@@ -164,11 +165,11 @@ class Evaluator:
         """What is asked of a worker; tried again while it is only that none is there. Raises ReinforgeError."""
         for attempt in range(TRIES - 1):
             try:
-                return await ask()
+                return await when_there_is_room(ask)
             except Unavailable as error:
                 log.info("tried again: %s", error.message)
                 await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
-        return await ask()
+        return await when_there_is_room(ask)
 
     async def _sample(
         self, row: EvaluationRow, settings: SamplingSettings, batch: Sequence[Asked]
@@ -191,7 +192,7 @@ class Evaluator:
             )
         if any(each.tools for each in batch):
             payload["row_tools"] = [each.tools for each in batch]
-        stream = await playground.start(self._calls, payload)
+        stream = await playground.start(self._calls.of_project(row.project_id), payload)
         found: Sampled = {}
         counted = playground.counted(self._database, stream, row.project_id, row.id)
         async with aclosing(counted) as events:
@@ -229,7 +230,7 @@ class Evaluator:
             body = RewardTest(rows=rows, timeout_seconds=settings.timeout_seconds)
             ask = partial(
                 rewards.test,
-                self._calls,
+                self._calls.of_project(account.project_id),
                 code.source,
                 code.entry,
                 code.granularity,

@@ -164,3 +164,18 @@ def test_a_damaged_table_ends_the_replay_with_its_reason(backend: Backend) -> No
     started = backend.api.post("/evaluations", json={"job": job, "source": REWARD}).json()
     done = ended(backend, started["id"])
     assert (done["status"], done["error"]["code"], done["report"]) == ("failed", "step_table_damaged", None)
+
+
+def test_its_calls_are_its_projects(backend: Backend) -> None:
+    project = backend.sql("SELECT id FROM project")[0][0]
+    job = job_with_completions(backend, [1.0, 0.0])
+    owners: list[Any] = []
+
+    def score(payload: dict[str, Any]) -> dict[str, Any]:
+        taken = "SELECT project_id FROM call WHERE kind = 'score' AND state = 'taken'"
+        owners.extend(backend.sql(taken))
+        return nothing(payload)
+
+    started = backend.api.post("/evaluations", json={"job": job, "source": REWARD}).json()
+    assert ended(backend, started["id"], score)["status"] == "succeeded"
+    assert (project,) in owners and (None,) not in owners

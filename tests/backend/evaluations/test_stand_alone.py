@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from backend.evaluations import runner
+from reinforge.errors import TooManyRequests
 from tests.backend.evaluations.sampler import sampler
 from tests.backend.server import REWARD, Backend, refused, wait_until
 
@@ -174,3 +175,41 @@ def test_what_is_wrong_is_said_before_it_starts(backend: Backend) -> None:
     assert post("/evaluations", json=body | {"dataset": columns}).json()["error"]["code"] == "missing_prompt"
     for wrong in ({"model": None}, {"source": None}, {"rows": 5000, "samples_per_row": 16}, {"kind": "new"}):
         assert post("/evaluations", json=body | wrong).status_code == 422, wrong
+
+
+def test_its_calls_are_its_projects(backend: Backend) -> None:
+    """So projects take turns with them, too, and they outlive the request that has started the evaluation."""
+    project = backend.sql("SELECT id FROM project")[0][0]
+    with sampler(backend, right_at_first) as lane:
+        lane.gate = type(lane.gate)(0)
+        before = _samplings(backend)
+        started = ask(backend, rows=2)["id"]
+        wait_until(lambda: _samplings(backend) - before, "the sampling")
+        (call,) = _samplings(backend) - before
+        assert backend.sql("SELECT project_id FROM call WHERE id = %s", call) == [(project,)]
+        lane.gate.release(10)
+        assert ended(backend, started)["status"] == "succeeded"
+
+
+def test_one_waits_while_its_project_has_no_room_for_calls(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = backend.app.state.calls
+    monkeypatch.setattr("backend.evaluations.lane.AGAIN_SECONDS", 0.05)
+    refusals: list[None] = []
+
+    async def full(*_: Any) -> None:
+        refusals.append(None)
+        raise TooManyRequests("full", code="too_many_calls")
+
+    with sampler(backend, right_at_first) as lane:
+        lane.gate = type(lane.gate)(0)
+        before = _samplings(backend)
+        started = ask(backend, rows=2)["id"]
+        wait_until(lambda: _samplings(backend) - before, "the sampling")
+        with monkeypatch.context() as patch:
+            patch.setattr(type(calls), "_check_waiting", full)
+            lane.gate.release(10)
+            wait_until(lambda: len(refusals) > runner.TRIES, "more refusals than tries")
+            assert shown(backend, started)["status"] == "running"
+        assert ended(backend, started)["status"] == "succeeded"
