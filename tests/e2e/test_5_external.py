@@ -1,5 +1,6 @@
 """The main job on Redis, S3 over HTTP and an external PostgreSQL, by the very commands of docker-compose.yml."""
 
+import contextlib
 import json
 import os
 import re
@@ -98,18 +99,29 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    assert REDIS is not None
     folder = tmp_path_factory.mktemp("external")
+    # Each is stopped from the moment it runs: what fails behind it must leave nothing.
+    with contextlib.ExitStack() as leave:
+        yield build(folder, leave)
+
+
+def build(folder: Path, leave: contextlib.ExitStack) -> Stack:
+    """Redis, an S3 server and PostgreSQL, running, and the stack that uses them; `leave` stops all."""
+    assert REDIS is not None
     runtime = Path(tempfile.mkdtemp(prefix="rf-"))
+    leave.callback(shutil.rmtree, runtime, ignore_errors=True)
     redis_port, s3_port, api_port = free_port(), free_port(), free_port()
+    for command in (
+        [REDIS, "--port", str(redis_port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+         "--requirepass", REDIS_PASSWORD],
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(s3_port)],
+    ):  # fmt: skip
+        leave.callback(
+            end, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+        )
     postgres = EmbeddedPostgres(folder / "postgres")
-    others = [
-        subprocess.Popen([REDIS, "--port", str(redis_port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-                          "--requirepass", REDIS_PASSWORD], stdout=subprocess.DEVNULL, cwd=folder),
-        subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(s3_port)],
-                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
-    ]  # fmt: skip
     (folder / "postgres").mkdir(mode=0o700)
+    leave.callback(postgres.stop)
     postgres.start()
     database_url = postgres.url()
     one = Stack(
@@ -127,16 +139,18 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
             "/home/reinforge": str(folder),
         },
     )  # fmt: skip
+    leave.callback(one.stop)
+    make_bucket(f"http://127.0.0.1:{s3_port}")
+    return one
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
     try:
-        make_bucket(f"http://127.0.0.1:{s3_port}")
-        yield one
-    finally:
-        one.stop()
-        for process in others:
-            process.terminate()
-            process.wait(20)
-        postgres.stop()
-        shutil.rmtree(runtime, ignore_errors=True)
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def make_bucket(endpoint: str) -> None:
@@ -199,3 +213,24 @@ def test_every_service_of_ours_is_run_here(stack: Stack) -> None:
     """A new service in the compose file must join the test above."""
     strangers = {"postgres", "redis"}
     assert set(stack.services) - strangers == {"migrate", "sandbox", "api", "background", "worker", "calls"}
+
+
+def test_what_runs_is_stopped_when_the_stack_cannot_be_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def start(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(*arguments, **options))
+        return started[-1]
+
+    def fail(_: EmbeddedPostgres) -> None:
+        raise OSError("no PostgreSQL here")
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(EmbeddedPostgres, "start", fail)
+    with pytest.raises(OSError, match="no PostgreSQL here"), contextlib.ExitStack() as leave:
+        build(tmp_path, leave)
+    assert len(started) >= 2
+    assert all(process.poll() is not None for process in started)
