@@ -9,8 +9,8 @@ POSIX timers are left out: they outlive the row that made them, and the kernel c
 * :func:`zygote_filter` wraps the trusted zygote: it may fork and wait, never exec, open a socket or make a
   namespace.
 * :func:`child_filter` is added by each forked child just before user code runs: no process, no thread, no
-  path is ever created or changed, and a signal reaches only the child itself (:data:`PID_HOLE` is replaced by
-  its own pid after the fork).
+  path is ever created or changed, and a signal reaches only the child itself, and no other process is
+  asked about (:data:`PID_HOLE` is replaced by its own pid after the fork).
 """
 
 import platform
@@ -57,10 +57,20 @@ INSPECTED = {
     "tgkill",
 }
 ZYGOTE_ONLY = {"fork", "pidfd_open", "setrlimit"}
+OF_A_PROCESS = {
+    "getpgid",
+    "getsid",
+    "sched_getparam",
+    "sched_getscheduler",
+    "sched_getaffinity",
+    "get_robust_list",
+}
+"""Their first argument is a process number. What they answer tells whether the host has a process of that number."""
 
 PID_HOLE = 0x7EADBEEF
 
 EPERM, EACCES, ENOTTY, ENOSYS = 1, 13, 25, 38
+PRIO_PROCESS = 0
 AF_UNIX = 1
 SOCK_STREAM, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_CLOEXEC = 1, 2, 0x800, 0x80000
 _STREAMS = tuple(
@@ -117,8 +127,15 @@ def child_filter() -> bytes:
         "prctl": _allow_values(0, _PRCTL_CHILD),
         "kill": _allow_values(0, (PID_HOLE,)),
         "tgkill": _allow_values(0, (PID_HOLE,)),
+        **{name: _allow_values(0, (0, PID_HOLE)) for name in OF_A_PROCESS},
+        "getpriority": [
+            *_load_arg(0),
+            _op(_JEQ, PRIO_PROCESS, 1, 0),
+            _errno(EPERM),
+            *_allow_values(1, (0, PID_HOLE)),
+        ],
     }
-    return _assemble(SYSCALLS.keys() - INSPECTED - ZYGOTE_ONLY, rules)
+    return _assemble(SYSCALLS.keys() - INSPECTED - ZYGOTE_ONLY - rules.keys(), rules)
 
 
 def _op(code: int, k: int, jump_true: int = 0, jump_false: int = 0) -> bytes:

@@ -155,3 +155,18 @@ def test_the_child_may_do_less_than_the_zygote() -> None:
 def test_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert "riscv64" in (bpf.unsupported() or "")
+
+
+@pytest.mark.parametrize("name", sorted(bpf.OF_A_PROCESS))
+def test_a_child_asks_about_no_process_but_itself(name: str) -> None:
+    number = nr(name)
+    assert [answer(CHILD, number, pid) for pid in (0, OWN_PID)] == [ALLOW, ALLOW]
+    assert {answer(CHILD, number, pid) for pid in (1, OWN_PID + 1, 0xFFFF_FFFF)} == {bpf.EPERM}
+
+
+def test_a_child_asks_for_no_priority_but_its_own() -> None:
+    number = nr("getpriority")
+    assert [answer(CHILD, number, 0, who) for who in (0, OWN_PID)] == [ALLOW, ALLOW]
+    assert {answer(CHILD, number, which, who) for which in range(4) for who in (0, 1) if which or who} == {
+        bpf.EPERM
+    }

@@ -104,3 +104,50 @@ def test_a_jail_cannot_reach_its_neighbour_or_the_daemon(jail: str) -> None:
         results = client.score(REACH, rows).rows
         assert [(row.value, row.reason, row.message) for row in results] == [(0.0, None, None)] * len(rows)
         assert all(alive(pid) for pid in (*jails, daemon.pid))
+
+
+ASK = """
+import ctypes, os
+
+libc = ctypes.CDLL(None, use_errno=True)
+room = ctypes.create_string_buffer(4096)
+at = ctypes.addressof(room)
+CALLS = {
+    "kill": (62, "pid", 0), "tgkill": (234, "pid", "pid", 0), "tkill": (200, "pid", 0), "getpgid": (121, "pid"),
+    "getsid": (124, "pid"), "getpriority": (140, 0, "pid"), "getpriority of a group": (140, 1, "pid"),
+    "sched_getparam": (143, "pid", at), "sched_getscheduler": (145, "pid"), "sched_rr_get_interval": (148, "pid", at),
+    "sched_getaffinity": (204, "pid", 128, at), "sched_getattr": (315, "pid", at, 48, 0),
+    "get_robust_list": (274, "pid", at, at + 64), "prlimit64": (302, "pid", 0, 0, at), "pidfd_open": (434, "pid", 0),
+    "process_vm_readv": (310, "pid", at, 1, at, 1, 0),
+    "process_vm_writev": (311, "pid", at, 1, at, 1, 0),
+    "kcmp": (312, "pid", "pid", 0, 0, 0), "ioprio_get": (252, 1, "pid"), "perf_event_open": (298, at, "pid", -1, -1, 0),
+    "migrate_pages": (256, "pid", 8, at, at), "move_pages": (279, "pid", 0, 0, 0, 0, 0),
+    "ptrace": (101, 16, "pid", 0, 0),
+    "wait4": (61, "pid", 0, 1, 0), "waitid": (247, 1, "pid", at, 5, 0),
+}
+
+def answer(pid, number, *arguments):
+    ctypes.set_errno(0)
+    given = [ctypes.c_long(pid if each == "pid" else each) for each in arguments]
+    return libc.syscall(ctypes.c_long(number), *given), ctypes.get_errno()
+
+def grade(sample, item):
+    told = [
+        name for name, call in CALLS.items()
+        if len({answer(pid, *call) for pid in item["pids"]}) > 1
+    ]
+    own = [os.getsid(0), os.getpgid(0), os.getpgid(os.getpid()), os.sched_getscheduler(0)]
+    assert os.getpriority(os.PRIO_PROCESS, 0) is not None and os.sched_getaffinity(0) and len(own) == 4
+    return {"score": len(told), "reason": ", ".join(told)}
+"""
+
+
+@pytest.mark.parametrize("jail", JAILS)
+def test_no_call_tells_which_processes_the_host_has(jail: str) -> None:
+    """Each is answered in the same way for the daemon, for a neighbour and for numbers that no process has."""
+    with running_daemon(pool=2, jail=jail) as daemon, daemon.client() as client:
+        client.score("def grade(sample, item): return 1", [RewardRow("p", "c")] * 64)
+        nobody = [pid for pid in range(32_000, 31_000, -1) if not alive(pid)][:2]
+        pids = [daemon.pid, *jails_of(daemon), *nobody]
+        (row,) = client.score(ASK, [RewardRow("p", "c", {"pids": pids})]).rows
+        assert (row.status, row.value, row.reason, row.message) == ("ok", 0.0, None, None)
