@@ -216,12 +216,7 @@ class Calls:
             )
 
     async def take(
-        self,
-        worker: str,
-        kinds: Sequence[CallKind],
-        *,
-        wait_seconds: float,
-        gone: Gone,
+        self, worker: str, kinds: Sequence[CallKind], *, wait_seconds: float, gone: Gone
     ) -> CallMessage | None:
         """The next call of these kinds, as soon as there is one; None after `wait_seconds`.
 
