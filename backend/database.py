@@ -17,11 +17,15 @@ from typing import Annotated
 
 import psycopg
 from fastapi import Depends, Request
+from psycopg.errors import UniqueViolation
 from sqlalchemy import event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import DisconnectionError, IntegrityError, InvalidRequestError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
+
+from backend.models import Base
+from reinforge.errors import DeletedMeanwhile, StateConflict
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +110,24 @@ class Database:
 
     async def close(self) -> None:
         await self.engine.dispose()
+
+
+async def lock_row(session: AsyncSession, row: Base) -> None:
+    """Read the row anew and keep others from changing it until the transaction ends. Raises DeletedMeanwhile."""
+    try:
+        await session.refresh(row, with_for_update=True)
+    except InvalidRequestError as error:
+        raise DeletedMeanwhile from error
+
+
+async def flush_unique(session: AsyncSession, taken: StateConflict) -> None:
+    """Send changes to the database. Raises `taken` where a name, or what else has to be unique, is in use."""
+    try:
+        await session.flush()
+    except IntegrityError as error:
+        if isinstance(error.orig, UniqueViolation):
+            raise taken from error
+        raise
 
 
 def after_commit(session: AsyncSession, action: AfterCommit) -> None:

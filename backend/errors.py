@@ -14,15 +14,23 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from psycopg.errors import QueryCanceled
+from psycopg.errors import ForeignKeyViolation, QueryCanceled
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm.exc import StaleDataError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reinforge.errors import InvalidInput, NotFound, ReinforgeError, TooManyRequests, Unavailable
+from reinforge.errors import (
+    DeletedMeanwhile,
+    InvalidInput,
+    NotFound,
+    ReinforgeError,
+    TooManyRequests,
+    Unavailable,
+)
 from reinforge.validation import problems
 
 log = logging.getLogger(__name__)
@@ -162,6 +170,21 @@ def database_answer(request: Request, error: Exception) -> JSONResponse:
     return answer(request, known)
 
 
+async def _integrity(request: Request, error: Exception) -> JSONResponse:
+    """A foreign key fails only where another transaction was faster: what is named is looked up first."""
+    assert isinstance(error, IntegrityError)
+    if not isinstance(error.orig, ForeignKeyViolation):
+        raise error
+    log.info("the other side of a reference has gone or come: %s", error)
+    return answer(request, DeletedMeanwhile())
+
+
+async def _stale(request: Request, error: Exception) -> JSONResponse:
+    """A row to be changed is not there any more."""
+    log.info("a row has gone: %s", error)
+    return answer(request, DeletedMeanwhile())
+
+
 class RequestIds:
     """ASGI middleware: gives every response an `x-request-id`, and turns the unexpected into a 500 envelope."""
 
@@ -212,4 +235,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     for kind in (OperationalError, InterfaceError, PoolTimeout):
         app.add_exception_handler(kind, _database)
+    app.add_exception_handler(IntegrityError, _integrity)
+    app.add_exception_handler(StaleDataError, _stale)
     app.add_middleware(RequestIds)

@@ -104,6 +104,18 @@ class RequestTooSlow(ReinforgeError):
     status, type, default_code = 408, "invalid_request_error", "body_too_slow"
 
 
+class DeletedMeanwhile(StateConflict):
+    """What a request names has been deleted while the request was on its way."""
+
+    default_code = "deleted_meanwhile"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Something that this request is about has been deleted, or is used by something new, since it began.",
+            hint="Look at what is there now, and send the request again.",
+        )
+
+
 class TooManyRequests(ReinforgeError):
     """retry_after: seconds, for the header of that name."""
 

@@ -8,7 +8,7 @@ from backend.auth import Reader, SettingsDep, Writer
 from backend.base_models import service as base_models
 from backend.calls import Calls, CallsDep
 from backend.conditional import IfMatch, tagged
-from backend.database import Database, DatabaseDep, Session
+from backend.database import Database, DatabaseDep, Session, lock_row
 from backend.datasets import prompts, service
 from backend.models import BaseModel
 from backend.models import Dataset as DatasetRow
@@ -43,7 +43,7 @@ async def update(
 ) -> Dataset:
     """Rename it, or say how its rows become prompts."""
     dataset = await service.get(session, who.project_id, id)
-    await session.refresh(dataset, with_for_update=True)
+    await lock_row(session, dataset)
     match.check((await service.view(session, [dataset]))[0])
     if body.prompt_view is not None:
         prompts.check_view(dataset, body.prompt_view, complete=False)

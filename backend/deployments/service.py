@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.adapters import service as adapters
 from backend.auth import Principal
 from backend.base_models import service as base_models
 from backend.conditional import Match
+from backend.database import flush_unique
 from backend.deployments import repository, vllm
 from backend.ids import new_id
 from backend.models import BaseModel, Deployment, now
@@ -46,15 +46,13 @@ async def create(session: AsyncSession, who: Principal, body: DeploymentCreate) 
         **await _weights(session, who.project_id, body),
     )
     session.add(row)
-    try:
-        await session.flush()
-    except IntegrityError as error:
-        raise StateConflict(
-            f"There is a deployment called {body.name!r} already.",
-            code="deployment_exists",
-            param="name",
-            hint="Point it at other weights with PATCH, or give the new one another name.",
-        ) from error
+    taken = StateConflict(
+        f"There is a deployment called {body.name!r} already.",
+        code="deployment_exists",
+        param="name",
+        hint="Point it at other weights with PATCH, or give the new one another name.",
+    )
+    await flush_unique(session, taken)
     return row
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal
 from backend.conditional import Match
+from backend.database import flush_unique, lock_row
 from backend.ids import new_id
 from backend.judges import repository
 from backend.models import JudgeRow, now
@@ -78,15 +78,13 @@ async def create(session: AsyncSession, who: Principal, body: JudgeCreate, seale
     )
     _keep_key(row, body.api_key, sealer)
     session.add(row)
-    try:
-        await session.flush()
-    except IntegrityError as error:
-        raise StateConflict(
-            f"There is a judge called {body.name!r} already.",
-            code="judge_exists",
-            param="name",
-            hint="Change it, or give the new one another name.",
-        ) from error
+    taken = StateConflict(
+        f"There is a judge called {body.name!r} already.",
+        code="judge_exists",
+        param="name",
+        hint="Change it, or give the new one another name.",
+    )
+    await flush_unique(session, taken)
     return row
 
 
@@ -99,7 +97,7 @@ async def change(
     """
     _require_owner(who)
     row = await get(session, who.project_id, id)
-    await session.refresh(row, with_for_update=True)
+    await lock_row(session, row)
     match.check(view(row))
     given = body.model_dump(include=set(_CONNECTION), exclude_none=True)
     fields = _checked({name: getattr(row, name) for name in _CONNECTION} | given)

@@ -4,6 +4,7 @@ from sqlalchemy import Table, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal
+from backend.database import lock_row
 from backend.keys.service import default_project
 from backend.models import Base, BrowserSession, Job, Member, Project, User
 from backend.projects import service
@@ -19,7 +20,7 @@ async def delete_project(session: AsyncSession, who: Principal, id: str, name: s
     """
     project = await service.owned(session, who, id)
     # From here on nothing can be added to the project: foreign keys wait for this lock.
-    await session.refresh(project, with_for_update=True)
+    await lock_row(session, project)
     if name != project.name:
         raise InvalidInput(
             "`name` is not the project's name.",

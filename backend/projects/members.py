@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal, require_owner, require_scopes_of
 from backend.conditional import Match
+from backend.database import lock_row
 from backend.ids import new_id
 from backend.keys import repository as keys
 from backend.models import Member, SignInToken, User
@@ -61,7 +62,7 @@ async def change(session: AsyncSession, who: Principal, id: str, role: Role, mat
     """
     member, user = await _owned(session, who, id)
     require_scopes_of(who, role)
-    await session.refresh(member, with_for_update=True)
+    await lock_row(session, member)
     match.check(view(member, user))
     member.role = role
     await session.flush()

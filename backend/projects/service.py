@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal, digest, membership, project_not_found
 from backend.auth import require_owner as require_owner  # other rooms take it from here
 from backend.conditional import Match
+from backend.database import flush_unique, lock_row
 from backend.ids import new_id
 from backend.keys import service as keys
 from backend.models import BrowserSession, Member, Project
@@ -76,7 +76,7 @@ async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> 
 async def rename(session: AsyncSession, who: Principal, id: str, name: str, match: Match) -> ProjectView:
     """Raises NotFound, NotAllowed, MatchNeeded, Stale, StateConflict `project_exists`."""
     project = await owned(session, who, id)
-    await session.refresh(project, with_for_update=True)
+    await lock_row(session, project)
     match.check(ProjectView.model_validate(project))
     project.name = name
     await _store_name(session, project)
@@ -129,12 +129,10 @@ async def _role_in(session: AsyncSession, who: Principal, id: str) -> str | None
 
 async def _store_name(session: AsyncSession, project: Project) -> None:
     name = project.name  # a failed flush takes the row's fields away
-    try:
-        await session.flush()
-    except IntegrityError as error:
-        raise StateConflict(
-            f"There is a project called {name!r} already.",
-            code="project_exists",
-            param="name",
-            hint="Take another name.",
-        ) from error
+    taken = StateConflict(
+        f"There is a project called {name!r} already.",
+        code="project_exists",
+        param="name",
+        hint="Take another name.",
+    )
+    await flush_unique(session, taken)

@@ -6,11 +6,11 @@ from typing import cast
 
 from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal, require_owner
 from backend.conditional import Match
+from backend.database import flush_unique
 from backend.models import BudgetRow, UsageRow, now
 from backend.usage import repository
 from reinforge.errors import InvalidInput, NotFound, StateConflict
@@ -188,12 +188,10 @@ async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet, mat
     match.check_absent()
     row = BudgetRow(project_id=who.project_id, kind=body.kind, period=body.period, amount=body.amount)
     session.add(row)
-    try:
-        await session.flush()
-    except IntegrityError as error:
-        raise StateConflict(
-            "Somebody has set this budget just now.", code="budget_exists", hint="Read it, then change it."
-        ) from error
+    taken = StateConflict(
+        "Somebody has set this budget just now.", code="budget_exists", hint="Read it, then change it."
+    )
+    await flush_unique(session, taken)
     return await _budget(session, row)
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal, digest, is_owner
+from backend.database import lock_row
 from backend.ids import new_id
 from backend.keys.service import default_project
 from backend.models import Member, SignInToken, User, now
@@ -107,7 +108,7 @@ async def starter(session: AsyncSession) -> User:
     """Whoever runs the platform: made at the first sign-in with the address of start-up, found again at later ones."""
     project = await default_project(session)
     # The project's row lock keeps two first sign-ins from making two of them.
-    await session.refresh(project, with_for_update=True)
+    await lock_row(session, project)
     query = select(User).where(User.administrator).order_by(User.created_at).limit(1)
     user = await session.scalar(query)
     if user is None:

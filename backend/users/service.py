@@ -4,10 +4,10 @@ import secrets
 from dataclasses import dataclass
 
 from sqlalchemy import delete, select
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import SESSION_LIFETIME, Principal, digest, principal_of_key
+from backend.database import flush_unique, lock_row
 from backend.ids import new_id
 from backend.models import ApiKey, BrowserSession, Member, SignInToken, User, now
 from backend.users import addresses, attempts, passwords
@@ -96,7 +96,7 @@ class Browsers:
         fresh = None
         if passwords.is_outdated(stored):
             fresh = await passwords.hashed(password, name=user.name, email=email, place=ip)
-        await self.session.refresh(user, with_for_update=True)
+        await lock_row(self.session, user)
         if user.password != stored:  # changed by somebody else meanwhile
             raise NotAuthenticated("The password has just been changed.", code="wrong_password")
         user.password = fresh or stored
@@ -122,7 +122,7 @@ class Browsers:
         used = await addresses.use(self.session, token, "reset")
         if used is None or used.user_id is None:
             raise addresses.not_valid("address")
-        await self.session.refresh(user, with_for_update=True)
+        await lock_row(self.session, user)
         await set_email(self.session, user, email or user.email)
         user.password = stored
         await end_sessions(self.session, user.id)
@@ -239,15 +239,13 @@ async def set_email(session: AsyncSession, user: User, email: str | None) -> Non
     if email is None:
         raise email_needed()
     user.email = email
-    try:
-        await session.flush()
-    except IntegrityError as error:
-        raise StateConflict(
-            "This e-mail address cannot be used here.",
-            code="email_taken",
-            param="email",
-            hint="Use another one. If it is yours, sign in with it instead.",
-        ) from error
+    taken = StateConflict(
+        "This e-mail address cannot be used here.",
+        code="email_taken",
+        param="email",
+        hint="Use another one. If it is yours, sign in with it instead.",
+    )
+    await flush_unique(session, taken)
 
 
 def email_needed() -> InvalidInput:
