@@ -266,7 +266,8 @@ def check_sandbox() -> Check:
             f"; jail {name} ({_JAILS.get(name, 'unknown')}) is refused: {why}"
             for name, why in refused.items()
         ]
-        return Check("sandbox", "ok", message + "".join(weaker))
+        user = "" if told or cluster.as_root() else f"; jails run as this user (uid {os.geteuid()})"
+        return Check("sandbox", "ok", message + "".join(weaker) + user)
     remedy = f"Code rewards are refused; graders without code work. {_REMOTE_FIX if told else _JAIL_FIXES}"
     return Check("sandbox", "warn", f"no jail could be proved{where}: " + "; ".join(reasons), remedy)
 

@@ -105,6 +105,9 @@ def test_what_the_sandbox_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(STUBS))
     proved = {"jail": "L", "available": True, "reasons": [], "refused": {"N": "bubblewrap is not installed"}}
     monkeypatch.setenv("STUB_PROBE", json.dumps(proved))
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert doctor.check_sandbox().message.endswith("; jails run as this user (uid 1000)")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     assert doctor.check_sandbox() == Check(
         "sandbox",
         "ok",
