@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
 from reinforge.client import Reinforge
+from reinforge.errors import NotFound
 from reinforge.platform.up import Platform
 from tests.e2e.browser import visit
 from tests.e2e.conftest import DEMO_JOB, pids_of
@@ -54,7 +55,11 @@ def start(client: Reinforge, dataset: str) -> Iterator[Callable[..., str]]:
 
     yield create
     for job in started:
-        if client.jobs.get(job).status not in ("succeeded", "failed", "cancelled", "cancelling"):
+        try:
+            status = client.jobs.get(job).status
+        except NotFound:  # a test has deleted it
+            continue
+        if status not in ("succeeded", "failed", "cancelled", "cancelling"):
             client.jobs.cancel(job)
         client.jobs.wait(job, timeout=60)
 
@@ -282,6 +287,30 @@ def test_a_job_is_cancelled_on_a_phone(page: Page, client: Reinforge, start: Cal
     expect(page.get_by_role("button", name="Cancel…")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert client.jobs.get(job).status == "cancelled"
+
+
+def test_a_job_that_has_ended_is_deleted(page: Page, client: Reinforge, start: Callable[..., str]) -> None:
+    job = start(1)
+    name = client.jobs.wait(job, timeout=120).name
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/jobs/{job}")
+    page.get_by_role("button", name="Delete…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("heading", name=f"Delete {name}?")).to_be_visible()
+    expect(dialog).to_contain_text("checkpoints, completions, curves, log, labels and replays are gone")
+    expect(dialog).to_contain_text("What stays: its dataset")
+    box = dialog.bounding_box()
+    assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    dialog.get_by_role("button", name="Keep it").click()
+    expect(dialog).to_have_count(0)
+    assert client.jobs.get(job).status == "succeeded"
+    page.get_by_role("button", name="Delete…").click()
+    dialog.get_by_role("button", name="Delete the job").click()
+    expect(page).to_have_url(re.compile(r"/jobs$"))
+    expect(page.get_by_text(f"{name} is deleted.")).to_be_visible()
+    with pytest.raises(NotFound):
+        client.jobs.get(job)
 
 
 def test_a_paused_job_says_why_and_goes_on_where_it_paused(

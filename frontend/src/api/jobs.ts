@@ -161,6 +161,15 @@ export function useCancelJob(id: string) {
   });
 }
 
+/** Delete one that has ended, with all that it stored. What is kept of it here goes once its page is left. */
+export function useDeleteJob(id: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () => unwrap(http.DELETE("/api/v1/jobs/{id}", { params: { path: { id } } })),
+    onSuccess: () => client.invalidateQueries({ queryKey: jobKeys.list }),
+  });
+}
+
 /** Stop it with a checkpoint: at once, or after the step under way. */
 export function usePauseJob(id: string) {
   const client = useQueryClient();

@@ -17,6 +17,7 @@ import { GatedButton } from "@/components/GatedButton";
 import { count } from "@/lib/format";
 import { ChangeReward } from "./ChangeReward";
 import { ChangeSettings } from "./ChangeSettings";
+import { DeleteJob } from "./DeleteJob";
 import { WeightsActions } from "./WeightsActions";
 
 type Props = { job: JobDetail; step: number; mayWrite: boolean };
@@ -124,6 +125,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
           </GatedButton>
         )
       )}
+      {isFinal(job.status) && <DeleteJob job={job} />}
       <Confirm
         opened={asking}
         onClose={close}

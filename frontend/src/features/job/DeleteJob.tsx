@@ -1,0 +1,44 @@
+import { useDisclosure } from "@mantine/hooks";
+import { useNavigate } from "@tanstack/react-router";
+import { useAccess } from "@/api/access";
+import { type JobDetail, useDeleteJob } from "@/api/jobs";
+import { Confirm } from "@/components/Confirm";
+import { GatedButton } from "@/components/GatedButton";
+import { toastDone } from "@/lib/toast";
+
+/** Deletes a job that has ended; says first what goes with it. */
+export function DeleteJob({ job }: { job: JobDetail }) {
+  const [asking, { open, close }] = useDisclosure(false);
+  const { ownersOnly } = useAccess();
+  const navigate = useNavigate();
+  const remove = useDeleteJob(job.id);
+  const leave = async () => {
+    await navigate({ to: "/jobs" });
+    toastDone(`${job.name} is deleted.`);
+  };
+  return (
+    <>
+      <GatedButton variant="default" refusal={ownersOnly} onClick={open}>
+        Delete…
+      </GatedButton>
+      <Confirm
+        opened={asking}
+        onClose={close}
+        title={`Delete ${job.name}?`}
+        action="Delete the job"
+        busy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate(undefined, { onSuccess: () => void leave() })}
+      >
+        <p>
+          {job.adapter ? "Its adapter, checkpoints" : "Its checkpoints"}, completions, curves, log, labels and
+          replays are gone for good. Download what you want to keep first.
+        </p>
+        <p>
+          What stays: its dataset, its stored rewards, and what it used in the project's usage. It cannot be
+          deleted while another job is forked from it or a deployment has its weights.
+        </p>
+      </Confirm>
+    </>
+  );
+}
