@@ -31,6 +31,8 @@ _SPELLINGS = "Define grade(sample, item), reward_fn(prompt, completion, example)
 _AT_A_LINE = "Mend that line; `POST /api/v1/rewards/check` tells whether the source loads."
 _SCORE_MARGIN_SECONDS = 15.0
 _SCORE_SECONDS = 120.0
+_JUDGED_SECONDS = 270.0
+"""Where judges are asked: two rounds of the default time-out; clients wait for 300 s."""
 
 
 @dataclass(frozen=True)
@@ -289,7 +291,7 @@ async def test(
             async with calls.database.transaction() as session:
                 await usage.require_budget(session, account.project_id, usage.JUDGING)
         payload |= grading_payload(grader, account.project_id)
-        timeout = _SCORE_SECONDS
+        timeout = _JUDGED_SECONDS if judges(grader) else _SCORE_SECONDS
     else:
         payload |= {"source": source, "entry": entry, "granularity": granularity}
         payload["timeout_seconds"] = body.timeout_seconds

@@ -25,7 +25,7 @@ class Judge(SpecModel):
     """How the reply's form is asked for: by schema, as any JSON, or by the prompt alone, for servers without either."""
     concurrency: int = Field(default=8, ge=1, le=256)
     """Requests under way at the same time."""
-    timeout_seconds: float = Field(default=60.0, gt=0, le=600)
+    timeout_seconds: float = Field(default=120.0, gt=0, le=600)
     """For one try, from connecting to the last byte."""
     retries: int = Field(default=4, ge=0, le=10)
     """After a time-out, 429 or 5xx, with growing pauses."""

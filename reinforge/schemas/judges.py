@@ -28,7 +28,7 @@ class JudgeCreate(Request):
     """How the reply's form is asked for."""
     concurrency: int = Field(default=8, ge=1, le=256)
     """Requests under way at the same time, for each job."""
-    timeout_seconds: float = Field(default=60.0, gt=0, le=600)
+    timeout_seconds: float = Field(default=120.0, gt=0, le=600)
     """For one try."""
     retries: int = Field(default=4, ge=0, le=10)
     """After a time-out, 429 or 5xx."""

@@ -7380,7 +7380,7 @@ export interface components {
             /**
              * Timeout Seconds
              * @description For one try, from connecting to the last byte.
-             * @default 60
+             * @default 120
              */
             timeout_seconds?: number;
             /**
@@ -7447,7 +7447,7 @@ export interface components {
             concurrency?: number;
             /**
              * Timeout Seconds
-             * @default 60
+             * @default 120
              */
             timeout_seconds?: number;
             /**

@@ -24,7 +24,7 @@ export const DEFAULTS: Readonly<Record<NumberName, string>> = {
   input_price: "0",
   output_price: "0",
   concurrency: "8",
-  timeout_seconds: "60",
+  timeout_seconds: "120",
   retries: "4",
 };
 
