@@ -45,7 +45,8 @@ async def complete(
                 raise as_error(upload.error["status"], upload.error)
             upload = await numbered.pending(session, project_id, id)
             parts = await numbered.arrived(session, objects, upload)
-        _require_all(upload, parts)
+            _require_all(upload, parts)
+            uploads.keep_while_checked(upload)
         try:
             report = await _stored(objects, upload, parts, folder, limit)
         except (InvalidInput, TooLarge) as error:

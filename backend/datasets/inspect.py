@@ -1,4 +1,4 @@
-"""`python -m backend.datasets.inspect PATH FILENAME LIMIT MEMORY`: look at one uploaded file, in a process of its own.
+"""`python -m backend.datasets.inspect PATH FILENAME LIMIT MEMORY SECONDS`: look at one uploaded file, in a child.
 
 A hostile file can make its reader slow or large; here that costs a child with bounded memory and time. Prints one
 JSON object: {"report": DatasetReport}, or {"error": …} with the status of the error.
@@ -14,18 +14,19 @@ from reinforge.dataset import DatasetReport, Limits, inspect
 from reinforge.errors import ReinforgeError, TooLarge
 
 CPU_SECONDS = 900
+"""Of a child that is given no other limit."""
 TOO_COMPLEX = "file_too_complex"
 
 
 def main(arguments: list[str]) -> None:
     path, filename, limit, memory = Path(arguments[0]), arguments[1], int(arguments[2]), int(arguments[3])
-    bound(memory)
+    bound(memory, int(arguments[4]))
     sys.stdout.write(json.dumps(_look(path, filename, limit)))
 
 
-def bound(memory: int) -> None:
+def bound(memory: int, seconds: int = CPU_SECONDS) -> None:
     """Limit this process: bytes of address space, seconds of CPU; and let others go first."""
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     os.nice(5)  # the process that serves requests comes first

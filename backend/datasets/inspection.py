@@ -11,13 +11,15 @@ from typing import Any
 import anyio
 from anyio.lowlevel import RunVar
 
-from backend.datasets.inspect import needs_too_much
+from backend.datasets.inspect import CPU_SECONDS, needs_too_much
 from reinforge.dataset import DatasetReport
+from reinforge.dataset.limits import inspection_seconds
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
 
 MEMORY_BYTES = 2 << 30
 """Of the child's address space: rows of 8 MiB decoded several times over and Arrow's buffers; not the whole file."""
-TIMEOUT_SECONDS = 900.0
+CROWDED = 4
+"""On a busy machine a child waits for its CPU time, and others go first."""
 AT_ONCE = 2
 """Files that are looked at side by side; more wait their turn."""
 
@@ -32,8 +34,9 @@ async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
     if turns is None:
         _turns.set(turns := anyio.CapacityLimiter(AT_ONCE))
     async with turns:
-        arguments = (str(path), filename, str(limit), str(MEMORY_BYTES))
-        output, status = await run_child("backend.datasets.inspect", *arguments)
+        seconds = inspection_seconds(path.stat().st_size)
+        arguments = (str(path), filename, str(limit), str(MEMORY_BYTES), str(int(seconds)))
+        output, status = await run_child("backend.datasets.inspect", *arguments, seconds=CROWDED * seconds)
     if status != 0:
         # Killed for memory, or by its limit of CPU time; a bug of ours would look the same to the sender.
         raise needs_too_much()
@@ -53,7 +56,7 @@ def child_environment() -> dict[str, str]:
     }
 
 
-async def run_child(module: str, *arguments: str) -> tuple[bytes, int]:
+async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) -> tuple[bytes, int]:
     """What a module prints as a process of its own, and its exit status. Raises TooLarge when it takes too long."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
@@ -62,7 +65,7 @@ async def run_child(module: str, *arguments: str) -> tuple[bytes, int]:
         env=child_environment(),
     )
     try:
-        async with asyncio.timeout(TIMEOUT_SECONDS):
+        async with asyncio.timeout(seconds):
             output, _ = await process.communicate()
     except TimeoutError:
         raise needs_too_much() from None

@@ -1,5 +1,6 @@
 """What uploads in parts have in common on both surfaces: who may write to them, how they end, when they are swept."""
 
+from datetime import timedelta
 from typing import Literal
 
 import anyio.to_thread
@@ -9,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.database import Database
 from backend.models import Upload, UploadPart, now
 from backend.objects import Objects
+from reinforge.dataset.limits import inspection_seconds
 from reinforge.errors import NotFound, StateConflict
 
 Ending = Literal["completed", "cancelled", "expired", "refused"]
@@ -37,6 +39,12 @@ def require_pending(upload: Upload, *, hint: str, param: str | None = None) -> U
 def status_of(upload: Upload) -> str:
     """Also of one that the sweep has not met yet."""
     return "expired" if upload.status == "pending" and upload.expires_at < now() else upload.status
+
+
+def keep_while_checked(upload: Upload) -> None:
+    """Its time does not run out while the whole file is checked, an hour of waiting for a turn included."""
+    needed = timedelta(seconds=3600 + 4 * inspection_seconds(upload.bytes))
+    upload.expires_at = max(upload.expires_at, now() + needed)
 
 
 async def end(session: AsyncSession, upload: Upload, status: Ending, dataset_id: str | None = None) -> None:

@@ -96,6 +96,7 @@ async def complete(
             return stored
         upload = await upload_store.pending(session, who.project_id, upload_id)
         parts = await upload_store.parts_in_order(session, upload, body.part_ids)
+        dataset_uploads.keep_while_checked(upload)
     with scratch_file(settings.home_folder / "uploads", "upload-") as file:
         md5 = await completing.join(objects, [str(part.sha256) for part in parts], file)
         if body.md5 is not None and md5 != body.md5.lower():

@@ -1,10 +1,12 @@
 """What every benchmark does the same way: alternate, take medians, print a table, write JSON."""
 
 import argparse
+import datetime
 import json
 import os
 import platform
 import statistics
+import subprocess
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +33,17 @@ def machine(*packages: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "versions": {package: version(package) for package in packages},
         "load_before": round(os.getloadavg()[0], 1),
+    }
+
+
+def stamp(*packages: str) -> dict[str, Any]:
+    """What a result that is kept says of its origin: commit, day and machine."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return {
+        "commit": done.stdout.strip(),
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(*packages),
     }
 
 

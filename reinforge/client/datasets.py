@@ -9,7 +9,7 @@ from typing import Any, Literal
 from reinforge.client.downloads import Progress, save
 from reinforge.client.paging import iterate
 from reinforge.client.transport import WORKER_SECONDS, Transport
-from reinforge.client.uploads import send
+from reinforge.client.uploads import complete_seconds, send
 from reinforge.errors import Unavailable
 from reinforge.schemas.dataset_reports import DatasetOverlap
 from reinforge.schemas.datasets import RenderedPrompts, SplitView, TokenLengths
@@ -50,7 +50,11 @@ class Datasets:
         with path.open("rb") as file:
             files = {"file": (path.name, file, "application/octet-stream")}
             answer = self._transport.request(
-                "POST", "/datasets", files=files, data={"name": name}, timeout=600.0
+                "POST",
+                "/datasets",
+                files=files,
+                data={"name": name},
+                timeout=complete_seconds(path.stat().st_size),
             )
         return Dataset.model_validate(answer.json())
 

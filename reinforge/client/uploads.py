@@ -6,12 +6,15 @@ from typing import IO
 
 from reinforge.client.downloads import Progress
 from reinforge.client.transport import ServerUnreachable, Transport
+from reinforge.dataset.limits import inspection_seconds
 from reinforge.errors import StateConflict
 from reinforge.schemas.resources import Dataset
 from reinforge.schemas.uploads import DatasetUpload, PartDestination
 
-COMPLETE_SECONDS = 3600.0
-"""Checking every row of a large file takes minutes."""
+
+def complete_seconds(size: int) -> float:
+    """How long the end of an upload may take: every row is checked, and others may be before it."""
+    return 3600.0 + 4 * inspection_seconds(size)
 
 
 def send(
@@ -34,7 +37,7 @@ def send(
                 done += len(data)
         if progress:
             progress(upload.bytes, upload.bytes)
-        ended = transport.post(f"/uploads/{upload.id}/complete", at_least=COMPLETE_SECONDS)
+        ended = transport.post(f"/uploads/{upload.id}/complete", at_least=complete_seconds(upload.bytes))
     except ServerUnreachable as error:
         error.hint = (
             "What has arrived is kept for a day: push the same file again, and it goes on from there."

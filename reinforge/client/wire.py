@@ -57,7 +57,7 @@ def error_from(response: httpx.Response) -> ReinforgeError:
     """The error that a response with status ≥ 400 stands for; its body must have been read."""
     try:
         body = response.json().get("error") or {}
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         body = {}
     kind = _BY_STATUS.get(response.status_code, ReinforgeError)
     return _with_note(

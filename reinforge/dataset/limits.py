@@ -21,6 +21,11 @@ class Limits:
     """Levels of lists and objects inside a row; the row itself is the first."""
 
 
+def inspection_seconds(size: int) -> float:
+    """CPU time for looking at a file of so many bytes; a core of 2024 needs a third of it at most."""
+    return 900.0 + size / (4 * MIB)
+
+
 def readable(size: int) -> str:
     """`1536` → `1.5 KiB`."""
     value = float(size)

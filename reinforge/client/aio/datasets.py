@@ -15,6 +15,7 @@ from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.aio.uploads import send
 from reinforge.client.downloads import Progress
 from reinforge.client.transport import WORKER_SECONDS
+from reinforge.client.uploads import complete_seconds
 from reinforge.errors import Unavailable
 from reinforge.schemas.dataset_reports import DatasetOverlap
 from reinforge.schemas.datasets import RenderedPrompts, SplitView, TokenLengths
@@ -55,7 +56,11 @@ class AsyncDatasets:
         with path.open("rb") as file:
             files = {"file": (path.name, file, "application/octet-stream")}
             answer = await self._transport.request(
-                "POST", "/datasets", files=files, data={"name": name}, timeout=600.0
+                "POST",
+                "/datasets",
+                files=files,
+                data={"name": name},
+                timeout=complete_seconds(path.stat().st_size),
             )
         return Dataset.model_validate(answer.json())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.downloads import Progress
 from reinforge.client.transport import ServerUnreachable
-from reinforge.client.uploads import COMPLETE_SECONDS, part_of
+from reinforge.client.uploads import complete_seconds, part_of
 from reinforge.errors import StateConflict
 from reinforge.schemas.resources import Dataset
 from reinforge.schemas.uploads import DatasetUpload, PartDestination
@@ -34,7 +34,9 @@ async def send(
                 done += len(data)
         if progress:
             progress(upload.bytes, upload.bytes)
-        ended = await transport.post(f"/uploads/{upload.id}/complete", at_least=COMPLETE_SECONDS)
+        ended = await transport.post(
+            f"/uploads/{upload.id}/complete", at_least=complete_seconds(upload.bytes)
+        )
     except ServerUnreachable as error:
         error.hint = (
             "What has arrived is kept for a day: push the same file again, and it goes on from there."
