@@ -24,7 +24,7 @@ PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
 .PHONY: help setup locked newest demo up vllm check audit sbom test rooms test-vllm test-containers chaos test-chaos soak \
-	fleet build e2e bench screens clean
+	proof-fuzz proof-upload fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -141,6 +141,12 @@ test-chaos: setup ## the bounded part of the same, for CI
 soak: setup ## jobs for hours, each hurt, while memory, descriptors, threads, tables and files are watched: HOURS=2 SOAK=soak.json
 	@$(VENV) -m tests.chaos.soak --hours $(HOURS) --out $(SOAK) --seed $(SEED)
 
+proof-fuzz: setup ## every parser on all families of growing inputs, longer than in CI (JSON in benchmarks/results)
+	@$(VENV) -m tests.fuzz.run
+
+proof-upload: setup ## a dataset of 4 GiB, twice: half an hour and 20 GB of disk (JSON in benchmarks/results)
+	@$(VENV) benchmarks/large_upload.py
+
 fleet: setup ## 100 queued jobs of three projects over four workers that are killed at random, about three minutes
 	@REINFORGE_TEST_FLEET=full $(VENV) -m pytest -n 0 -s tests/fleet/test_fleet.py
 
@@ -152,7 +158,7 @@ build: setup frontend/dist/index.html ## two wheels: the client's, and the platf
 
 # Ten minutes to hours, with pages of their own in docs/.
 LONG := benchmarks/learning.py benchmarks/claims.py benchmarks/completions.py benchmarks/fleet_live.py \
-	benchmarks/trainer_vs_trl.py benchmarks/time_to_reward.py benchmarks/scaling.py
+	benchmarks/trainer_vs_trl.py benchmarks/time_to_reward.py benchmarks/scaling.py benchmarks/large_upload.py
 
 bench: setup ## measurements beside named peers (JSON in benchmarks/results)
 	@for script in $(filter-out $(LONG),$(wildcard benchmarks/*.py)); do $(VENV) $$script || exit 1; done

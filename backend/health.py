@@ -20,9 +20,9 @@ from backend.objects import Objects, get_objects
 from reinforge import __version__
 from reinforge.broker import BrokerState, wake_up_problem
 from reinforge.errors import ReinforgeError
+from reinforge.jobfile import spec_schema
 from reinforge.metrics import METRICS
 from reinforge.presets import PRESETS
-from reinforge.spec import JobSpec
 
 log = logging.getLogger(__name__)
 router = APIRouter()
@@ -141,5 +141,5 @@ async def meta(who: Reader) -> dict[str, Any]:
             for metric in METRICS.values()
         ],
         "presets": {name: preset.slots for name, preset in PRESETS.items()},
-        "job_spec": JobSpec.model_json_schema(),
+        "job_spec": spec_schema(),
     }

@@ -14,8 +14,10 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from reinforge.errors import InvalidInput
-from reinforge.json_depth import DEEPEST, is_deeper
+from reinforge.json_depth import DEEPEST, is_deeper, is_wider
 
+MOST_KEYS = 10_000
+"""Of one object: each key that a schema does not know costs an error of its own."""
 _ESCAPED_NUL = b"\\u0000"
 
 
@@ -41,11 +43,17 @@ class _Lenient(_Strict):
 
 
 def _parsed(body: bytes) -> Any:
-    """Raises JSONDecodeError, InvalidInput `nested_too_deep`."""
+    """Raises JSONDecodeError, InvalidInput `nested_too_deep`, `too_many_keys`."""
     value = orjson.loads(body)
     if body.count(b"[") + body.count(b"{") > DEEPEST and is_deeper(value):
         raise InvalidInput(
             f"The JSON is nested more than {DEEPEST} levels deep.", code="nested_too_deep", hint="Flatten it."
+        )
+    if body.count(b":") > MOST_KEYS and is_wider(value, MOST_KEYS):
+        raise InvalidInput(
+            f"An object in the JSON has more than {MOST_KEYS:,} keys.",
+            code="too_many_keys",
+            hint="Are values used as keys? Send a list.",
         )
     return value
 

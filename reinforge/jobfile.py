@@ -6,6 +6,8 @@ rewards: [{type: python, name: correct, path: reward.py}]
 limits: {steps: 60}
 """
 
+import copy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,8 @@ def load(path: str | Path) -> JobSpec:
         raise InvalidInput(f"{path} cannot be read: {error}.", code="file_unreadable") from error
     try:
         raw = yaml.load(text, Loader=_Loader)
+    except RecursionError:
+        raise InvalidInput(f"{path.name} is nested too deeply.", code="invalid_yaml") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -47,7 +51,7 @@ def load(path: str | Path) -> JobSpec:
 
 def schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of a job file, for editors: `JobSpec`, and ready rewards beside the others."""
-    found = JobSpec.model_json_schema()
+    found = copy.deepcopy(spec_schema())
     rewards = found["properties"]["rewards"]
     rewards["items"] = {"anyOf": [*rewards["items"]["oneOf"], {"$ref": "#/$defs/ReadyReward"}]}
     found["$defs"]["ReadyReward"] = {
@@ -65,11 +69,17 @@ def schema() -> dict[str, Any]:
     )
 
 
+@cache
+def spec_schema() -> dict[str, Any]:
+    """JSON Schema of `JobSpec`."""
+    return JobSpec.model_json_schema()
+
+
 def value_of(text: str) -> Any:
     """One value as a job file has it. Raises InvalidInput."""
     try:
         return yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise InvalidInput(f"{text!r} is not valid YAML: {error}.", code="invalid_yaml") from error
 
 
@@ -78,7 +88,7 @@ def validate(raw: dict[str, Any]) -> JobSpec:
     try:
         return JobSpec.model_validate(raw)
     except ValidationError as error:
-        errors = problems(error.errors(), raw, JobSpec.model_json_schema)
+        errors = problems(error.errors(), raw, spec_schema)
         first = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise InvalidInput(

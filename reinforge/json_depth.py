@@ -1,4 +1,7 @@
-"""How deep JSON is nested. Libraries that walk values recursively give up, or crash, at some hundreds of levels."""
+"""How deep JSON is nested, and how wide it is.
+
+Libraries that walk values recursively give up, or crash, at some hundreds of levels.
+"""
 
 from typing import Any
 
@@ -20,4 +23,18 @@ def is_deeper(value: Any, limit: int = DEEPEST) -> bool:
             for each in (part.values() if isinstance(part, dict) else part)
             if isinstance(each, dict | list)
         ]
+    return False
+
+
+def is_wider(value: Any, limit: int) -> bool:
+    """Whether any object in a JSON value has more keys; without recursion."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if len(part) > limit:
+                return True
+            waiting.extend(each for each in part.values() if isinstance(each, dict | list))
+        elif isinstance(part, list):
+            waiting.extend(each for each in part if isinstance(each, dict | list))
     return False

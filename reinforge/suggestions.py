@@ -5,10 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _MOST_LISTED = 30
+_LONGEST = 100
+"""Characters of a name that may be a misspelt one of ours; comparing takes quadratic time."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is spelled most like `name`; case, dashes and underscores count little."""
+    if len(name) > _LONGEST:
+        return None
     plain = {_plain(each): each for each in sorted(known, reverse=True)}
     wrong = _plain(name)
     longer = [each for each in plain if len(wrong) > 2 and each.startswith(wrong)]  # "ppo" for "ppo_clip"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from reinforge.locations import dotted
@@ -16,11 +17,16 @@ _HINTS = {
 }
 
 
+MOST_PROBLEMS = 50
+"""A value may have a fault in every place; nobody reads that many, and each costs time."""
+
+
 def problems(
     errors: Sequence[Mapping[str, Any]], value: Any, schema: Callable[[], Mapping[str, Any]] | None = None
 ) -> list[Problem]:
-    """value: what was validated. schema: its JSON Schema, asked only to suggest names."""
-    return [_problem(each, value, schema) for each in errors]
+    """The first ones. value: what was validated. schema: its JSON Schema, asked only to suggest names, and once."""
+    once = None if schema is None else cache(schema)
+    return [_problem(each, value, once) for each in errors[:MOST_PROBLEMS]]
 
 
 def _problem(error: Mapping[str, Any], value: Any, schema: Callable[[], Mapping[str, Any]] | None) -> Problem:

@@ -12,9 +12,9 @@ from backend.jobs import service
 from backend.objects import ObjectsDep
 from backend.strict_json import StrictRoute
 from reinforge.algorithm.plugins import package_of_preset
+from reinforge.jobfile import spec_schema
 from reinforge.presets import FAMILIES, PRESETS, cards
 from reinforge.schemas.job_checks import JobCheck, JobForm, Preset
-from reinforge.spec import JobSpec
 
 router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 
@@ -38,7 +38,7 @@ async def check(
 async def form(who: Reader) -> JobForm:
     """What a form for jobs is made from."""
     presets = [_card(family, name) for family, members in FAMILIES.items() for name in members]
-    return JobForm(json_schema=JobSpec.model_json_schema(), presets=presets)
+    return JobForm(json_schema=spec_schema(), presets=presets)
 
 
 def _card(family: str, name: str) -> Preset:

@@ -116,7 +116,7 @@ def read_cases(path: Path) -> list[GoldenCase]:
     """A list of `{item, prompt, completion, expect, note}`. Raises InvalidInput with the place at fault."""
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise InvalidInput(f"{path} cannot be read: {error}", code="invalid_cases", param="--file") from error
     return _valid(raw, str(path))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.errors import Path as ValuePath
-from reinforge.dataset.limits import Limits, row_too_large
+from reinforge.dataset.limits import Limits, row_too_large, too_many_columns
 from reinforge.dataset.rows import SourceRow
 from reinforge.dataset.text import text_lines
 
@@ -60,7 +60,7 @@ class _Source:
 
     def __init__(self, path: Path, limits: Limits) -> None:
         self._path = path
-        self._limits = limits
+        self.limits = limits
         self._lines = text_lines(path, limits)
         self._held: list[str] = []
         self._size = 0
@@ -77,7 +77,7 @@ class _Source:
                 self.first_line = number
             self._held.append(line)
             self._size += len(line)
-            if self._size > self._limits.max_row_bytes:
+            if self._size > self.limits.max_row_bytes:
                 raise self._too_large()
             yield line
 
@@ -85,13 +85,13 @@ class _Source:
         _, fault = field_starts(self.text(), self.delimiter)
         if fault is not None:
             return _malformed(self, "a record does not end")
-        return row_too_large(self.first_line, self._held[0], self._limits)
+        return row_too_large(self.first_line, self._held[0], self.limits)
 
     def text(self) -> str:
         return "".join(self._held)
 
     def _sniff_delimiter(self) -> str:
-        header = next((line for _, line in text_lines(self._path, self._limits) if line.strip()), "")
+        header = next((line for _, line in text_lines(self._path, self.limits) if line.strip()), "")
         unquoted = "".join(header.split('"')[::2])
         return next((delimiter for delimiter in ",\t;" if delimiter in unquoted), ",")
 
@@ -159,15 +159,19 @@ def _malformed(source: _Source, error: str) -> DatasetError:
 
 
 def _check_header(header: list[str], source: _Source) -> None:
+    if len(header) > source.limits.max_columns:
+        raise too_many_columns(len(header), source.limits, source.first_line)
     starts, _ = field_starts(source.text(), source.delimiter)
+    seen: set[str] = set()
     for index, name in enumerate(header):
-        if name in header[:index]:
+        if name in seen:
             message = f'The column "{name[:80]}" appears twice in the header.'
             raise _fault(source, starts[index], "duplicate_column", message, "Rename or remove one of them.")
         if not name.strip():
             message = f"Column {index + 1} has no name in the header."
             hint = "Name it. pandas writes such a column for its index: use to_csv(path, index=False)."
             raise _fault(source, starts[index], "unnamed_column", message, hint)
+        seen.add(name)
 
 
 def _ragged(header: list[str], cells: list[str], source: _Source) -> DatasetError:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
 
-from reinforge.dataset.errors import DatasetError, Path
+from reinforge.dataset.errors import DatasetError, DatasetTooLarge, Path
 from reinforge.dataset.rows import Row
 from reinforge.spec import ColumnRoles
 
@@ -27,6 +27,8 @@ Message = dict[str, Any]
 """`role`, `content` (text), and what else the row's message has (`name`, `tool_calls` …) that is not null."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
+MOST_INSERTED = 16 * 1024**2
+"""Characters that a template takes from a row's columns: it may name a column of 8 MiB many times."""
 _NO_ROLES = ColumnRoles()
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -65,8 +67,17 @@ class PromptTemplate:
         Raises DatasetError `unknown_column`, `missing_value` (the column is null in this row).
         """
         parts = list(self.pieces)
+        size = 0
         for index in range(1, len(parts), 2):
             parts[index] = _inserted(row, parts[index])
+            size += len(parts[index])
+            if size > MOST_INSERTED:
+                raise DatasetTooLarge(
+                    f"The prompt of this row has more than {MOST_INSERTED:,} characters from its columns.",
+                    code="prompt_too_long",
+                    path=(self.pieces[index],),
+                    hint="Insert a long column once.",
+                )
         return "".join(parts)
 
 

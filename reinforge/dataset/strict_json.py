@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reinforge.dataset.errors import DatasetError, Path
+from reinforge.json_depth import is_deeper
 
 INT64 = range(-(2**63), 2**63)
 
@@ -82,7 +83,8 @@ def parse(text: str, max_depth: int) -> Any:
         too_deep = _too_deep(text, max_depth)
         if too_deep is None:  # the caller's own stack was full
             raise
-    if too_deep is None and text.count("[") + text.count("{") > max_depth:
+    # Long conversations have many brackets and few levels: the slow tokenizer is for what is refused.
+    if too_deep is None and text.count("[") + text.count("{") > max_depth and is_deeper(value, max_depth):
         too_deep = _too_deep(text, max_depth)
     if too_deep is not None:
         raise too_deep

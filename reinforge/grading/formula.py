@@ -20,6 +20,8 @@ from reinforge.grading.errors import FormulaError
 
 MAX_CHARACTERS = 4096
 MAX_DEPTH = 100
+MAX_OPERATIONS = 256
+"""A formula is evaluated with one call within another."""
 
 Numbers = Mapping[str, float]
 _Node = Callable[[Numbers], float]
@@ -99,6 +101,8 @@ class _Parser:
             raise self.fault(
                 "an operator is missing before it" if self.token.text not in "),^" else "it has no match"
             )
+        if sum(token.kind == "sign" and token.text in "+-*/^" for token in self.tokens) > MAX_OPERATIONS:
+            raise FormulaError(f"the formula has more than {MAX_OPERATIONS} operations")
         return Formula(self.text, frozenset(self.names), node)
 
     @property

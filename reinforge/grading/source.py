@@ -1,6 +1,7 @@
 """A reward's text: Python, or a grader's JSON. No Python file that scores anything begins with `{`."""
 
 import json
+from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -9,8 +10,14 @@ from reinforge.errors import InvalidInput
 from reinforge.grading.errors import FormulaError
 from reinforge.grading.multi import GRADER, Grader
 from reinforge.suggestions import fields_at, nearest
+from reinforge.validation import MOST_PROBLEMS
 
 HINT = "docs/rewards.md shows every type's JSON."
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return GRADER.json_schema()
 
 
 def is_grader(source: str) -> bool:
@@ -37,9 +44,9 @@ def parse_grader(text: str, param: str | None = None) -> Grader:
     try:
         return GRADER.validate_python(raw)
     except ValidationError as error:
-        details = [_detail(each, raw, param) for each in error.errors()]
+        details = [_detail(each, raw, param) for each in error.errors()[:MOST_PROBLEMS]]
         first, *more = details
-        rest = f" (and {len(more)} more)" if more else ""
+        rest = f" (and {error.error_count() - 1} more)" if more else ""
         raise _invalid(first["message"] + rest, param, details=details) from error
 
 
@@ -48,7 +55,7 @@ def _detail(error: Any, raw: Any, param: str | None) -> dict[str, Any]:
     said = str(error["msg"]).removeprefix("Value error, ")
     field = _field(error, raw, said)
     if error["type"] == "extra_forbidden":
-        near = nearest(str(error["loc"][-1]), fields_at(GRADER.json_schema(), error["loc"][:-1]))
+        near = nearest(str(error["loc"][-1]), fields_at(_schema(), error["loc"][:-1]))
         said = f"There is no field {error['loc'][-1]}." + (f" Did you mean {near}?" if near else "")
     return {
         "code": "invalid_grader",

@@ -25,7 +25,7 @@ def read(path: Path, model: str, rows: int | None = None) -> Project:
         return reward_file.project(text, path.name, model)
     try:
         raw = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(
             f"{path.name} is no JSON: {error}.",
             code="invalid_json",

@@ -36,7 +36,7 @@ def project(text: str, filename: str, model: str) -> Project:
     """Raises InvalidInput for code that does not parse or scores nothing."""
     try:
         tree = parse(text)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         where = f" at line {line}" if line else ""
         raise InvalidInput(

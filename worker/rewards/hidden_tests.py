@@ -21,6 +21,8 @@ from worker.sandbox.jailed.canonical import NoCanonicalForm, canonical
 MAX_TESTS = 512
 _MAX_PARSED = 64 << 10
 """Characters of a test source that is taken apart."""
+_MAX_STATEMENTS = 2 * MAX_TESTS
+"""Each test is compared with every statement before it."""
 _SETUP = (
     ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign
 )  # fmt: skip
@@ -144,7 +146,11 @@ def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
         yield HiddenTest(in_process=source)
         return
     try:
-        tests = list(_asserts(_statements(tree, entry)))
+        statements = _statements(tree, entry)
+        if len(statements) > _MAX_STATEMENTS:
+            yield HiddenTest(in_process=source)
+            return
+        tests = list(_asserts(statements))
     except RecursionError:  # `ast` parses deeper expressions than it writes
         tests = [HiddenTest(in_process=source)]
     yield from tests
@@ -166,30 +172,41 @@ def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
     return statements
 
 
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """names: all that it mentions. bound: those that it gives a value."""
+
+    node: ast.stmt
+    names: set[str]
+    bound: set[str]
+
+
 def _asserts(statements: Sequence[ast.stmt]) -> Iterator[HiddenTest]:
     """One test for each assert that comes apart, one in the process for all the rest.
 
     An assert stays with the rest when its call uses what another statement uses too and could have changed.
     """
-    setup: list[ast.stmt] = []
+    setup: list[_Statement] = []
     kept: list[ast.stmt] = []
     judges = False
-    for node in statements:
+    parts = [_Statement(node, _names(node), _bound(node)) for node in statements]
+    for part in parts:
+        node = part.node
         if isinstance(node, _SETUP):
-            setup.append(node)
+            setup.append(part)
             kept.append(node)
             continue
         taken = _taken_apart(node)
         needed = _needed(setup, taken[1]) if taken is not None else []
-        state = {name for each in needed if _may_change(each) for name in _bound(each)}
-        shared = any(
-            state & _names(other) for other in statements if other is not node and other not in needed
-        )
+        state = {name for each in needed if _may_change(each.node) for name in each.bound}
+        own = {id(part), *map(id, needed)}
+        shared = state and any(state & other.names for other in parts if id(other) not in own)
         if taken is None or shared:
             kept.append(node)
             judges = judges or any(isinstance(x, ast.Assert | ast.Call | ast.Raise) for x in ast.walk(node))
         else:
-            yield HiddenTest(call=taken[0], expected=(taken[2],), setup=_source(needed))
+            source = _source([each.node for each in needed])
+            yield HiddenTest(call=taken[0], expected=(taken[2],), setup=source)
     if judges:
         yield HiddenTest(in_process=_source(kept))
 
@@ -208,17 +225,17 @@ def _taken_apart(node: ast.stmt) -> tuple[str, set[str], str] | None:
     return ast.unparse(left), _names(left), expected
 
 
-def _needed(setup: Sequence[ast.stmt], names: set[str]) -> list[ast.stmt]:
+def _needed(setup: Sequence["_Statement"], names: set[str]) -> list["_Statement"]:
     """The statements of a setup that a call depends on, and all imports: no other constant goes into the jail."""
     chosen: set[int] = set()
     wanted = set(names)
     for index in reversed(range(len(setup))):
-        node = setup[index]
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        part = setup[index]
+        if isinstance(part.node, ast.Import | ast.ImportFrom):
             chosen.add(index)
-        elif wanted.intersection(_bound(node)):
+        elif wanted.intersection(part.bound):
             chosen.add(index)
-            wanted |= _names(node)
+            wanted |= part.names
     return [setup[index] for index in sorted(chosen)]
 
 

@@ -1,0 +1,220 @@
+"""Readers of `parsers.py` that need a little around them."""
+
+import asyncio
+import atexit
+import contextlib
+import io
+import shutil
+import tarfile
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import Request
+from httpx_sse import EventSource
+
+from backend import auth, compression, conditional, strict_json
+from backend.base_models import sources as model_sources
+from backend.datasets import near, upload
+from backend.jobs import step_tables
+from backend.openai import chat_tools, model_names
+from reinforge import (
+    archives,
+    final_answer,
+    jobfile,
+    json_depth,
+    model_config,
+    suggestions,
+)
+from reinforge.client import wire
+from reinforge.dataset import Limits, equal, inspect, iter_rows, prompts, tools
+from reinforge.errors import ReinforgeError
+from reinforge.grading import formula, templates
+from reinforge.spec import JobSpec
+from reinforge.validation import problems
+from worker.models import inspect as model_facts
+from worker.models import safetensors, tokenizer_files
+from worker.rewards import judge_replies, programs
+from worker.serving.text import TextStream
+
+
+@cache
+def folder() -> Path:
+    made = Path(tempfile.mkdtemp(prefix="rf-fuzz-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+def render(given: str) -> object:
+    return templates.parse(given).render({"a": "x"}, {"output_text": "x"})
+
+
+def evaluate(given: str) -> object:
+    return formula.parse(given).value({"a": 1.0})
+
+
+def final(given: str) -> object:
+    return (
+        final_answer.reference(given),
+        final_answer.is_right(given, 4.0),
+        final_answer.is_right(given, "four"),
+    )
+
+
+def prompt_template(given: str) -> object:
+    parsed = prompts.PromptTemplate.parse(given)
+    return parsed.columns, parsed.render({"a": "x"})
+
+
+def row(row: Any) -> object:
+    if not isinstance(row, dict):
+        row = {"prompt": row, "tools": row}
+    return prompts.render_messages(row), tools.row_tools(row)
+
+
+def normalised(given: str) -> object:
+    found = equal.normalised([{"role": "user", "content": given}])
+    return near.sequences(found), equal.prompt_key(found)
+
+
+def rows(path: Path) -> object:
+    """As a file is checked, and as it is read again."""
+    report = inspect(path, path.name, Limits())
+    return report, sum(1 for _ in iter_rows(path))
+
+
+def json_body(body: bytes) -> object:
+    return strict_json._Strict.checked(None, body), strict_json._Lenient.checked(None, body)  # type: ignore[arg-type]
+
+
+def depth_and_width(given: Any) -> object:
+    return json_depth.is_deeper(given), json_depth.is_wider(given, 100)
+
+
+def cell(given: str) -> object:
+    with step_tables.readable():
+        return step_tables.value_of(given, "null")
+
+
+def multipart(body: bytes) -> object:
+    """As the part's content, and as the whole body."""
+
+    async def read(content: bytes) -> None:
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": content, "more_body": False}
+
+        head = (b"content-type", b"multipart/form-data; boundary=xyz")
+        request = Request({"type": "http", "method": "POST", "headers": [head]}, receive)
+        async with upload.receive(request, folder() / "uploads", 1 << 30):
+            pass
+
+    start = b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n'
+    field = b'--xyz\r\nContent-Disposition: form-data; name="name"\r\n\r\n'
+    for content in (body, start + body + b"\r\n--xyz--\r\n", field + body, b"--xyz\r\n" + body):
+        with contextlib.suppress(ReinforgeError):
+            asyncio.run(read(content))
+    return None
+
+
+def headers(given: str) -> object:
+    """What is read from headers, of which all together have 64 KiB."""
+    content = given.encode("utf-8", "replace")
+    names = (b"authorization", b"cookie", b"origin", b"if-none-match", b"host", b"content-type")
+    request = Request({"type": "http", "method": "GET", "headers": [(name, content) for name in names]})
+    conditional.unchanged(request, {"etag": '"a"'})
+    match = conditional.Match(given)
+    return auth.bearer(request), request.cookies, compression.accepts_gzip(given), match
+
+
+def events(body: bytes) -> object:
+    """Server-sent events, as the SDK reads them."""
+
+    response = httpx.Response(
+        200, headers={"content-type": "text/event-stream"}, stream=httpx.ByteStream(body)
+    )
+    return sum(len(event.data) for event in EventSource(response).iter_sse())
+
+
+def error(body: bytes) -> object:
+    return wire.error_from(httpx.Response(422, content=body))
+
+
+def reply(given: str) -> object:
+    for form in (
+        judge_replies.number_form(),
+        judge_replies.label_form(["a", "b"]),
+        judge_replies.ranking_form(3),
+    ):
+        with contextlib.suppress(judge_replies.JudgeFailed):
+            reply = judge_replies.parse_reply(given, form)
+            judge_replies.reason(reply)
+            judge_replies.number(reply)
+            judge_replies.label(reply, ["a", "b"])
+            judge_replies.ranks(reply, 3)
+    return None
+
+
+def output(given: str) -> object:
+    settings = programs.CodeTests(column="tests", tolerance=1e-6, output="words")
+    changed = given + "0"
+    return (
+        programs._same_value(given, changed, 1e-6),
+        programs._same_output(given, changed, settings),
+        programs.extract_code(given),
+    )
+
+
+def stream(given: str) -> object:
+    """A completion that grows by a few tokens at a time, with stop texts that nearly come."""
+    tokens = [ord(each) for each in given]
+    stream = TextStream(lambda ids: "".join(map(chr, ids)), ["STOP", given[:50] + "!"])
+    holder = chat_tools.Holder()
+    for end in range(0, len(tokens), max(1, len(tokens) // 64)):
+        holder.push(stream.push(tokens[:end]))
+    return stream.finish(tokens), holder.rest()
+
+
+def spec(given: Any) -> object:
+    """A job's JSON with what people are told about its faults."""
+    from pydantic import ValidationError
+
+    try:
+        return JobSpec.model_validate(given)
+    except ValidationError as error:
+        return problems(error.errors(), given, jobfile.spec_schema)
+
+
+def suggest(given: str) -> object:
+    return suggestions.did_you_mean(given, ["prompts_per_step", "temperature", "max_completion_tokens"])
+
+
+def unpack(content: bytes) -> object:
+    with (
+        tempfile.TemporaryDirectory(dir=folder()) as inside,
+        tarfile.open(fileobj=io.BytesIO(content)) as found,
+    ):
+        return archives.unpack(found, Path(inside))
+
+
+def weights(path: Path) -> object:
+    header = path.read_bytes()
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    return safetensors.read_header(path)
+
+
+def facts(path: Path) -> object:
+    return (
+        tokenizer_files.special_tokens(path.parent),
+        tokenizer_files.chat_template(path.parent),
+        model_config.read_hidden_size(path.parent),
+    )
+
+
+def configuration(path: Path) -> object:
+    return model_facts.read_facts(path.parent, {})
+
+
+def names(given: str) -> object:
+    return model_names.plain(given), model_names._TUNED.fullmatch(given), model_sources.plain(given)

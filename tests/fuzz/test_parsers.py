@@ -1,0 +1,130 @@
+"""No reader of strangers' text takes more time or memory than its input explains, and no reader is forgotten."""
+
+import ast
+import importlib
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import parsers, parsing
+from tests.fuzz.elsewhere import ELSEWHERE
+
+ROOT = Path(__file__).resolve().parents[2]
+DECODERS = {
+    *("loads", "load", "safe_load", "validate_json", "model_validate_json", "b64decode", "urlsafe_b64decode"),
+    *(
+        "fromisoformat",
+        "urlsplit",
+        "literal_eval",
+        "iter_sse",
+        "parse_options_header",
+        "ParquetFile",
+        "passages",
+    ),
+}
+MODULES_THAT_DECODE = {"re", "csv", "tarfile", "ast", "zipfile", "zlib", "gzip", "struct", "tomllib", "html"}
+NOT_DECODING = {
+    "escape",
+    "pack",
+    "TarInfo",
+    "writer",
+    "compress",
+    "compressobj",
+    "walk",
+    "unparse",
+    "Struct",
+    "calcsize",
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """The library for forms logs each body that is none."""
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize(
+    ("number", "parser"), [pytest.param(*each, id=each[1].name) for each in enumerate(parsers.PARSERS)]
+)
+def test_cost_grows_no_faster_than_the_input(number: int, parser: parsers.Parser) -> None:
+    assert list(parsing.faults(parser, number, parsing.CI)) == []
+
+
+def test_every_module_that_decodes_is_known() -> None:
+    """A new reader gets an entry in `parsers.py`, or a reason in `elsewhere.py` why nobody strange writes its input."""
+    tried = {parser.module for parser in parsers.PARSERS}
+    known = {module for modules in ELSEWHERE.values() for module in modules}
+    found = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for room in ("backend", "reinforge", "worker")
+        for path in (ROOT / room).rglob("*.py")
+        if _decodes(path) and not str(path.relative_to(ROOT)).startswith(parsers.IN_THE_SANDBOX)
+    }
+    assert found - tried - known == set(), "readers that nobody has looked at"
+    assert known - found == set(), "no such readers any more"
+    assert tried & known == set(), "in both lists"
+    for module in tried:
+        importlib.import_module(module)
+
+
+def _decodes(path: Path) -> bool:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        if isinstance(called, ast.Name) and called.id in DECODERS:
+            return True
+        if not isinstance(called, ast.Attribute) or called.attr in NOT_DECODING:
+            continue
+        owner = called.value.id if isinstance(called.value, ast.Name) else ""
+        if called.attr in DECODERS or owner in MODULES_THAT_DECODE:
+            return True
+    return False
+
+
+# ── The fuzzer finds what it is for ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _faults_of(read: object, seed: str, largest: int = 65_536) -> list[str]:
+    prepare = parsers.text(read)  # type: ignore[arg-type]
+    parser = parsers.Parser("self-test", prepare, (seed,), largest=largest, general=False)
+    return list(parsing.faults(parser, 0, parsing.CI))
+
+
+def test_a_quadratic_pattern_is_found() -> None:
+    pattern = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+    assert any("joined by '': time" in each for each in _faults_of(pattern.findall, "{{"))
+
+
+def test_a_quadratic_loop_is_found() -> None:
+    def read(given: str) -> int:
+        return sum(sum(range(place)) for place in range(len(given)))
+
+    assert any("time" in each for each in _faults_of(read, "ab", 4096))
+
+
+def test_a_slow_linear_reader_is_found() -> None:
+    found = _faults_of(lambda given: [len(str(list(range(1000)))) for _ in given], "ab", 4096)
+    assert any("time" in each for each in found)
+
+
+def test_a_small_input_that_becomes_large_is_found() -> None:
+    found = _faults_of(lambda given: "x" * given.count("9") * 4096, "9", 4096)
+    assert any("memory" in each for each in found)
+
+
+def test_an_error_that_nobody_expects_is_found() -> None:
+    def depth(given: str) -> int:
+        return 1 + depth(given[1:]) if given.startswith("[") else 0
+
+    assert any("RecursionError" in each for each in _faults_of(depth, "["))
+
+
+def test_a_linear_reader_is_not() -> None:
+    assert _faults_of(lambda given: [ord(each) for each in given], "[ab") == []
