@@ -20,7 +20,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend import bounds, errors, scopes
+from backend import bounds, errors, lanes, scopes
 from backend.auth import ROLES, Principal, bearer, digest, identify, is_worker_token, unknown_worker
 from backend.body_limits import BodyLimit, limit_of, needs_identity
 from backend.database import Database
@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 RECHECK_SECONDS = 2.0
 """How often the right of a request that lasts is looked up again; streams end within twice that."""
 _TOKENS_REMEMBERED = 1000
+_PROMPT_SECONDS = 0.05
+"""How long a body may pause before its request gives its place in the lane to others."""
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
@@ -57,9 +59,12 @@ class Admission:
         request = Request(scope, receive)
         changes = scope["method"] not in scopes.SAFE
         limit = limit_of(scope["method"], scope["path"])
-        body = Body(receive, limit, request)
+        place = self._place(request)
+        body = Body(receive, limit, request, place)
         try:
             try:
+                if place is not None:
+                    await place.enter()
                 if changes and needs_identity(scope["path"]):
                     await self._identify(request)
                 if changes:
@@ -69,8 +74,25 @@ class Admission:
                 return
             await Vigil(self.app, request, body, self._rights).run(send)
         finally:
+            if place is not None:
+                place.leave()
             if (ticket := bounds.ticket_of(request)) is not None:
                 ticket.close()
+            if isinstance(who := getattr(request.state, "principal", None), Principal):
+                request.app.state.lanes.remember(request, who.project_id)
+
+    def _place(self, request: Request) -> lanes.Place | None:
+        """None for what is never held up: a probe of life, and workers, whose heartbeats keep their jobs."""
+        if request.url.path == "/healthz" or self._is_workers(request):
+            return None
+        place: lanes.Place = request.app.state.lanes.place(request)
+        request.state.place = place
+        return place
+
+    def _is_workers(self, request: Request) -> bool:
+        if not request.url.path.startswith("/worker/v1/") or (token := bearer(request)) is None:
+            return False
+        return is_worker_token(token, request.app.state.settings) or digest(token) in self._job_tokens
 
     async def _identify(self, request: Request) -> None:
         """Raises NotAuthenticated, NotAllowed, NotFound, LeaseLost, TooManyRequests."""
@@ -117,8 +139,10 @@ def protect(start: Message) -> None:
 class Body:
     """The request's `receive`, counted and timed until the body is complete."""
 
-    def __init__(self, receive: Receive, limit: BodyLimit, request: Request) -> None:
-        self._receive, self._limit, self._request = receive, limit, request
+    def __init__(
+        self, receive: Receive, limit: BodyLimit, request: Request, place: lanes.Place | None
+    ) -> None:
+        self._receive, self._limit, self._request, self._place = receive, limit, request, place
         self._bytes, self._waited, self._complete = 0, 0.0, False
         self.revoked: ReinforgeError | None = None
         """Raised instead of reading on."""
@@ -138,7 +162,7 @@ class Body:
         began = time.monotonic()
         try:
             async with asyncio.timeout(self._patience()):
-                message = await self._receive()
+                message = await self._next_piece()
         except TimeoutError as error:
             raise RequestTooSlow(
                 "The request's body did not arrive in time.",
@@ -149,7 +173,19 @@ class Body:
         self._bytes += len(message.get("body", b""))
         self._complete = message["type"] != "http.request" or not message.get("more_body", False)
         self._check_size(self._bytes)
+        if self._complete and self._place is not None and message["type"] == "http.request":
+            await self._place.enter()
         return message
+
+    async def _next_piece(self) -> Message:
+        """While nothing comes the request has no place in its lane; it needs one again for what it brings."""
+        if self._place is None or not self._place.held:
+            return await self._receive()
+        timer = asyncio.get_running_loop().call_later(_PROMPT_SECONDS, self._place.leave)
+        try:
+            return await self._receive()
+        finally:
+            timer.cancel()
 
     def _patience(self) -> float:
         stall = self._limit.stall_seconds
@@ -217,6 +253,7 @@ class Vigil:
                 protect(message)
                 kind = dict(message["headers"]).get(b"content-type", b"")
                 self._events = kind.startswith(b"text/event-stream")
+                lanes.leave(self._request)  # what is left goes at the pace of its reader
             await send(message)
 
         try:

@@ -28,6 +28,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
+from backend import lanes
 from backend.database import Database
 from backend.events import Hub, notify
 from backend.ids import new_id
@@ -73,7 +74,7 @@ class Waiting:
 class Calls:
     """The lane of one process. `ask` belongs to requests, `take` and `answer` to the worker door.
 
-    gone: whether the caller has hung up. project: whose calls are added; None for the server's own.
+    gone: whether the caller has hung up. project: whose calls are added; None: the server's. waits: its wait begins.
     """
 
     def __init__(
@@ -84,10 +85,11 @@ class Calls:
         gone: Gone | None = None,
         project: Callable[[], str | None] = lambda: None,
         limits: Waiting = Waiting(),
+        waits: Callable[[], None] = lambda: None,
     ) -> None:
         self.database = database
         self.hub = hub
-        self._gone, self._project, self._limits = gone, project, limits
+        self._gone, self._project, self._limits, self._waits = gone, project, limits, waits
 
     def of(self, request: Request) -> "Calls":
         """The lane for one request: its calls are its project's, and end when its client hangs up."""
@@ -97,6 +99,7 @@ class Calls:
             gone=request.is_disconnected,
             project=lambda: getattr(getattr(request.state, "principal", None), "project_id", None),
             limits=self._limits,
+            waits=lambda: lanes.leave(request),
         )
 
     def of_project(self, project_id: str) -> "Calls":
@@ -111,6 +114,7 @@ class Calls:
         """
         deadline = now() + timedelta(seconds=timeout)
         call_id = await self.add(kind, payload, deadline)
+        self._waits()
         try:
             call = await self._answered(call_id, deadline)
         finally:

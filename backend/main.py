@@ -41,6 +41,7 @@ from backend.jobs.live import LiveJobs
 from backend.judges.endpoints import router as judges
 from backend.keys import service as keys
 from backend.keys.endpoints import router as api_keys
+from backend.lanes import Lanes
 from backend.migrate import is_migrated
 from backend.objects import Objects
 from backend.openai.chat import router as openai_chat
@@ -101,6 +102,7 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
     )
     app.state.settings = settings or Settings()
     app.state.bounds = Bounds(app.state.settings)
+    app.state.lanes = Lanes()
     app.add_middleware(AuditTrail)
     app.add_middleware(Admission)  # outside of the trail: what is refused there has changed nothing
     if (port := app.state.settings.worker_port) is not None:

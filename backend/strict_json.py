@@ -19,6 +19,10 @@ from reinforge.json_depth import DEEPEST, is_deeper, is_wider
 MOST_KEYS = 10_000
 """Of one object: each key that a schema does not know costs an error of its own."""
 _ESCAPED_NUL = b"\\u0000"
+MOST_PARTS = 100_000
+"""Objects and lists of a request, which take far more time and memory than the same bytes of text."""
+MOST_COMMAS = 1_000_000
+"""The same for numbers and names. Those of texts count, too: a request of 16 MiB of code has fewer."""
 
 
 class _Strict(Request):
@@ -28,6 +32,7 @@ class _Strict(Request):
         return self._json
 
     def checked(self, body: bytes) -> Any:
+        _check_parts(body)
         value = _parsed(body)
         if _ESCAPED_NUL in body and replace_nul(value) != value:
             raise json.JSONDecodeError(
@@ -37,9 +42,23 @@ class _Strict(Request):
 
 
 class _Lenient(_Strict):
+    """Of workers, which send records of thousands of completions."""
+
     def checked(self, body: bytes) -> Any:
         value = _parsed(body)
         return replace_nul(value) if _ESCAPED_NUL in body else value
+
+
+def _check_parts(body: bytes) -> None:
+    """Reading JSON stops everybody else's requests meanwhile. Raises InvalidInput `too_many_parts`."""
+    if len(body) <= MOST_PARTS:
+        return
+    if body.count(b"{") + body.count(b"[") > MOST_PARTS or body.count(b",") > MOST_COMMAS:
+        raise InvalidInput(
+            f"The JSON has more than {MOST_PARTS:,} objects and lists, or {MOST_COMMAS:,} values.",
+            code="too_many_parts",
+            hint="Send it in several requests; rows belong into a dataset.",
+        )
 
 
 def _parsed(body: bytes) -> Any:

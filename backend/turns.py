@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
+from backend import lanes
 from reinforge.errors import TooManyRequests, Unavailable
 
 T = TypeVar("T")
@@ -76,6 +77,7 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
     """What comes of the work, which is cancelled when the client hangs up. Raises Unavailable `caller_gone` then."""
     task = asyncio.ensure_future(work)
     try:
+        lanes.leave(request)
         while not task.done():
             await asyncio.wait({task}, timeout=_HANG_UP_SECONDS)
             if not task.done() and await request.is_disconnected():

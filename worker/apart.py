@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from reinforge.errors import InvalidInput, ReinforgeError
+from reinforge.priority import give_way
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,8 @@ OUTPUT_BYTES = 64 << 20
 WARM = 4
 """Children that wait for the next request, as many as a worker has threads that render."""
 
+_NICE = 10
+"""Of children that answer calls: strangers' files may take a processor, but not from the server and from jobs."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 _LENGTH = struct.Struct("<I")
 
@@ -227,4 +230,5 @@ def _work_of_calls() -> dict[str, Work]:
 
 
 if __name__ == "__main__":
+    give_way(_NICE)
     serve(_work_of_calls)

@@ -87,10 +87,10 @@ async def read_apart(dataset: Dataset, read: Callable[..., T], *arguments: Any) 
     async with turns().turn(dataset.project_id):
         if dataset.bytes <= _SMALL_FILE_BYTES and dataset.format != "parquet":
             return await anyio.to_thread.run_sync(read, *arguments)
-        return await _read_in_process(read, *arguments)
+        return await read_in_process(read, *arguments)
 
 
-async def _read_in_process(read: Callable[..., T], *arguments: Any) -> T:
+async def read_in_process(read: Callable[..., T], *arguments: Any) -> T:
     try:
         async with asyncio.timeout(_READ_SECONDS):
             return await readers().ask(read, *arguments)

@@ -1,5 +1,6 @@
 """Templates and tokenizers of strangers cost their request, never the worker."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,3 +74,9 @@ def test_a_child_has_none_of_the_workers_secrets(
         assert b"PATH=" in environment and b"secret-of-the-worker" not in environment
     finally:
         fresh.close()
+
+
+def test_a_child_gives_way_to_others(apart: Apart, model: Path) -> None:
+    render(apart, model)
+    child = apart._idle[0].pid
+    assert os.getpriority(os.PRIO_PROCESS, child) > os.getpriority(os.PRIO_PROCESS, 0)

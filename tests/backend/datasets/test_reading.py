@@ -1,5 +1,6 @@
 """What reading a dataset may cost: bytes of an answer, memory of the API, turns of others."""
 
+import asyncio
 import io
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets import reading, report
+from backend.datasets import overlap, reading, report
 from tests.backend.datasets.test_report import prompts, upload
 from tests.backend.server import Backend, wait_until
 
@@ -55,13 +56,15 @@ def test_a_small_file_with_large_rows_makes_no_large_answer(
 @pytest.fixture
 def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Reports begin and do not end before the event is set."""
-    going_on, answer = threading.Event(), report.answer
+    going_on, read = threading.Event(), report.read_in_process
 
-    def late(*arguments: Any) -> dict[str, Any]:
-        going_on.wait(20)
-        return answer(*arguments)
+    async def late(*arguments: Any) -> Any:
+        async with asyncio.timeout(20):
+            while not going_on.is_set():
+                await asyncio.sleep(0.05)
+        return await read(*arguments)
 
-    monkeypatch.setattr(report, "answer", late)
+    monkeypatch.setattr(report, "read_in_process", late)
     yield going_on
     going_on.set()
 
@@ -89,3 +92,11 @@ def test_reports_of_one_project_are_few_and_end_with_their_clients(
         assert other.get(f"/datasets/{id}/rows").json()["total"] == 1, "another project has its turn"
     stuck.set()
     wait_until(lambda: ask(101, wait=5).json()["status"] == "ready", "the report")
+
+
+def test_reports_are_made_in_another_process(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a thread of this one they would take turns with every other request."""
+    address = f"/datasets/{upload(backend, prompts('a', 'b', 'c', 'd'), 'apart.jsonl')}/report"
+    monkeypatch.setattr(overlap, "iter_accepted", None)  # in this process; children have their own
+    answer = backend.api.get(address, params={"held_out_rows": 1, "wait": 20})
+    assert (answer.status_code, answer.json()["status"]) == (200, "ready")
