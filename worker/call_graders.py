@@ -119,7 +119,7 @@ def _services(
 ) -> Services:
     paths = {name: str(models.resolve(name)) for name in checkpoints(grader) if name}
     if (base := payload.get("base_model")) is not None:
-        paths[""] = str(models.resolve(str(base), any_folder=True))
+        paths[""] = str(models.resolve(str(base), added=True))
     call: Call = _no_code
     run_programs: RunPrograms = _no_programs
     if client is not None:

@@ -13,7 +13,7 @@ TELL_SECONDS = 1.0
 
 
 def inspect(door: Door, store: ModelStore, apart: Apart, call: CallMessage) -> dict[str, Any]:
-    """{source, hub_token?, check_token?, any_folder?} → facts. Sends events {type: progress, phase, done, total}.
+    """{source, hub_token?, added?, any_folder?} → facts. Sends events {type: progress, phase, done, total}.
 
     A download goes on when nobody waits any more: what is there need not be fetched again.
     """
@@ -29,7 +29,7 @@ def inspect(door: Door, store: ModelStore, apart: Apart, call: CallMessage) -> d
             str(call.payload["source"]),
             store,
             token=call.payload.get("hub_token"),
-            check_token=bool(call.payload.get("check_token")),
+            added=bool(call.payload.get("added")),
             any_folder=bool(call.payload.get("any_folder")),
             begun=looking.downloading,
             hashing=looking.hashing,

@@ -22,7 +22,7 @@ def render(apart: Apart, models: ModelStore, payload: dict[str, Any]) -> dict[st
     `row` in its `errors`. longest: among the rows that rendered, None without any. takes_tools: whether the template
     has a place for tools; where it has none, those of rows are left out.
     """
-    folder = models.resolve(str(payload["model_source"]), token=payload.get("hub_token"), any_folder=True)
+    folder = models.resolve(str(payload["model_source"]), token=payload.get("hub_token"), added=True)
     names = ("rows", "tools", "tolerant", "texts")
     return apart.ask("render", folder, {name: payload[name] for name in names if name in payload})
 

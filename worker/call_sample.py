@@ -103,7 +103,7 @@ class Sampler:
             lambda: chunks.status(_so_far(looking)), first=TELL_SECONDS, every=TELL_SECONDS, name=call.id
         ) as telling:
             source, token = str(payload["model_source"]), payload.get("hub_token")
-            found = self._models.find(source, token=token, any_folder=True, begun=looking.downloading)
+            found = self._models.find(source, token=token, added=True, begun=looking.downloading)
             folder = found.folder
             looking.hashing()
             changed = pinned is not None and self._models.content_hash(folder) != pinned

@@ -92,7 +92,7 @@ def prepare(
             hint="Start `python -m worker.sandbox` beside the worker and set SANDBOX_SOCKET, or set SANDBOX_URL.",
             retryable=True,
         )
-    model = models.resolve(claimed.model_source, token=claimed.hub_token, any_folder=True, beat=beat)
+    model = models.resolve(claimed.model_source, token=claimed.hub_token, added=True, beat=beat)
     pinned = claimed.model_sha256
     if pinned is not None and (found := models.content_hash(model, beat)) != pinned:
         raise JobFailure(

@@ -47,4 +47,4 @@ async def beside(
 
 async def origin(session: AsyncSession, adapter: Adapter) -> tuple[Job, BaseModel]:
     """The job that made it and the model it adapts."""
-    return await session.get_one(Job, adapter.job_id), await session.get_one(BaseModel, adapter.model_id)
+    return await session.get_one(Job, adapter.job_id), await session.get_one(BaseModel, adapter.model_key)

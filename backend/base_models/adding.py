@@ -1,8 +1,8 @@
 """Adding a base model: a worker downloads and looks while this process listens; the row says how far it is.
 
 A new model is `adding` until it is `ready` or `failed`. One that is there already stays as it is until the worker has
-looked again, and longer when other files were found while jobs, adapters or deployments of any project need the
-ones before. Whoever waits gets the refusal as an error, and nothing is kept of a new model that was refused.
+looked again, and longer when other files were found while jobs, adapters or deployments need the ones before. Whoever
+waits gets the refusal as an error, and nothing is kept of a new model that was refused.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from backend.call_stream import open_stream
 from backend.calls import Calls
 from backend.database import Database
 from backend.models import BaseModel, now
-from reinforge.errors import InvalidInput, ReinforgeError, StateConflict, Unavailable
+from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConflict, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +51,7 @@ _TEMPLATE_OFFER = (
 class Asked:
     """What a worker is to look at. template: what to do without one of the model's own."""
 
+    key: str
     id: str
     source: str
     template: str | None
@@ -59,10 +60,10 @@ class Asked:
     """A new one that is refused stays in the list, with the reason."""
     token_sealed: str | None = None
     """What opens it at the hub, sealed; it becomes the model's once a worker has come in with it."""
-    token_known: bool = True
-    """A worker has come in with it before."""
+    looked_at: bool = False
+    """As it is the model's: where its folder lies and whether the token opens it was looked at."""
     any_folder: bool = False
-    """The worker need not look whether the source is below a folder for models."""
+    """Whoever adds it may name every folder."""
 
     @property
     def shown_source(self) -> str:
@@ -79,11 +80,11 @@ class Adder:
 
     async def add(self, asked: Asked, *, wait: bool) -> None:
         """Start it, or wait for it. Raises what the worker refuses, when it is waited for."""
-        task = self._tasks.get(asked.id)
+        task = self._tasks.get(asked.key)
         if task is None:
             task = asyncio.create_task(self._add(asked))
-            self._tasks[asked.id] = task
-            task.add_done_callback(lambda done: self._forget(asked.id, done))
+            self._tasks[asked.key] = task
+            task.add_done_callback(lambda done: self._forget(asked, done))
         if wait:
             await asyncio.shield(task)  # who asks may hang up; the download goes on
 
@@ -93,10 +94,10 @@ class Adder:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _forget(self, id: str, task: "asyncio.Task[None]") -> None:
-        self._tasks.pop(id, None)
+    def _forget(self, asked: Asked, task: "asyncio.Task[None]") -> None:
+        self._tasks.pop(asked.key, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.info("%s was not added: %s", id, error)
+            log.info("%s was not added: %s", asked.id, error)
 
     async def _add(self, asked: Asked) -> None:
         source = asked.shown_source
@@ -124,25 +125,25 @@ class Adder:
             values |= {"token_sealed": asked.token_sealed}
         async with self._database.transaction() as session:
             # The lock makes who refers to the model meanwhile wait, so that nobody is overlooked.
-            row = await session.get(BaseModel, asked.id, with_for_update=True)
-            if row is not None and row.status == "ready" and row.sha256 != values["sha256"]:
-                user = await repository.used_by(session, asked.id)
-                if user is not None:
-                    raise _in_use(asked)
-            await repository.put(session, asked.id, values, replace=True)
+            row = await session.get(BaseModel, asked.key, with_for_update=True)
+            if row is None:
+                raise removed(asked)
+            changed = row.status == "ready" and row.sha256 != values["sha256"]
+            if changed and await repository.users(session, asked.key):
+                raise _in_use(asked)
+            await repository.change(session, asked.key, values)
 
     async def _look(self, asked: Asked, source: str) -> dict[str, Any]:
-        payload: dict[str, Any] = {"source": source, "any_folder": asked.any_folder}
+        payload: dict[str, Any] = {"source": source, "any_folder": asked.any_folder, "added": asked.looked_at}
         if asked.token_sealed is not None:
-            payload |= {"token_of": asked.id, "token_sealed": asked.token_sealed}
-            payload["check_token"] = not asked.token_known
+            payload |= {"token_of": asked.key, "token_sealed": asked.token_sealed}
         stream = await open_stream(self._calls, "inspect_model", payload, quiet_seconds=QUIET_SECONDS)
         async with aclosing(stream.events()) as events:
             async for event in events:
                 if event is not None and event.get("type") == "progress":
                     progress = {key: event.get(key) for key in ("phase", "done", "total")}
                     async with self._database.transaction() as session:
-                        await repository.note(session, asked.id, progress)
+                        await repository.note(session, asked.key, progress)
         if stream.result is None:
             raise Unavailable("The worker gave no answer.", code="worker_lost", hint="Try again.")
         return stream.result
@@ -151,7 +152,7 @@ class Adder:
         inner = error.envelope()["error"]
         failure = {key: inner[key] for key in ("code", "message", "hint")}
         async with self._database.transaction() as session:
-            row = await session.get(BaseModel, asked.id, with_for_update=True)
+            row = await session.get(BaseModel, asked.key, with_for_update=True)
             if row is None:
                 return
             if asked.new and not asked.keep_refusal:
@@ -183,6 +184,12 @@ def silent(row: BaseModel) -> bool:
     return row.status == "adding" and (row.touched_at is None or row.touched_at < now() - SILENT)
 
 
+def looked_at(row: BaseModel) -> bool:
+    """Whether a worker looks at it now."""
+    under_way = bool((row.progress or {}).get("phase"))
+    return under_way and row.touched_at is not None and row.touched_at > now() - SILENT
+
+
 def _in_use(asked: Asked) -> StateConflict:
     """Says nothing of who uses it: that may be another project's."""
     return StateConflict(
@@ -190,6 +197,14 @@ def _in_use(asked: Asked) -> StateConflict:
         code="model_in_use",
         hint="Add what was found under another id. The model stays as it was.",
         param="id",
+    )
+
+
+def removed(asked: Asked) -> NotFound:
+    return NotFound(
+        f"The model {asked.id} was removed while a worker looked at it.",
+        code="model_not_found",
+        hint="Add it again: what was downloaded is still there.",
     )
 
 

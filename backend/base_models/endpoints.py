@@ -1,4 +1,4 @@
-"""POST, GET /models · GET, DELETE /models/{id}."""
+"""POST, GET /models · GET, DELETE /models/{id} · POST /models/{id}/share."""
 
 from typing import Annotated
 
@@ -32,6 +32,8 @@ async def create(
 ) -> Response:
     """Have a worker look at a model's files (downloading them first) and add it. Sending it again looks again.
 
+    The model belongs to the project. One that all projects share is looked at again by administrators only.
+
     `wait=false` answers at once with a model that is `adding`; reading it then says how far that is.
     """
     asked = once.asked(await request.body())
@@ -50,9 +52,9 @@ async def create(
 async def list_models(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[BaseModelInfo]:
-    """Newest first."""
-    found, more = await service.page(session, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
+    """The project's own and those that all projects share, newest first."""
+    found, more = await service.page(session, who.project_id, limit=limit, after=after)
+    cursor = encode_cursor(found[-1].created_at, found[-1].key) if more else None
     return Page(data=[service.view(each) for each in found], has_more=more, next_cursor=cursor)
 
 
@@ -63,5 +65,11 @@ async def get(id: str, session: Session, who: Reader) -> BaseModelInfo:
 
 @router.delete("/models/{id}", status_code=204, operation_id="deleteModel")
 async def delete(id: str, session: Session, who: Writer) -> None:
-    """Refused while a job, an adapter or a deployment names it."""
-    await service.remove(session, id)
+    """Refused while a job, an adapter or a deployment needs it. One that all projects share: by administrators only."""
+    await service.remove(session, who, id)
+
+
+@router.post("/models/{id}/share", operation_id="shareModel")
+async def share(id: str, session: Session, who: Writer) -> BaseModelInfo:
+    """Give a model of the project, its hub token with it, to all projects; by administrators only."""
+    return service.view(await service.share(session, who, id))

@@ -1,79 +1,87 @@
-"""Queries about base models. They belong to no project, because workers belong to none."""
+"""Queries about base models: a project's own, and those that all projects share."""
 
 from typing import Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.base_models.sources import TEMPLATE, plain
 from backend.cursors import cut, newest_first
+from backend.ids import new_id
 from backend.models import Adapter, BaseModel, Deployment, Job, now
 
 
-async def find(session: AsyncSession, id: str) -> BaseModel | None:
-    return await session.get(BaseModel, id)
+def seen_by(project_id: str) -> ColumnElement[bool]:
+    return or_(BaseModel.project_id == project_id, BaseModel.project_id.is_(None))
 
 
-async def ids(session: AsyncSession, limit: int) -> list[str]:
-    """Of models that jobs may use, newest first."""
-    query = select(BaseModel.id).where(BaseModel.status == "ready").order_by(BaseModel.created_at.desc())
-    return list(await session.scalars(query.limit(limit)))
+async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> BaseModel | None:
+    """What the project calls so: its own model before a shared one."""
+    query = select(BaseModel).where(BaseModel.id == id, seen_by(project_id))
+    query = query.order_by(BaseModel.project_id.is_(None)).limit(1)
+    found: BaseModel | None = await session.scalar(query.with_for_update() if lock else query)
+    return found
 
 
-async def page(session: AsyncSession, *, limit: int, after: str | None) -> tuple[list[BaseModel], bool]:
-    query = newest_first(select(BaseModel), BaseModel.created_at, BaseModel.id, limit=limit, after=after)
+async def find_shared(session: AsyncSession, id: str) -> BaseModel | None:
+    query = select(BaseModel).where(BaseModel.id == id, BaseModel.project_id.is_(None))
+    found: BaseModel | None = await session.scalar(query)
+    return found
+
+
+async def others_named(session: AsyncSession, model: BaseModel) -> bool:
+    """Whether another project's model, or a shared one, has the same name."""
+    query = select(BaseModel.key).where(BaseModel.id == model.id, BaseModel.key != model.key)
+    return await session.scalar(query.limit(1)) is not None
+
+
+async def ids(session: AsyncSession, project_id: str, limit: int) -> list[str]:
+    """Of models that the project's jobs may use, newest first."""
+    query = select(BaseModel.id).where(BaseModel.status == "ready", seen_by(project_id))
+    return list(await session.scalars(query.order_by(BaseModel.created_at.desc()).limit(limit)))
+
+
+async def page(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[BaseModel], bool]:
+    query = select(BaseModel).where(seen_by(project_id))
+    query = newest_first(query, BaseModel.created_at, BaseModel.key, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
 
 
-async def put(session: AsyncSession, id: str, values: dict[str, Any], *, replace: bool) -> BaseModel:
-    """Add a model, or (`replace`) renew what is known of it; without `replace` an existing one stays as it is."""
-    query = insert(BaseModel).values(id=id, created_at=now(), **values)
-    if replace:
-        query = query.on_conflict_do_update(index_elements=["id"], set_=values)
-    else:
-        query = query.on_conflict_do_nothing(index_elements=["id"])
-    await session.execute(query)
-    return await session.get_one(BaseModel, id, populate_existing=True)
+async def lock_name(session: AsyncSession, id: str) -> None:
+    """Who gives or shares this name meanwhile waits until the transaction ends."""
+    await session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"base_model {id}", 0))))
 
 
-async def change(session: AsyncSession, id: str, values: dict[str, Any]) -> None:
-    await session.execute(update(BaseModel).where(BaseModel.id == id).values(**values))
+async def put_shared(session: AsyncSession, id: str, values: dict[str, Any]) -> None:
+    """Add a model of all projects, or renew what is known of it."""
+    query = insert(BaseModel).values(key=new_id("mdl_"), id=id, project_id=None, created_at=now(), **values)
+    await session.execute(query.on_conflict_do_update(index_elements=["id", "project_id"], set_=values))
 
 
-async def note(session: AsyncSession, id: str, progress: dict[str, Any]) -> None:
+async def change(session: AsyncSession, key: str, values: dict[str, Any]) -> None:
+    await session.execute(update(BaseModel).where(BaseModel.key == key).values(**values))
+
+
+async def note(session: AsyncSession, key: str, progress: dict[str, Any]) -> None:
     """How far an addition is."""
-    await change(session, id, {"progress": progress, "touched_at": now()})
+    await change(session, key, {"progress": progress, "touched_at": now()})
 
 
-async def used_by(session: AsyncSession, id: str) -> str | None:
-    """The id of a job, adapter or deployment that names the model."""
-    for column, owner in (
-        (Job.model_id, Job.id),
-        (Adapter.model_id, Adapter.id),
-        (Deployment.model_id, Deployment.id),
-    ):
-        found: str | None = await session.scalar(select(owner).where(column == id).limit(1))
-        if found is not None:
-            return found
-    return None
+async def users(session: AsyncSession, key: str) -> dict[str, str]:
+    """Project → the id of a job, adapter or deployment of it that needs the model."""
+    found: dict[str, str] = {}
+    for table in (Job, Adapter, Deployment):
+        query = select(table.project_id, func.min(table.id)).where(table.model_key == key)
+        for project_id, id in await session.execute(query.group_by(table.project_id)):
+            found.setdefault(project_id, id)
+    return found
 
 
-async def is_deployed(session: AsyncSession, name: str) -> bool:
-    """Whether a deployment of any project has this name."""
-    found = await session.scalar(select(Deployment.id).where(Deployment.name == name).limit(1))
-    return found is not None
-
-
-async def token_of(session: AsyncSession, source: str) -> tuple[str, str] | None:
-    """(model, sealed token) of a model from the hub with this source, whatever template was chosen for it.
-
-    Of one that a worker has looked at with it: a token that was only given may be wrong.
-    """
-    query = select(BaseModel.id, BaseModel.token_sealed).where(
-        func.split_part(BaseModel.source, TEMPLATE, 1) == plain(source),
-        BaseModel.token_sealed.is_not(None),
-        BaseModel.status == "ready",
-    )
-    row = (await session.execute(query.limit(1))).one_or_none()
-    return None if row is None or row[1] is None else (row[0], row[1])
+async def is_deployed(session: AsyncSession, project_id: str | None, name: str) -> bool:
+    """Whether a deployment of the project, or of any, has this name."""
+    query = select(Deployment.id).where(Deployment.name == name)
+    if project_id is not None:
+        query = query.where(Deployment.project_id == project_id)
+    return await session.scalar(query.limit(1)) is not None

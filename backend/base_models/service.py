@@ -9,18 +9,30 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.auth import Principal
 from backend.base_models import repository
-from backend.base_models.adding import Adder, Asked, interrupted_failure, silent, values_of
+from backend.base_models.adding import (
+    Adder,
+    Asked,
+    interrupted_failure,
+    looked_at,
+    removed,
+    silent,
+    values_of,
+)
 from backend.base_models.sources import chosen_template, plain, same_source
 from backend.calls import Calls
 from backend.database import Database
-from backend.models import BaseModel, now
+from backend.ids import new_id
+from backend.models import Adapter, BaseModel, Deployment, Job, now
 from backend.sealing import Sealer
 from reinforge import learning_rate
-from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConflict
+from reinforge.errors import InvalidInput, NotAllowed, NotFound, ReinforgeError, StateConflict
 from reinforge.memory import ModelShape, estimate
 from reinforge.schemas.jobs import JobError
 from reinforge.schemas.resources import BaseModelInfo, ModelCreate, ModelProgress
 from reinforge.suggestions import did_you_mean
+
+seen_by = repository.seen_by
+"""Models that a project sees, as a condition of queries."""
 
 log = logging.getLogger(__name__)
 
@@ -29,9 +41,9 @@ _BUILTIN_SECONDS = 30.0
 _AGAIN_SECONDS = 2.0
 
 
-async def get(session: AsyncSession, project_id: str, id: str) -> BaseModel:
-    """A model that jobs may use; every project may use all. Raises NotFound `model_not_found` (param `model`)."""
-    model = await repository.find(session, id)
+async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> BaseModel:
+    """A model of the project or of all. Raises NotFound `model_not_found` (param `model`)."""
+    model = await repository.find(session, project_id, id, lock=lock)
     if model is None:
         hint = "List the models with `reinforge models list`; add one with `reinforge models add`."
         if id in BUILTIN:
@@ -40,9 +52,9 @@ async def get(session: AsyncSession, project_id: str, id: str) -> BaseModel:
     return model
 
 
-async def suggestion(session: AsyncSession, id: str) -> str | None:
+async def suggestion(session: AsyncSession, project_id: str, id: str) -> str | None:
     """A sentence for whoever named a model that is not there: the nearest one, or all if they are few."""
-    return did_you_mean(id, await repository.ids(session, 100))
+    return did_you_mean(id, await repository.ids(session, project_id, 100))
 
 
 async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseModel:
@@ -51,6 +63,16 @@ async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseMod
         model = await get(session, project_id, id)
     except NotFound as error:
         raise InvalidInput(error.message, code=error.code, hint=error.hint, param="model") from error
+    return usable(model)
+
+
+async def of(session: AsyncSession, row: Job | Adapter | Deployment) -> BaseModel:
+    """The model that it is about, whatever its name means to who asks."""
+    return await session.get_one(BaseModel, row.model_key)
+
+
+def usable(model: BaseModel) -> BaseModel:
+    """The same. Raises InvalidInput `model_not_ready`."""
     if model.status != "ready":
         adding = model.status == "adding"
         raise InvalidInput(
@@ -66,8 +88,10 @@ async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseMod
     return model
 
 
-async def page(session: AsyncSession, *, limit: int, after: str | None) -> tuple[list[BaseModel], bool]:
-    return await repository.page(session, limit=limit, after=after)
+async def page(
+    session: AsyncSession, project_id: str, *, limit: int, after: str | None
+) -> tuple[list[BaseModel], bool]:
+    return await repository.page(session, project_id, limit=limit, after=after)
 
 
 async def add(
@@ -75,12 +99,13 @@ async def add(
 ) -> BaseModel:
     """Have a worker look at the source. With `wait` nothing is kept of a new model that it refuses.
 
-    Raises StateConflict `model_exists`, `name_taken`; with `wait` `model_in_use`, InvalidInput (param `source` …),
-    Unavailable and others.
+    The model is the project's own. Raises StateConflict `model_exists`, `name_taken`; with `wait` `model_in_use`,
+    InvalidInput (param `source` …), Unavailable and others.
     """
     async with database.transaction() as session:
-        existing = await repository.find(session, body.id)
-        await _check_id(session, body, existing)
+        await repository.lock_name(session, body.id)
+        existing = await repository.find(session, who.project_id, body.id)
+        await _check_id(session, body, existing, who)
         new = existing is None or existing.status != "ready"
         keep = not wait or (new and existing is not None)
         asked = _asked(body, existing, sealer, who, new=new, keep_refusal=keep)
@@ -88,32 +113,45 @@ async def add(
         if new:
             values |= {"source": asked.shown_source, "status": "adding", "error": None, "lora_targets": []}
             values |= {"has_chat_template": False, "created_by": who.name}
-            values |= {
-                "token_sealed": asked.token_sealed
-            }  # for when it is tried again; nobody else's look uses it
-            await repository.put(session, body.id, values, replace=True)
+            # For when it is tried again; nobody else's look uses it.
+            values |= {"token_sealed": asked.token_sealed}
+        if existing is None:
+            session.add(BaseModel(key=asked.key, id=asked.id, project_id=who.project_id, **values))
         else:
-            await repository.change(session, body.id, values)
+            await repository.change(session, asked.key, values)
     await adder.add(asked, wait=wait)
     async with database.transaction() as session:
-        return await session.get_one(BaseModel, body.id)
+        found = await session.get(BaseModel, asked.key)
+        if found is None:
+            raise removed(asked)
+        return found
 
 
-async def _check_id(session: AsyncSession, body: ModelCreate, existing: BaseModel | None) -> None:
-    if existing is None and await repository.is_deployed(session, body.id):
-        raise StateConflict(
-            f"{body.id} is the name of a deployment.",
-            code="name_taken",
-            hint="Requests name models and deployments alike: give the model another id.",
-            param="id",
+async def _check_id(
+    session: AsyncSession, body: ModelCreate, existing: BaseModel | None, who: Principal
+) -> None:
+    if body.id in BUILTIN:
+        raise _exists(f"{body.id!r} comes with the platform.", "Give the new model another id.")
+    if existing is None:
+        if await repository.is_deployed(session, who.project_id, body.id):
+            raise _deployed(body.id, "Requests name models and deployments alike: give the model another id.")
+    elif existing.shared and not who.administrator:
+        raise _exists(
+            f"The model {body.id!r} exists already: all projects share it.",
+            "Use it, or give the new one another id. An administrator may have a worker look at it again.",
         )
-    if existing is not None and (body.id in BUILTIN or not same_source(existing.source, body.source)):
-        raise StateConflict(
-            f"The model {body.id!r} exists already, from {existing.source}.",
-            code="model_exists",
-            hint="Give the new one another id.",
-            param="id",
+    elif not same_source(existing.source, body.source):
+        raise _exists(
+            f"The model {body.id!r} exists already, from {existing.source}.", "Give the new one another id."
         )
+
+
+def _exists(message: str, hint: str) -> StateConflict:
+    return StateConflict(message, code="model_exists", hint=hint, param="id")
+
+
+def _deployed(id: str, hint: str) -> StateConflict:
+    return StateConflict(f"{id} is the name of a deployment.", code="name_taken", hint=hint, param="id")
 
 
 def _asked(
@@ -127,19 +165,24 @@ def _asked(
 ) -> Asked:
     """What a worker is to look at; sources are taken as they are shown, with the template chosen for them."""
     template = body.chat_template or chosen_template(body.source) or (None if new else _template(existing))
+    key = new_id("mdl_") if existing is None else existing.key
     token = None if existing is None else existing.token_sealed
     if body.token is not None:
-        token = sealer.seal(f"hub:{body.id}", body.token.get_secret_value())
+        token = sealer.seal(f"hub:{key}", body.token.get_secret_value())
+    source = _source(body, existing)
     return Asked(
+        key,
         body.id,
-        _source(body, existing),
+        source,
         template,
         new=new,
         keep_refusal=keep_refusal,
         token_sealed=token,
-        token_known=body.token is None and not new,
-        # What is used already was looked at when it was added.
-        any_folder=who.administrator or not new,
+        looked_at=not new
+        and body.token is None
+        and existing is not None
+        and source == plain(existing.source),
+        any_folder=who.administrator,
     )
 
 
@@ -157,12 +200,50 @@ def _template(existing: BaseModel | None) -> str | None:
     return chosen_template(existing.source) or (None if existing.has_chat_template else "bare")
 
 
-async def remove(session: AsyncSession, id: str) -> None:
-    """Forget a model; its files stay with the workers. Raises NotFound, StateConflict `model_in_use`."""
-    model = await get(session, "", id)
-    user = await repository.used_by(session, id)
-    if id in BUILTIN or user is not None:
-        what = f"{user} needs it" if user else "it comes with the worker"
+async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
+    """Give a model of the project to all, its hub token with it.
+
+    Raises NotFound, NotAllowed `not_administrator`, StateConflict `model_not_ready`, `name_taken`.
+    """
+    await repository.lock_name(session, id)
+    model = await get(session, who.project_id, id, lock=True)
+    _require_administrator(who, f"An administrator shares the model {id!r} with all projects.")
+    if model.shared:
+        return model
+    if model.status != "ready" or looked_at(model):
+        raise StateConflict(
+            f"The model {id!r} is not ready, or a worker looks at it.",
+            code="model_not_ready",
+            hint="Share it once that is done.",
+        )
+    if await repository.others_named(session, model):
+        raise StateConflict(
+            f"Another project has a model called {id}.",
+            code="name_taken",
+            hint="Add this one under another id, and share that.",
+            param="id",
+        )
+    if await repository.is_deployed(session, None, id):
+        raise _deployed(id, "Requests name models and deployments alike: share it under another id.")
+    model.project_id = None
+    return model
+
+
+async def remove(session: AsyncSession, who: Principal, id: str) -> None:
+    """Forget a model; its files stay with the workers.
+
+    Raises NotFound, NotAllowed `not_administrator`, StateConflict `model_in_use`.
+    """
+    model = await get(session, who.project_id, id, lock=True)
+    if model.shared:
+        _require_administrator(who, f"All projects share the model {id!r}: an administrator removes it.")
+    users = await repository.users(session, model.key)
+    if users or (model.shared and id in BUILTIN):
+        what = (
+            f"{users.get(who.project_id, 'another project')} needs it"
+            if users
+            else "it comes with the worker"
+        )
         raise StateConflict(
             f"The model {id!r} cannot be removed: {what}.",
             code="model_in_use",
@@ -171,12 +252,25 @@ async def remove(session: AsyncSession, id: str) -> None:
     await session.delete(model)
 
 
-async def hub_token(session: AsyncSession, source: str, sealer: Sealer) -> str | None:
-    """The token that opens a source of the hub; None where the model brings none. Raises Unavailable."""
-    if not source.startswith("hub:"):
+def _require_administrator(who: Principal, message: str) -> None:
+    if not who.administrator:
+        raise NotAllowed(message, code="not_administrator", hint="Ask whoever runs the platform.")
+
+
+async def hub_token(session: AsyncSession, key: str, sealer: Sealer) -> str | None:
+    """The token that opens a model at the hub; None where it brings none. Raises Unavailable.
+
+    Of one that a worker has looked at with it: a token that was only given may be wrong.
+    """
+    model = await session.get(BaseModel, key)
+    if model is None or model.token_sealed is None or model.status != "ready":
         return None
-    found = await repository.token_of(session, source)
-    return None if found is None else sealer.open(f"hub:{found[0]}", found[1])
+    return sealer.open(f"hub:{key}", model.token_sealed)
+
+
+def named_in_call(model: BaseModel) -> dict[str, Any]:
+    """The fields of a call's payload that say which model it is about (`backend.workers.call_models`)."""
+    return {"model_key": model.key, "model_source": model.source}
 
 
 def view(model: BaseModel) -> BaseModelInfo:
@@ -212,7 +306,7 @@ async def ensure_builtin(database: Database, calls: Calls, id: str) -> None:
     if id not in BUILTIN:
         return
     async with database.transaction() as session:
-        if await repository.find(session, id) is not None:
+        if await repository.find_shared(session, id) is not None:
             return
     await _describe_builtin(database, calls, id)
 
@@ -221,7 +315,7 @@ async def _describe_builtin(database: Database, calls: Calls, id: str) -> None:
     source = BUILTIN[id]
     facts = await calls.ask("inspect_model", {"source": source}, timeout=_BUILTIN_SECONDS)
     async with database.transaction() as session:
-        await repository.put(session, id, values_of(source, facts), replace=True)
+        await repository.put_shared(session, id, values_of(source, facts))
 
 
 async def seed_builtin(database: Database, calls: Calls) -> None:

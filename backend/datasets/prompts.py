@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import anyio.to_thread
 
+from backend.base_models import service as base_models
 from backend.calls import Calls
 from backend.datasets import service
 from backend.datasets.overlap import split_by_prompt
@@ -202,7 +203,7 @@ def _batches(rows: list[RowPrompt]) -> Iterator[list[RowPrompt]]:
 
 def _question(model: BaseModel, rows: Sequence[RowPrompt]) -> dict[str, Any]:
     messages, tools = [row.messages for row in rows], [row.tools for row in rows]
-    return {"model_source": model.source, "rows": messages, "tools": tools, "tolerant": True}
+    return {**base_models.named_in_call(model), "rows": messages, "tools": tools, "tolerant": True}
 
 
 def _view_json(view: PromptView) -> str:

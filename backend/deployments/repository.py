@@ -44,9 +44,9 @@ async def checkpoint(session: AsyncSession, project_id: str, id: str) -> tuple[C
     return None if row is None else (row[0], row[1])
 
 
-async def models(session: AsyncSession, ids: Iterable[str]) -> Mapping[str, BaseModel]:
-    rows = await session.scalars(select(BaseModel).where(BaseModel.id.in_(set(ids))))
-    return {row.id: row for row in rows}
+async def models(session: AsyncSession, keys: Iterable[str]) -> Mapping[str, BaseModel]:
+    rows = await session.scalars(select(BaseModel).where(BaseModel.key.in_(set(keys))))
+    return {row.key: row for row in rows}
 
 
 async def under_way(session: AsyncSession, ids: Iterable[str]) -> Mapping[str, int]:

@@ -160,7 +160,7 @@ async def serve(session: AsyncSession, project_id: str, name: str) -> Served | N
         return None
     if row.state not in OPEN:
         raise stopped(row.name)
-    model = await base_models.get_usable(session, project_id, row.model_id)
+    model = base_models.usable(await base_models.of(session, row))
     if row.model_sha256 is not None and row.model_sha256 != model.sha256:
         raise InvalidInput(
             f"The files of {model.id} have changed since the weights behind {row.name} were trained.",
@@ -192,8 +192,8 @@ def stopped(name: str) -> StateConflict:
 
 async def views(session: AsyncSession, rows: Sequence[Deployment]) -> list[DeploymentInfo]:
     counts = await repository.under_way(session, [row.id for row in rows])
-    models = await repository.models(session, {row.model_id for row in rows})
-    return [_view(row, models[row.model_id], counts.get(row.id, 0)) for row in rows]
+    models = await repository.models(session, {row.model_key for row in rows})
+    return [_view(row, models[row.model_key], counts.get(row.id, 0)) for row in rows]
 
 
 async def view(session: AsyncSession, row: Deployment) -> DeploymentInfo:
@@ -244,7 +244,7 @@ async def _weights(session: AsyncSession, project_id: str, body: DeploymentTarge
     if body.model is not None:
         model = await base_models.get_usable(session, project_id, body.model)
         found = dict.fromkeys(("job_id", "checkpoint_id", "adapter_id", "step", "rank", "sha256", "bytes"))
-        return {**found, "model_id": model.id, "model_sha256": model.sha256}
+        return {**found, "model_id": model.id, "model_key": model.key, "model_sha256": model.sha256}
     checkpoint_id, adapter_id = body.checkpoint, None
     if body.adapter is not None:
         try:
@@ -264,6 +264,7 @@ async def _weights(session: AsyncSession, project_id: str, body: DeploymentTarge
     checkpoint, job = row
     return {
         "model_id": job.model_id,
+        "model_key": job.model_key,
         "model_sha256": job.model_sha256,
         "job_id": job.id,
         "checkpoint_id": checkpoint.id,

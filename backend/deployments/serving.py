@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend import usage
+from backend.base_models import service as base_models
 from backend.call_stream import open_stream
 from backend.calls import Calls
 from backend.database import Database
@@ -142,7 +143,7 @@ def payload_of(model: Any, adapter: dict[str, Any] | None) -> dict[str, Any]:
     """The part of a call `sample` that says which weights."""
     return {
         "model": model.id,
-        "model_source": model.source,
+        **base_models.named_in_call(model),
         "model_sha256": model.sha256,
         "adapter": adapter,
     }

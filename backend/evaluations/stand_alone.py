@@ -16,7 +16,7 @@ from backend.datasets import service as datasets
 from backend.datasets.reading import read_apart
 from backend.evaluations import repository
 from backend.ids import new_id
-from backend.models import Dataset, EvaluationRow, now
+from backend.models import BaseModel, Dataset, EvaluationRow, now
 from backend.objects import Objects
 from backend.playground import service as playground
 from backend.rewards import service as rewards
@@ -63,8 +63,7 @@ async def create(
     created_by: str,
 ) -> EvaluationRow:
     """Raises InvalidInput with the field at fault."""
-    model_id, checkpoint = await _policy(session, project_id, body)
-    model = await base_models.get_usable(session, project_id, model_id)
+    model, checkpoint = await _policy(session, project_id, body)
     dataset = await _named(datasets.get(session, project_id, body.dataset), "dataset")
     view = body.prompt_view or PromptView.model_validate(dataset.prompt_view)
     _check_view(dataset, view)
@@ -111,14 +110,17 @@ def _check_view(dataset: Dataset, view: PromptView) -> None:
         raise
 
 
-async def _policy(session: AsyncSession, project_id: str, body: StandAloneCreate) -> tuple[str, str | None]:
+async def _policy(
+    session: AsyncSession, project_id: str, body: StandAloneCreate
+) -> tuple[BaseModel, str | None]:
     """Base model and checkpoint. Raises InvalidInput."""
     if body.adapter is not None:
         adapter = await _named(adapters.get(session, project_id, body.adapter), "adapter")
-        return adapter.model_id, adapter.checkpoint_id
+        return base_models.usable(await base_models.of(session, adapter)), adapter.checkpoint_id
     if body.checkpoint is not None:
-        return await playground.checkpoint_model(session, project_id, body.checkpoint), body.checkpoint
-    return body.model or "", None
+        model = await playground.checkpoint_model(session, project_id, body.checkpoint)
+        return base_models.usable(model), body.checkpoint
+    return await base_models.get_usable(session, project_id, body.model or ""), None
 
 
 async def _reward(session: AsyncSession, project_id: str, body: StandAloneCreate) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from backend.base_models import service as base_models
 from backend.calls import Calls
 from backend.datasets import service as datasets
 from backend.datasets.overlap import Held
@@ -209,7 +210,7 @@ def longest_prompts(path: str, format: str, data: str) -> Rows:
 
 async def _check_prompts(plan: Plan, calls: Calls, rows: Rows, param: str) -> None:
     payload = {
-        "model_source": plan.model.source,
+        **base_models.named_in_call(plan.model),
         "rows": [row.messages for row in rows],
         "tools": [row.tools for row in rows],
         "max_prompt_tokens": plan.prompt_limit,

@@ -12,11 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.adapters import service as adapters
 from backend.adapters.archive import repack
 from backend.auth import Reader
+from backend.base_models import service as base_models
 from backend.database import Session
 from backend.downloads import attachment, stream_object
 from backend.jobs import repository, verdicts
 from backend.jobs.view import checkpoint_view, job_view
-from backend.models import BaseModel, Job
+from backend.models import Job
 from backend.objects import Objects, ObjectsDep
 from backend.strict_json import StrictRoute
 from reinforge.checkpoint_choice import Which, pick_checkpoint
@@ -82,7 +83,7 @@ async def _archive(
     session: AsyncSession, objects: Objects, request: Request, job: Job, step: int
 ) -> Response:
     checkpoint = await repository.checkpoint(session, job.id, step)
-    model = await session.get_one(BaseModel, job.model_id)
+    model = await base_models.of(session, job)
     found = adapters.package(checkpoint, job.name, job, model)
     return stream_object(
         request,

@@ -44,6 +44,7 @@ async def create(
         spec=given,
         resolved_spec=resolved.model_dump(mode="json"),
         model_id=plan.model.id,
+        model_key=plan.model.key,
         model_sha256=plan.model.sha256,
         dataset_id=plan.dataset.id,
         held_out_dataset_id=plan.held_out.id if plan.held_out else None,

@@ -3,17 +3,25 @@
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, Created
 
 
 class BaseModel(Created, Base):
-    """Shared by all projects, because workers are. Facts are None until a worker has looked."""
+    """Of one project, or shared by all. Facts are None until a worker has looked."""
 
     __tablename__ = "base_model"
+    __table_args__ = (
+        Index("ix_base_model_id", "id", "project_id", unique=True, postgresql_nulls_not_distinct=True),
+    )
 
-    id: Mapped[str] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    """Inside only: several projects may have given the same id."""
+    id: Mapped[str]
+    project_id: Mapped[str | None] = mapped_column(ForeignKey("project.id"))
+    """None: all projects share it."""
     source: Mapped[str]
     """`builtin:…`, a folder on the worker, or `hub:org/name@revision`."""
     status: Mapped[str]
@@ -40,3 +48,7 @@ class BaseModel(Created, Base):
     """Layers and widths, for estimates of memory (`reinforge.memory.ModelShape`)."""
     touched_at: Mapped[datetime | None]
     """When the process that adds it last said so."""
+
+    @property
+    def shared(self) -> bool:
+        return self.project_id is None

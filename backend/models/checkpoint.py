@@ -59,7 +59,9 @@ class Adapter(Created, Base):
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id"), index=True)
     checkpoint_id: Mapped[str] = mapped_column(ForeignKey("checkpoint.id"), index=True)
     step: Mapped[int]
-    model_id: Mapped[str] = mapped_column(ForeignKey("base_model.id"))
+    model_id: Mapped[str]
+    """The model's name, as it was then."""
+    model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     """A PEFT folder in an uncompressed tar."""
     bytes: Mapped[int]

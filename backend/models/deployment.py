@@ -24,7 +24,9 @@ class Deployment(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
-    model_id: Mapped[str] = mapped_column(ForeignKey("base_model.id"))
+    model_id: Mapped[str]
+    """The model's name, as it was then."""
+    model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
     """Of the base model's files that the weights were trained on."""
     job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id", ondelete="SET NULL"), index=True)

@@ -38,7 +38,9 @@ class Job(Created, Base):
     spec: Mapped[dict[str, Any]]
     """As given."""
     resolved_spec: Mapped[dict[str, Any]]
-    model_id: Mapped[str] = mapped_column(ForeignKey("base_model.id"), index=True)
+    model_id: Mapped[str]
+    """The model's name, as it was then."""
+    model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
     """Pinned: a worker that finds other weights refuses the job."""
     dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id"), index=True)

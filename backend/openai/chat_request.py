@@ -95,7 +95,7 @@ async def _weights(
     if served is not None:
         return served.model, served.adapter, served.id
     found = await model_names.find(session, project_id, name)
-    model = await base_models.get_usable(session, project_id, found.base.id)
+    model = base_models.usable(found.base)
     if found.checkpoint is None:
         return model, None, None
     pinned = None if found.job is None else found.job.model_sha256

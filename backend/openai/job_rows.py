@@ -61,9 +61,9 @@ async def dataset_rows(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, 
 
 
 async def hidden_sizes(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, int | None]:
-    """By base model."""
-    query = select(BaseModel).where(BaseModel.id.in_({job.model_id for job in jobs}))
-    return {model.id: base_models.hidden_size(model) for model in await session.scalars(query)}
+    """By key of the base model."""
+    query = select(BaseModel).where(BaseModel.key.in_({job.model_key for job in jobs}))
+    return {model.key: base_models.hidden_size(model) for model in await session.scalars(query)}
 
 
 def _worth_telling() -> ColumnElement[bool]:

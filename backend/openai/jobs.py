@@ -193,7 +193,7 @@ async def _views(session: Session, project_id: str, jobs: Sequence[Job]) -> list
     sizes = await job_rows.hidden_sizes(session, jobs)
     project = await job_rows.project(session, project_id)
     return [
-        job_view(job, project, tokens.get(job.id), rows.get(job.dataset_id, 1), sizes.get(job.model_id))
+        job_view(job, project, tokens.get(job.id), rows.get(job.dataset_id, 1), sizes.get(job.model_key))
         for job in jobs
     ]
 

@@ -59,7 +59,7 @@ async def find(session: AsyncSession, project_id: str, name: str) -> Found:
         except NotFound as error:
             if name in base_models.BUILTIN:
                 raise not_found(name, error.hint) from error
-            others = await base_models.suggestion(session, name)
+            others = await base_models.suggestion(session, project_id, name)
             raise not_found(name, f"`model` names a model of this server. {others or LISTED}") from error
     step = match["step"]
     checkpoint = None
@@ -78,7 +78,7 @@ async def find(session: AsyncSession, project_id: str, name: str) -> Found:
             checkpoint = await adapters.weights(session, job.adapter_id)
     if job is None or checkpoint is None:
         raise not_found(name)
-    return Found(await base_models.get(session, project_id, job.model_id), checkpoint, job)
+    return Found(await base_models.of(session, job), checkpoint, job)
 
 
 async def resolve(session: AsyncSession, project_id: str, name: str) -> tuple[BaseModel, Checkpoint | None]:

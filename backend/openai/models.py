@@ -6,6 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.adapters import service as adapters
 from backend.auth import Reader, Writer
+from backend.base_models import service as base_models
 from backend.database import Session
 from backend.deployments import service as deployments
 from backend.models import BaseModel, Checkpoint, CheckpointPermission, Deployment, Job, Project
@@ -26,10 +27,12 @@ MOST_CHECKPOINTS = 10_000
 async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
     """All that `model` may be in a request: base models, then deployments, adapters and checkpoints, newest first."""
     bases = await session.scalars(
-        select(BaseModel).where(BaseModel.status == "ready").order_by(BaseModel.created_at, BaseModel.id)
+        select(BaseModel)
+        .where(BaseModel.status == "ready", base_models.seen_by(who.project_id))
+        .order_by(BaseModel.created_at, BaseModel.key)
     )
-    views = [_base(each) for each in bases]
     project = await job_rows.project(session, who.project_id)
+    views = [_base(each, project) for each in bases]
     for row in await deployments.named(session, who.project_id):
         views.append(_deployed(row, project))
     for adapter, job in await job_rows.adapters(session, who.project_id):
@@ -44,7 +47,7 @@ async def get(model: str, session: Session, who: Reader) -> ModelView:
         return _deployed(row, await job_rows.project(session, who.project_id))
     found = await model_names.find(session, who.project_id, model)
     if found.checkpoint is None or found.job is None:
-        return _base(found.base)
+        return _base(found.base, await job_rows.project(session, who.project_id))
     project = await job_rows.project(session, found.job.project_id)
     step = found.checkpoint.step if ":ckpt-step-" in model else None
     name = model_names.tuned(found.job, project, step=step)
@@ -61,7 +64,10 @@ async def delete(model: str, session: Session, who: Writer) -> Deleted:
     found = await model_names.find(session, who.project_id, model)
     if found.job is None:
         raise NotAllowed(
-            f"{model} is a base model, which all projects share.", code="model_not_deletable", param="model"
+            f"{model} is a base model.",
+            code="model_not_deletable",
+            param="model",
+            hint="`reinforge models remove` and DELETE /api/v1/models/{id} remove base models.",
         )
     if ":ckpt-step-" in model or found.job.adapter_id is None:
         raise InvalidInput(
@@ -91,8 +97,10 @@ async def _checkpoints(session: AsyncSession, project_id: str) -> list[ModelView
     ]
 
 
-def _base(model: BaseModel) -> ModelView:
-    return ModelView(id=model.id, created=seconds(model.created_at), owned_by="system")
+def _base(model: BaseModel, project: Project) -> ModelView:
+    if model.shared:
+        return ModelView(id=model.id, created=seconds(model.created_at), owned_by="system")
+    return _view(model.id, seconds(model.created_at), project)
 
 
 def _deployed(row: Deployment, project: Project) -> ModelView:

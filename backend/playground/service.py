@@ -39,7 +39,7 @@ async def payload(session: AsyncSession, project_id: str, body: SampleRequest) -
     model = await base_models.get_usable(session, project_id, body.model)
     return {
         "model": model.id,
-        "model_source": model.source,
+        **base_models.named_in_call(model),
         "model_sha256": model.sha256,
         "adapter": await _adapter(session, project_id, body.checkpoint, model),
         **body.model_dump(exclude={"model", "checkpoint", "prompts"}),
@@ -47,9 +47,9 @@ async def payload(session: AsyncSession, project_id: str, body: SampleRequest) -
     }
 
 
-async def checkpoint_model(session: AsyncSession, project_id: str, checkpoint_id: str) -> str:
+async def checkpoint_model(session: AsyncSession, project_id: str, checkpoint_id: str) -> BaseModel:
     """The base model that a checkpoint adapts. Raises InvalidInput (param `checkpoint`)."""
-    return (await _found(session, project_id, checkpoint_id))[1].model_id
+    return await base_models.of(session, (await _found(session, project_id, checkpoint_id))[1])
 
 
 async def start(calls: Calls, payload: dict[str, Any]) -> CallStream:
@@ -148,7 +148,7 @@ async def _adapter(
     if checkpoint_id is None:
         return None
     checkpoint, job = await _found(session, project_id, checkpoint_id)
-    if job.model_id != model.id:
+    if job.model_key != model.key:
         raise _refused(
             f"The checkpoint was trained on {job.model_id}, not on {model.id}.",
             "checkpoint_of_another_model",

@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, ScalarSelect, and_, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.base_models import service as base_models
 from backend.cursors import cut, newest_first
 from backend.models import (
     Adapter,
@@ -89,7 +90,7 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
         count(Job, jobs).label("jobs"),
         count(Job, jobs, Job.status.not_in([str(status) for status in FINAL])).label("unfinished_jobs"),
         count(Adapter, Adapter.project_id == project_id, Adapter.deleted_at.is_(None)).label("adapters"),
-        count(BaseModel).label("models"),
+        count(BaseModel, base_models.seen_by(project_id)).label("models"),
         newest_demo.label("demo_job"),
     )
     return dict((await session.execute(query)).mappings().one())

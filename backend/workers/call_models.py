@@ -11,13 +11,15 @@ async def with_hub_token(message: CallMessage, calls: Calls, sealer: Sealer) -> 
     """The call with the token that opens its model; None when that cannot be had, which is then its answer."""
     payload = dict(message.payload)
     owner, sealed = payload.pop("token_of", None), payload.pop("token_sealed", None)
-    name = "source" if message.kind == "inspect_model" else "model_source"
+    key = payload.pop("model_key", None)
     try:
         if sealed is not None:
             token: str | None = sealer.open(f"hub:{owner}", sealed)
-        else:
+        elif key is not None:
             async with calls.database.transaction() as session:
-                token = await base_models.hub_token(session, str(payload.get(name) or ""), sealer)
+                token = await base_models.hub_token(session, str(key), sealer)
+        else:
+            token = None
     except ReinforgeError as error:
         await calls.answer(message.id, None, error.envelope()["error"])
         return None

@@ -20,7 +20,6 @@ from backend.jobs.ranking import rank_checkpoints
 from backend.judges import service as judges
 from backend.models import (
     Attempt,
-    BaseModel,
     Checkpoint,
     Dataset,
     FindingRow,
@@ -95,7 +94,7 @@ async def _claimed(
 ) -> Claimed:
     rewards = await _rewards(session, job)
     asked, keys = await judges.delivered(session, job.project_id, _asked_judges(job, rewards), sealer)
-    model = await session.get_one(BaseModel, job.model_id)
+    model = await base_models.of(session, job)
     dataset = await session.get_one(Dataset, job.dataset_id)
     held_out = await session.get_one(Dataset, job.held_out_dataset_id) if job.held_out_dataset_id else None
     return Claimed(
@@ -105,7 +104,7 @@ async def _claimed(
         lease_seconds=lease_seconds,
         spec=job.resolved_spec,
         model_source=model.source,
-        hub_token=await base_models.hub_token(session, model.source, sealer),
+        hub_token=await base_models.hub_token(session, model.key, sealer),
         model_sha256=job.model_sha256,
         dataset=Blob(sha256=dataset.sha256, bytes=dataset.bytes),
         dataset_format=dataset.format,

@@ -131,6 +131,7 @@ async def _succeed(session: AsyncSession, job: Job, reason: str | None) -> None:
             checkpoint_id=checkpoint.id,
             step=checkpoint.step,
             model_id=job.model_id,
+            model_key=job.model_key,
             sha256=checkpoint.sha256,
             bytes=checkpoint.bytes,
             held_out_reward=checkpoint.held_out_reward,

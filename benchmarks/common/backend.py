@@ -157,10 +157,10 @@ class Backend:
             time.sleep(0.1)
         with self.connect() as connection:
             connection.execute(
-                "INSERT INTO base_model (id, source, status, architecture, parameters, context_length,"
+                "INSERT INTO base_model (key, id, source, status, architecture, parameters, context_length,"
                 " has_chat_template, vocabulary, lora_targets, bytes, sha256, created_at) VALUES"
-                " (%s, '/models/bench', 'ready', 'Qwen3ForCausalLM', 1000, 4096, true, 64, %s, 4000, %s, now())",
-                (MODEL, Jsonb(["q_proj"]), "ab" * 32),
+                " (%s, %s, '/models/bench', 'ready', 'Qwen3ForCausalLM', 1000, 4096, true, 64, %s, 4000, %s, now())",
+                ("mdl_bench", MODEL, Jsonb(["q_proj"]), "ab" * 32),
             )
 
     def _spawn(self, name: str, arguments: list[str], env: dict[str, str], log: IO[bytes]) -> None:

@@ -242,6 +242,14 @@ def add_model(
         )
 
 
+@models.command("share")
+def share_model(id: Annotated[str, typer.Argument(help="Id of the model.")], json: Json = False) -> None:
+    """Give a model of the project to all projects, with its hub token; for administrators."""
+    with connect() as client:
+        model = client.models.share(id)
+    output.result(model, f"All projects share {model.id}.", json=json)
+
+
 @models.command("remove")
 def remove_model(id: Annotated[str, typer.Argument(help="Id of the model.")]) -> None:
     """Forget a base model that nothing names; its files stay where they are."""
@@ -251,17 +259,18 @@ def remove_model(id: Annotated[str, typer.Argument(help="Id of the model.")]) ->
 
 @models.command("list")
 def list_models(json: Json = False) -> None:
-    """All base models."""
+    """Base models of the project, and those that all projects share."""
     with connect() as client:
         found = list(client.models.list())
     if json:
         output.print_json(found)
         return
     output.print_table(
-        ["id", "architecture", "parameters", "context", "template", "to train", "source"],
+        ["id", "of", "architecture", "parameters", "context", "template", "to train", "source"],
         (
             [
                 m.id,
+                "all projects" if m.shared else "this project",
                 m.architecture or m.error or "–",
                 f"{m.parameters:,}" if m.parameters else "–",
                 str(m.context_length or "–"),

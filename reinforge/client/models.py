@@ -46,6 +46,10 @@ class Models:
             raise refusal(found.failure)
         return found
 
+    def share(self, id: str) -> BaseModelInfo:
+        """Give a model of the project, its hub token with it, to all projects. Administrators only."""
+        return BaseModelInfo.model_validate(self._transport.post(f"/models/{id}/share", None))
+
     def list(self) -> Iterator[BaseModelInfo]:
         return iterate(self._transport, "/models", BaseModelInfo)
 

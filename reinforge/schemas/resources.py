@@ -157,6 +157,8 @@ class ModelProgress(Response):
 class BaseModelInfo(Response):
     object: Literal["base_model"] = "base_model"
     id: str
+    shared: bool = True
+    """All projects share it, and administrators alone may change it. False: it is the project's own."""
     source: str
     status: Literal["adding", "ready", "failed"]
     error: str | None = None

@@ -176,7 +176,8 @@ def things(backend: Backend) -> None:
     second = api.post("/projects", json={"name": "Second project"}).json()["id"]
     api.request("DELETE", f"/projects/{second}", json={"name": "Second project"})
     api.get(f"/models/{backend.add_model()}")
-    backend.add_model("unused")
+    backend.add_model("unused", project=api.get("/me").json()["project"])
+    api.post("/models/unused/share")
     api.delete("/models/unused")
     api.delete(f"/datasets/{backend.add_dataset()}")
     content = b'{"prompt": "1+1=", "answer": "2"}\n'

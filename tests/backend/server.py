@@ -115,18 +115,17 @@ class Backend:
 
     # ── what other rooms make, put there directly ──────────────────────────────────────────────────────────
 
-    def add_model(self, id: str = "tiny", context: int = 128, hidden_size: int | None = 128) -> str:
+    def add_model(
+        self, id: str = "tiny", context: int = 128, hidden_size: int | None = 128, project: str | None = None
+    ) -> str:
+        """One that all projects share, or of a project."""
+        shape = None if hidden_size is None else Jsonb({"hidden": hidden_size})
         self.sql(
-            "INSERT INTO base_model (id, source, status, architecture, parameters, context_length, has_chat_template,"
-            " vocabulary, lora_targets, bytes, sha256, shape, created_at)"
-            " VALUES (%s, %s, 'ready', 'Qwen3ForCausalLM', 1000, %s, true, 64, %s, 4000, %s, %s, now())"
-            " ON CONFLICT DO NOTHING",
-            id,
-            f"/models/{id}",
-            context,
-            Jsonb(["q_proj", "v_proj"]),
-            "ab" * 32,
-            None if hidden_size is None else Jsonb({"hidden": hidden_size}),
+            "INSERT INTO base_model (key, id, project_id, source, status, architecture, parameters, context_length,"
+            " has_chat_template, vocabulary, lora_targets, bytes, sha256, shape, created_at)"
+            " VALUES (gen_random_uuid()::text, %s, %s, %s, 'ready', 'Qwen3ForCausalLM', 1000, %s, true, 64, %s, 4000,"
+            " %s, %s, now()) ON CONFLICT DO NOTHING",
+            *(id, project, f"/models/{id}", context, Jsonb(["q_proj", "v_proj"]), "ab" * 32, shape),
         )
         return id
 

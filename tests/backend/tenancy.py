@@ -18,8 +18,6 @@ from tests.backend.test_completions import row, send
 
 MARK = "zebra"
 """Is in the name of everything that the other project holds."""
-SHARED = {"/api/v1/models/{id}"}
-"""Base models belong to the platform, not to a project."""
 PLACES = {
     "split": "train",
     "step": "1",
@@ -85,6 +83,8 @@ class Stranger:
         self._trained()
         self._people()
         self._golden()
+        self.things["base models"] = f"model-{MARK}"
+        backend.add_model(f"model-{MARK}", project=self.project)
         self._on_openais_wire()
 
     def _made(self, path: str, **body: Any) -> str:
@@ -208,6 +208,8 @@ class Stranger:
             value = PLACES[name] if name in PLACES else self.things[collection]
             if url.startswith("/api/v1/uploads"):
                 value = PLACES.get(name, self.numbered)
+            if url.startswith("/api/v1/models"):
+                value = self.things["base models"]
             url = url.replace(f"{{{name}}}", value)
         return url
 

@@ -101,10 +101,12 @@ def awkward_rows(database: Database) -> None:
     insert(database, "upload", id="numbered", part_bytes=5, status="refused")
     insert(database, "upload_part", id="in the bucket", upload_id="numbered", sha256=None, number=2)
     insert(database, "evaluation", id="alone", kind="stand_alone", job_id=None)
-    insert(database, "base_model", id="adding", status="adding")
+    insert(database, "base_model", key="adding", id="adding", status="adding")
     insert(database, "adapter", id="deleted", deleted_at=datetime.datetime.now(datetime.UTC))
     insert(database, "event", seq=4, count=3, data={"kind": "train", "step": [1, 2, 3], "ts": [1, 2, 3]})
     insert(database, "project", id="other", name="other")
+    insert(database, "base_model", key="mdl_2", project_id="other")  # another project's, of the same name
+    insert(database, "job", id="of another", model_id="base_model-id", model_key="mdl_2")
     insert(database, "member", id="mem_2", project_id="other")
     soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
     insert(database, "api_key", id="narrow", sha256="1", scopes=["jobs:read"], administrator=False)
@@ -149,11 +151,24 @@ def test_what_the_first_schema_has_is_there_again(walked: tuple[Database, dict[s
     # The pre-flight with its reward, the model that was not there yet, what was deleted, and keys that the older
     # release could not hold to their bounds.
     assert lost == {"job", "job_reward", "base_model", "adapter", "api_key"}
-    jobs = {"fork": "cancelled", "job-id": "succeeded"} | dict.fromkeys(SHAPINGS, "succeeded")
+    jobs = {"fork": "cancelled", "job-id": "succeeded", "of another": "succeeded"} | dict.fromkeys(
+        SHAPINGS, "succeeded"
+    )
     assert dict(rows(database, "id, status", "job")) == jobs
-    assert rows(database, "id", "base_model") == [("base_model-id",)]
+    assert rows(database, "id", "base_model") == [("base_model-id",), ("mdl_2",)]
     assert rows(database, "id", "adapter") == [("adapter-id",)]
     assert after["event"] == 1 + 3  # those that shared a row are apart
+
+
+def test_models_of_projects_become_everybodys_and_jobs_keep_theirs(
+    walked: tuple[Database, dict[str, int]],
+) -> None:
+    database, _ = walked
+    found = rows(database, "key, id, project_id", "base_model")
+    assert found == [("base_model-id", "base_model-id", None), ("mdl_2", "mdl_2", None)]
+    jobs = {id: names for id, *names in rows(database, "id, model_id, model_key", "job")}
+    assert jobs["job-id"] == ["base_model-id", "base_model-id"]
+    assert jobs["of another"] == ["mdl_2", "mdl_2"]
 
 
 def test_jobs_whose_held_out_figures_had_shaping_in_them_are_marked(

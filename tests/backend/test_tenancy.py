@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.backend.server import Backend
-from tests.backend.tenancy import MARK, SHARED, Operation, Stranger, operations
+from tests.backend.tenancy import MARK, Operation, Stranger, operations
 
 NEEDS_MORE = {
     "runGoldenCases", "getCalibration",
@@ -25,7 +25,7 @@ def stranger(open_lane: Backend) -> Iterator[Stranger]:
 
 
 def with_ids(backend: Backend) -> list[Operation]:
-    return [each for each in operations(backend) if "{" in each.path and each.path not in SHARED]
+    return [each for each in operations(backend) if "{" in each.path]
 
 
 def test_every_endpoint_with_an_id_is_covered(stranger: Stranger) -> None:
@@ -102,6 +102,12 @@ def test_things_of_another_project_cannot_be_named_in_a_request(stranger: Strang
             json=named(stranger, rewards=[{"type": "python", "name": "right", "reward": things["rewards"]}]),
         ),
         "pre-flight": api.post("/preflights", json=named(stranger, data={"dataset": things["datasets"]})),
+        "model": api.post("/jobs", json=named(stranger, model=things["base models"])),
+        "deployment": api.post("/deployments", json={"name": "ours", "model": things["base models"]}),
+        "sample of a model": api.post(
+            "/sample",
+            json={"model": things["base models"], "prompts": [[{"role": "user", "content": "1"}]]},
+        ),
         "replay": api.post("/evaluations", json={"job": things["jobs"]}),
         "sample": api.post(
             "/sample",

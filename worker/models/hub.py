@@ -3,6 +3,7 @@
 `HF_ENDPOINT` names another hub than huggingface.co; `HF_TOKEN` is used where a model brings no token of its own.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "READ
 """Never pickles: no `.bin`, no `.pt`, no Python."""
 COMMIT = re.compile(r"[0-9a-f]{40}\Z")
 _COMPLETE = ".reinforge-complete"
+_ACCESS = ".reinforge-access"
+"""Whom the hub has given this download out to: hashes of tokens, one a line."""
 _AT_ONCE = 4
 
 
@@ -61,13 +64,37 @@ def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
     return Pinned(repository, str(commit), tuple(each for each in entries if each[0] in wanted))
 
 
-def check_access(repository: str, commit: str, token: str | None) -> None:
-    """Whether the hub gives the files out to this token; nothing is downloaded. Raises InvalidInput, Unavailable."""
+def check_access(repository: str, commit: str, target: Path, token: str | None) -> None:
+    """Whether the hub gives the files of a download out to this token, too; asked once. Nothing is downloaded.
+
+    Without it whoever knows a commit could read what another one's token has opened. Raises InvalidInput, Unavailable.
+    """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
+    if _holder(commit, token) in _holders(target):
+        return
     with _hub_errors(f"{repository}@{commit[:12]}"):
         url = hf_hub_url(repository, "config.json", revision=commit, endpoint=_endpoint())
         get_hf_file_metadata(url, token=token, endpoint=_endpoint())
+    _note_access(target, commit, token)
+
+
+def _holder(commit: str, token: str | None) -> str:
+    from huggingface_hub import get_token
+
+    return hashlib.sha256(f"{commit} {token or get_token() or ''}".encode()).hexdigest()
+
+
+def _holders(target: Path) -> list[str]:
+    try:
+        return (target / _ACCESS).read_text().split()
+    except FileNotFoundError:
+        return []
+
+
+def _note_access(target: Path, commit: str, token: str | None) -> None:
+    with (target / _ACCESS).open("a") as file:
+        file.write(_holder(commit, token) + "\n")
 
 
 def fetch(pinned: Pinned, target: Path, token: str | None, beat: Beat = unheard) -> None:
@@ -102,6 +129,7 @@ def fetch(pinned: Pinned, target: Path, token: str | None, beat: Beat = unheard)
             code="hub_unavailable",
             hint="Add the model again: the download goes on where it stopped.",
         )
+    _note_access(target, pinned.commit, token)
     (target / _COMPLETE).write_text(pinned.commit + "\n")
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from reinforge.errors import InvalidInput
 from reinforge.model_config import hidden_size, whole_number
 from worker.apart import Apart
-from worker.models import hub
 from worker.models.architectures import check_architecture
 from worker.models.bounds import CONTEXT_KEYS, MAX_ELEMENTS, check_config, check_linear_layers, label
 from worker.models.licence import find_licence
@@ -24,7 +23,7 @@ def inspect_model(
     store: ModelStore,
     *,
     token: str | None = None,
-    check_token: bool = False,
+    added: bool = False,
     any_folder: bool = False,
     begun: Begun | None = None,
     hashing: Callable[[], None] | None = None,
@@ -32,14 +31,11 @@ def inspect_model(
 ) -> dict[str, Any]:
     """The fields of `BaseModelInfo` that a worker knows, and the source with its revision pinned.
 
-    token: opens a private model of the hub. check_token: refuse one that does not, also where the files are here
-    already. any_folder: as in `ModelStore.resolve`. begun, hashing: called when these phases begin. apart: limited
-    processes that read the files, this one without. Raises InvalidInput with param `source`, Unavailable
-    `hub_unavailable`.
+    token: opens a private model of the hub. added, any_folder: as in `ModelStore`. begun, hashing: called when these
+    phases begin. apart: limited processes that read the files, this one without. Raises InvalidInput with param
+    `source`, Unavailable `hub_unavailable`.
     """
-    found = store.find(source, token=token, any_folder=any_folder, begun=begun)
-    if check_token and found.commit is not None:
-        hub.check_access(found.source.removeprefix("hub:").partition("@")[0], found.commit, token)
+    found = store.find(source, token=token, added=added, any_folder=any_folder, begun=begun)
     folder = found.folder
     facts = read_facts(folder, {}) if apart is None else apart.ask("facts", folder, {}, param="source")
     if hashing is not None:

@@ -51,37 +51,39 @@ class ModelStore:
         self._folder, self._folders = folder, folders or ModelFolders()
 
     def resolve(
-        self, source: str, *, token: str | None = None, any_folder: bool = False, beat: Beat = unheard
+        self, source: str, *, token: str | None = None, added: bool = False, beat: Beat = unheard
     ) -> Path:
         """The folder of a source, complete and on this machine; `token` opens private models of the hub.
 
-        any_folder: whoever named the source may name every folder, or it was checked when the model was added.
+        added: it is the source of a model that was added. Whether the folder is below a root, and whether the hub
+        gives the files out to this token, was looked at then.
         Raises InvalidInput (`model_not_found`, `model_gated`, `unsafe_weights`, `not_a_model`, `folder_not_allowed`,
         all with param `source`) and Unavailable `hub_unavailable`.
         """
-        return self.find(source, token=token, any_folder=any_folder, beat=beat).folder
+        return self.find(source, token=token, added=added, beat=beat).folder
 
     def find(
         self,
         source: str,
         *,
         token: str | None = None,
+        added: bool = False,
         any_folder: bool = False,
         begun: Begun | None = None,
         beat: Beat = unheard,
     ) -> Found:
-        """Like `resolve`, with what was found."""
+        """Like `resolve`, with what was found. any_folder: whoever names the source may name every folder."""
         plain, _, template = source.partition("#template=")
-        if not any_folder and _is_folder(plain):
+        if not added and not any_folder and _is_folder(plain):
             self._folders.check(plain, _absolute(plain), downloads=self._folder)
-        found = self._find(plain, token, begun, beat)
+        found = self._find(plain, token, added, begun, beat)
         check_folder(found.folder, plain)
         if not template:
             return found
         folder = self._with_template(found.folder, template)
         return Found(folder, f"{found.source}#template={template}", found.commit)
 
-    def _find(self, source: str, token: str | None, begun: Begun | None, beat: Beat) -> Found:
+    def _find(self, source: str, token: str | None, added: bool, begun: Begun | None, beat: Beat) -> Found:
         kind, colon, rest = source.partition(":")
         if colon and kind == "builtin":
             if rest not in BUILTIN:
@@ -92,7 +94,7 @@ class ModelStore:
                 )
             return Found(BUILTIN[rest], source)
         if colon and kind == "hub":
-            return self._from_hub(rest, token, begun, beat)
+            return self._from_hub(rest, token, added, begun, beat)
         return Found(_absolute(source), source)
 
     def content_hash(self, folder: Path, beat: Beat = unheard) -> str:
@@ -115,7 +117,7 @@ class ModelStore:
         """Where a commit of a repository is downloaded to."""
         return self._folder / re.sub(r"[^\w.-]", "--", f"{repository}@{commit}")
 
-    def _from_hub(self, name: str, token: str | None, begun: Begun | None, beat: Beat) -> Found:
+    def _from_hub(self, name: str, token: str | None, added: bool, begun: Begun | None, beat: Beat) -> Found:
         match = _HUB.match(name)
         if match is None:
             raise _invalid(
@@ -135,7 +137,10 @@ class ModelStore:
                 if begun is not None:
                     begun(target, pinned.bytes)
                 hub.fetch(pinned, target, token, beat)
-        return Found(self.target(repository, revision), f"hub:{repository}@{revision}", revision)
+        target = self.target(repository, revision)
+        if not added:
+            hub.check_access(repository, revision, target, token)
+        return Found(target, f"hub:{repository}@{revision}", revision)
 
     def _with_template(self, folder: Path, name: str) -> Path:
         """A folder of links to the model's files, and a chat template beside them."""

@@ -5,10 +5,18 @@ import { meQuery } from "./session";
  * What the person may do. `refusal` and `ownersOnly` are the reason why not, ready to be shown beside a disabled
  * action; null when it is allowed. The server decides again at each request.
  */
-export function useAccess(): { role: string; refusal: string | null; ownersOnly: string | null } {
-  const role = useQuery(meQuery).data?.role ?? "viewer";
+export function useAccess(): {
+  role: string;
+  /** Runs the platform. */
+  administrator: boolean;
+  refusal: string | null;
+  ownersOnly: string | null;
+} {
+  const me = useQuery(meQuery).data;
+  const role = me?.role ?? "viewer";
   return {
     role,
+    administrator: me?.administrator ?? false,
     refusal:
       role === "viewer"
         ? "Your role is viewer, which reads. Ask an owner of the project to change it."

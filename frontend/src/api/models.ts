@@ -6,6 +6,9 @@ export type BaseModel = Schemas["BaseModelInfo"];
 const ROOM = ["models"] as const;
 const POLL_MS = 1_000;
 
+/** Whose it is, in the words of the page. */
+export const ownerOf = (model: BaseModel) => (model.shared ? "All projects" : "This project");
+
 /** A worker downloads it or looks at it right now. */
 export const isLookedAt = (model: BaseModel) => model.status === "adding" || Boolean(model.progress);
 
@@ -21,6 +24,15 @@ export function useAddModel(wait = true) {
   return useMutation({
     mutationFn: (body: Schemas["ModelCreate"]) =>
       unwrap(http.POST("/api/v1/models", { body, params: { query: { wait } } })),
+    onSuccess: () => client.invalidateQueries({ queryKey: ROOM }),
+  });
+}
+
+/** Gives a model of the project to all projects. */
+export function useShareModel() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) => unwrap(http.POST("/api/v1/models/{id}/share", { params: { path: { id } } })),
     onSuccess: () => client.invalidateQueries({ queryKey: ROOM }),
   });
 }

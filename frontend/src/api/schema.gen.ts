@@ -1922,13 +1922,15 @@ export interface paths {
         };
         /**
          * List Models
-         * @description Newest first.
+         * @description The project's own and those that all projects share, newest first.
          */
         get: operations["listModels"];
         put?: never;
         /**
          * Create
          * @description Have a worker look at a model's files (downloading them first) and add it. Sending it again looks again.
+         *
+         *     The model belongs to the project. One that all projects share is looked at again by administrators only.
          *
          *     `wait=false` answers at once with a model that is `adding`; reading it then says how far that is.
          */
@@ -1952,9 +1954,29 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Refused while a job, an adapter or a deployment names it.
+         * @description Refused while a job, an adapter or a deployment needs it. One that all projects share: by administrators only.
          */
         delete: operations["deleteModel"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{id}/share": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Share
+         * @description Give a model of the project, its hub token with it, to all projects; by administrators only.
+         */
+        post: operations["shareModel"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3460,6 +3482,11 @@ export interface components {
             object?: "base_model";
             /** Id */
             id: string;
+            /**
+             * Shared
+             * @default true
+             */
+            shared?: boolean;
             /** Source */
             source: string;
             /**
@@ -24132,12 +24159,12 @@ export interface operations {
                      *       "expires_at": null,
                      *       "id": "key_n91boy9wn2l5xwjbkbghhgxt",
                      *       "last_used_at": null,
+                     *       "maker": "user_5k2m8q4v7x1z3b6n9p0r2t4w",
                      *       "name": "sums",
                      *       "object": "api_key",
                      *       "prefix": "rf-ayE",
                      *       "role": "editor",
-                     *       "scopes": null,
-                     *       "maker": "user_5k2m8q4v7x1z3b6n9p0r2t4w"
+                     *       "scopes": null
                      *     }
                      */
                     "application/json": components["schemas"]["ApiKey"];
@@ -27757,6 +27784,7 @@ export interface operations {
                      *           "progress": null,
                      *           "revision": null,
                      *           "sha256": "abababababababababababababababababababababababababababababababab",
+                     *           "shared": true,
                      *           "source": "/models/tiny",
                      *           "status": "ready",
                      *           "vocabulary": 64
@@ -27782,6 +27810,7 @@ export interface operations {
                      *           "progress": null,
                      *           "revision": null,
                      *           "sha256": "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd",
+                     *           "shared": true,
                      *           "source": "builtin:starter-arith",
                      *           "status": "ready",
                      *           "vocabulary": 64
@@ -27854,6 +27883,7 @@ export interface operations {
                      *       "progress": null,
                      *       "revision": null,
                      *       "sha256": "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd",
+                     *       "shared": false,
                      *       "source": "hub:Qwen/Qwen3-0.6B@main",
                      *       "status": "ready",
                      *       "vocabulary": 64
@@ -27913,6 +27943,7 @@ export interface operations {
                      *       "progress": null,
                      *       "revision": null,
                      *       "sha256": "abababababababababababababababababababababababababababababababab",
+                     *       "shared": true,
                      *       "source": "/models/tiny",
                      *       "status": "ready",
                      *       "vocabulary": 64
@@ -27946,6 +27977,63 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    shareModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "architecture": "Qwen3ForCausalLM",
+                     *       "bytes": 4000,
+                     *       "chat_template_source": null,
+                     *       "context_length": 128,
+                     *       "created_at": "2026-11-22T19:48:15.986791Z",
+                     *       "error": null,
+                     *       "failure": null,
+                     *       "has_chat_template": true,
+                     *       "has_token": false,
+                     *       "id": "qwen-small",
+                     *       "licence": null,
+                     *       "lora_targets": [
+                     *         "q_proj"
+                     *       ],
+                     *       "memory": null,
+                     *       "object": "base_model",
+                     *       "parameters": 1000,
+                     *       "progress": null,
+                     *       "revision": null,
+                     *       "sha256": "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd",
+                     *       "shared": true,
+                     *       "source": "hub:Qwen/Qwen3-0.6B@main",
+                     *       "status": "ready",
+                     *       "vocabulary": 64
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BaseModelInfo"];
+                };
             };
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];

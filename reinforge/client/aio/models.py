@@ -46,6 +46,10 @@ class AsyncModels:
             raise refusal(found.failure)
         return found
 
+    async def share(self, id: str) -> BaseModelInfo:
+        """Give a model of the project, its hub token with it, to all projects. Administrators only."""
+        return BaseModelInfo.model_validate(await self._transport.post(f"/models/{id}/share", None))
+
     def list(self) -> AsyncIterator[BaseModelInfo]:
         return iterate(self._transport, "/models", BaseModelInfo)
 

@@ -115,8 +115,8 @@ def test_a_model_in_use_is_not_removed_and_a_bad_look_changes_nothing(lane: Back
 
 def test_an_addition_whose_server_died_says_so(lane: Backend) -> None:
     lane.sql(
-        "INSERT INTO base_model (id, source, status, has_chat_template, lora_targets, created_at, touched_at)"
-        " VALUES ('lost', 'hub:org/name', 'adding', false, '[]', now(), now() - interval '10 minutes')"
+        "INSERT INTO base_model (key, id, source, status, has_chat_template, lora_targets, created_at, touched_at)"
+        " VALUES ('mdl_lost', 'lost', 'hub:org/name', 'adding', false, '[]', now(), now() - interval '10 minutes')"
     )
     found = shown(lane, "lost")
     assert (found["status"], found["failure"]["code"]) == ("failed", "interrupted")

@@ -1,4 +1,4 @@
-"""Base models are every project's: what one of them may not do to the others, and how a look is repeated."""
+"""Models that several people use: what a look at one may change, and how it is repeated."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,13 +25,32 @@ def stranger(backend: Backend) -> Iterator[httpx.Client]:
         yield client
 
 
+@pytest.fixture
+def colleague(backend: Backend) -> Iterator[httpx.Client]:
+    """Another editor of the project."""
+    with backend.add_key("editor") as client:
+        yield client
+
+
 def known(backend: Backend, id: str) -> tuple[Any, ...]:
     """What jobs and deployments rely on."""
-    return backend.sql("SELECT source, sha256, status, token_sealed FROM base_model WHERE id = %s", id)[0]
+    query = "SELECT source, sha256, status, token_sealed FROM base_model WHERE id = %s ORDER BY created_at"
+    return backend.sql(query, id)[0]
 
 
 def add(client: httpx.Client, id: str, source: str, **more: Any) -> httpx.Response:
     return client.post("/models", json={"id": id, "source": source} | more)
+
+
+def job_of(client: httpx.Client, backend: Backend, model: str) -> str:
+    """A queued job of the client's project."""
+    rows = b"".join(b'{"prompt": "%d+1=", "answer": "%d"}\n' % (n, n + 1) for n in range(9))
+    with backend.lane():
+        dataset = client.post("/datasets", files={"file": ("sums.jsonl", rows)}).json()["id"]
+        spec = backend.spec(model=model) | {"data": {"dataset": dataset}}
+        response = client.post("/jobs", json=spec)
+    assert response.status_code == 201, response.text
+    return str(response.json()["id"])
 
 
 def conflict(response: httpx.Response, code: str) -> dict[str, Any]:
@@ -54,31 +73,33 @@ def test_a_model_that_another_project_uses_stays_as_it_is(
     hub.repositories["org/name"] = Repository(model_files(template="chat_template" not in change))
     template = {"chat_template": "bare"} if "chat_template" in change else {}
     assert add(lane.api, id, "hub:org/name", **template).status_code == 201
-    with lane.lane():
-        job = lane.create_job(model=id, data={"dataset": lane.add_dataset([{"prompt": "1+1="}] * 9)})
+    assert lane.api.post(f"/models/{id}/share").json()["shared"] is True
+    job = job_of(stranger, lane, id)
     before = known(lane, id)
     hub.repositories["org/name"].files |= model_files(rows=9, template=not template)
     hub.repositories["org/name"].commit = LATER
-    error = conflict(stranger.post("/models", json={"id": id} | change), "model_in_use")
+    error = conflict(lane.api.post("/models", json={"id": id} | change), "model_in_use")
     assert job not in str(error) and "another id" in error["hint"]
     assert known(lane, id) == before
     found = lane.api.get(f"/models/{id}").json()
     assert (found["status"], found["failure"]["code"]) == ("ready", "model_in_use")
     claimed = lane.claim(job).claimed
     assert (claimed["model_source"], claimed["model_sha256"]) == before[:2]
+    error = conflict(lane.api.delete(f"/models/{id}"), "model_in_use")
+    assert job not in str(error) and "another project" in error["message"]
     # Under another id it may be had.
     assert stranger.post("/models", json=change | {"id": f"{id}-too"}).status_code == 201
 
 
 def test_the_same_files_under_another_commit_are_the_same_model(
-    lane: Backend, hub: HubStub, stranger: httpx.Client
+    lane: Backend, hub: HubStub, colleague: httpx.Client
 ) -> None:
     hub.repositories["org/card"] = Repository(model_files())
     before = add(lane.api, "card", "hub:org/card").json()
     with lane.lane():
         lane.create_job(model="card")
     hub.repositories["org/card"].commit = LATER
-    after = add(stranger, "card", "hub:org/card@main").json()
+    after = add(colleague, "card", "hub:org/card@main").json()
     assert (before["revision"], after["revision"]) == (COMMIT, LATER)
     assert before["sha256"] == after["sha256"]
 
@@ -92,20 +113,23 @@ def test_what_nobody_uses_may_become_something_else(lane: Backend, hub: HubStub)
     assert after["sha256"] != before["sha256"]
 
 
-@pytest.mark.parametrize("id", ["gated", "copy"])
+@pytest.mark.parametrize(
+    ("id", "other"), [("gated", "colleague"), ("copy", "colleague"), ("gated", "stranger")]
+)
 def test_a_wrong_token_replaces_no_good_one(
-    lane: Backend, hub: HubStub, stranger: httpx.Client, id: str
+    lane: Backend, hub: HubStub, request: pytest.FixtureRequest, id: str, other: str
 ) -> None:
-    """Neither that of the model itself nor, under another id, that of the same files."""
+    """Neither that of the model itself nor, under another id or in another project, that of the same files."""
+    client: httpx.Client = request.getfixturevalue(other)
     hub.repositories["org/gated"] = Repository(model_files(), token=TOKEN, gated=True)
     source = add(lane.api, "gated", "hub:org/gated", token=TOKEN).json()["source"]
     with lane.lane():
         job = lane.create_job(model="gated")
     before = known(lane, "gated")
     # The files lie on the worker already, so that nothing is downloaded with this token.
-    refused(add(stranger, id, source, token="hf_wrong"), "source", "model_gated")
-    stranger.post("/models", json={"id": id, "source": source, "token": "hf_wrong"}, params={"wait": "false"})
-    wait_until(lambda: lane.api.get(f"/models/{id}").json()["failure"], "the refusal")
+    refused(add(client, id, source, token="hf_wrong"), "source", "model_gated")
+    client.post("/models", json={"id": id, "source": source, "token": "hf_wrong"}, params={"wait": "false"})
+    wait_until(lambda: client.get(f"/models/{id}").json()["failure"], "the refusal")
     assert known(lane, "gated") == before
     assert lane.claim(job).claimed["hub_token"] == TOKEN
     # A good one does.
@@ -169,10 +193,10 @@ def test_a_choice_survives_a_look_that_failed(lane: Backend, hub: HubStub) -> No
     assert add(lane.api, "kept", shown).json()["source"] == f"hub:org/base@{COMMIT}#template=plain"
 
 
-def test_a_deployments_name_is_taken(lane: Backend, hub: HubStub, stranger: httpx.Client) -> None:
+def test_a_deployments_name_is_taken(lane: Backend, hub: HubStub, colleague: httpx.Client) -> None:
     hub.repositories["org/name"] = Repository(model_files())
     assert add(lane.api, "below", "hub:org/name").status_code == 201
     assert lane.api.post("/deployments", json={"name": "sums", "model": "below"}).status_code == 201
-    error = conflict(add(stranger, "sums", "hub:org/name"), "name_taken")
+    error = conflict(add(colleague, "sums", "hub:org/name"), "name_taken")
     assert error["param"] == "id"
     assert lane.api.get("/models/sums").status_code == 404

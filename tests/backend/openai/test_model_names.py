@@ -117,5 +117,13 @@ def test_another_project_finds_a_checkpoint_only_with_permission(open_lane: Back
         finished,
     )
     assert resolve(open_lane, name, other) == ("tiny", 1)
+    # The permission is for the base model below it, too, and for nothing else of the project.
+    open_lane.sql("UPDATE base_model SET project_id = %s WHERE id = 'tiny'", project(open_lane))
+    try:
+        assert resolve(open_lane, name, other) == ("tiny", 1)
+        with pytest.raises(NotFound):
+            resolve(open_lane, "tiny", other)
+    finally:
+        open_lane.sql("UPDATE base_model SET project_id = NULL WHERE id = 'tiny'")
     with pytest.raises(NotFound):
         resolve(open_lane, name_of(open_lane, finished), other)

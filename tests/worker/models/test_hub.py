@@ -118,6 +118,39 @@ def test_private_and_gated_models_need_their_token(hub: HubStub, store: ModelSto
     assert store.resolve("hub:org/gated", token="hf_right").is_dir()
 
 
+def test_a_download_opens_for_nobody_else(hub: HubStub, store: ModelStore) -> None:
+    """Neither by its commit nor by a branch, without a token or with a wrong one; a good one is asked for once."""
+    files = model_files()
+    hub.repositories["org/gated"] = Repository(files, token="hf_right", gated=True)
+    hub.repositories["org/hidden"] = Repository(files, token="hf_right")
+    for name, code in (("org/gated", "model_gated"), ("org/hidden", "model_not_found")):
+        folder = store.resolve(f"hub:{name}", token="hf_right")
+        for source in (f"hub:{name}@{COMMIT}", f"hub:{name}", f"hub:{name}@{COMMIT}#template=plain"):
+            for token in (None, "hf_wrong"):
+                with pytest.raises(InvalidInput) as caught:
+                    store.resolve(source, token=token)
+                assert caught.value.code == code, (source, token)
+        # A model that was added with it, perhaps on another worker, is used without the hub.
+        asked = len(hub.requests)
+        assert store.resolve(f"hub:{name}@{COMMIT}", added=True) == folder
+        assert store.resolve(f"hub:{name}@{COMMIT}", token="hf_right") == folder
+        assert len(hub.requests) == asked
+    hub.repositories["org/gated"].token = "hf_new"
+    for _ in range(2):
+        assert store.resolve(f"hub:org/gated@{COMMIT}", token="hf_new").is_dir()
+        hub.away = True
+
+
+def test_a_download_of_an_older_version_is_asked_for_again(hub: HubStub, store: ModelStore) -> None:
+    """It says nothing of whom it was given out to."""
+    hub.repositories["org/gated"] = Repository(model_files(), token="hf_right", gated=True)
+    folder = store.resolve("hub:org/gated", token="hf_right")
+    (folder / ".reinforge-access").unlink()
+    with pytest.raises(InvalidInput, match="gated"):
+        store.resolve(f"hub:org/gated@{COMMIT}")
+    assert store.resolve(f"hub:org/gated@{COMMIT}", token="hf_right") == folder
+
+
 def test_an_absent_hub_is_no_fault_of_the_name(store: ModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(Unavailable) as caught:

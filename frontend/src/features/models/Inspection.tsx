@@ -1,17 +1,23 @@
 import { Button, Group, Modal } from "@mantine/core";
 import type { ReactNode } from "react";
-import { type BaseModel, isLookedAt } from "@/api/models";
+import { type BaseModel, isLookedAt, ownerOf } from "@/api/models";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Notice } from "@/components/Notice";
 import { StatePill } from "@/components/StatePill";
 import { bytes, count, NOTHING, number, parameters } from "@/lib/format";
 import styles from "./Models.module.css";
+import { ShareModel } from "./ShareModel";
 
 const tokens = (value: number | null | undefined) => (value ? `${number(value, 6)} tokens` : NOTHING);
 
 function facts(model: BaseModel): [string, ReactNode, string?][] {
   const targets = model.lora_targets ?? [];
   return [
+    [
+      "Belongs to",
+      ownerOf(model),
+      model.shared ? "An administrator changes and removes it" : "Other projects do not see it",
+    ],
     ["Architecture", model.architecture ?? NOTHING],
     ["Parameters", parameters(model.parameters)],
     ["Context", tokens(model.context_length), "Prompt and completion together"],
@@ -75,10 +81,11 @@ type Props = {
   onClose: () => void;
   onRetry?: () => void;
   onRemove?: () => void;
+  mayShare?: boolean;
 };
 
 /** What inspection found in a base model, or why it failed. */
-export function Inspection({ model, onClose, onRetry, onRemove }: Props) {
+export function Inspection({ model, onClose, onRetry, onRemove, mayShare }: Props) {
   const failed = model.status === "failed" || model.failure;
   return (
     <Modal opened onClose={onClose} size={640} title={model.id}>
@@ -109,9 +116,12 @@ export function Inspection({ model, onClose, onRetry, onRemove }: Props) {
         {model.status === "ready" && (
           <div className={styles.head}>
             <StatePill state={model.status} />
-            <ButtonLink to="/jobs/new" search={{ model: model.id }} size="compact-md" variant="default">
-              New job
-            </ButtonLink>
+            <Group gap={8}>
+              {mayShare && !model.shared && <ShareModel model={model} />}
+              <ButtonLink to="/jobs/new" search={{ model: model.id }} size="compact-md" variant="default">
+                New job
+              </ButtonLink>
+            </Group>
           </div>
         )}
         <dl>

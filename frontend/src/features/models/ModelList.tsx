@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useAccess } from "@/api/access";
-import { type BaseModel, modelsQuery, useRemoveModel } from "@/api/models";
+import { type BaseModel, modelsQuery, ownerOf, useRemoveModel } from "@/api/models";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
@@ -47,6 +47,7 @@ const columns = (onShow: (id: string) => void): Column<BaseModel>[] => [
         </span>
       ),
   },
+  { head: "Belongs to", hide: "medium", cell: ownerOf },
   { head: "Parameters", align: "right", cell: (one) => parameters(one.parameters) },
   {
     head: "Context",
@@ -66,14 +67,15 @@ const columns = (onShow: (id: string) => void): Column<BaseModel>[] => [
 
 type Props = { show: string | undefined; onShow: (id: string | undefined) => void };
 
-/** Base models of the platform; a row opens what inspection found. */
+/** Base models of the project and those that all projects share; a row opens what inspection found. */
 export function ModelList({ show, onShow }: Props) {
-  const { refusal } = useAccess();
+  const { refusal, administrator } = useAccess();
   const models = useQuery(modelsQuery);
   const remove = useRemoveModel();
   const [adding, setAdding] = useState<{ id?: string; source?: string; template?: boolean }>();
   const rows = models.data?.data;
   const shown = rows?.find((one) => one.id === show);
+  const mayChange = shown && !refusal && (!shown.shared || administrator);
   const add = (
     <GatedButton refusal={refusal} onClick={() => setAdding({})}>
       Add a model
@@ -108,18 +110,19 @@ export function ModelList({ show, onShow }: Props) {
           model={shown}
           onClose={() => onShow(undefined)}
           onRetry={
-            refusal
-              ? undefined
-              : () =>
+            mayChange
+              ? () =>
                   setAdding({
                     id: shown.id,
                     source: shown.source,
                     template: shown.failure?.code === "no_chat_template",
                   })
+              : undefined
           }
           onRemove={
-            refusal ? undefined : () => remove.mutate(shown.id, { onSuccess: () => onShow(undefined) })
+            mayChange ? () => remove.mutate(shown.id, { onSuccess: () => onShow(undefined) }) : undefined
           }
+          mayShare={administrator && !refusal}
         />
       )}
     </Page>
