@@ -24,7 +24,7 @@ PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
 .PHONY: help setup locked newest demo up vllm check audit sbom test rooms test-vllm test-containers chaos test-chaos soak \
-	proof-fuzz proof-upload fleet build e2e bench screens clean
+	proof-fuzz proof-upload proof-hostile fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -153,12 +153,16 @@ fleet: setup ## 100 queued jobs of three projects over four workers that are kil
 e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
 	@$(VENV) -m pytest -n 2 --dist loadgroup -m e2e
 
+proof-hostile: setup ## what others notice of 200 hostile clients and a hostile member: three minutes, JSON in benchmarks/results
+	@$(VENV) benchmarks/hostile.py
+
 build: setup frontend/dist/index.html ## two wheels: the client's, and the platform's with the built page
 	@$(VENV) -m pip wheel --quiet --no-deps --wheel-dir dist . ./scripts/server_wheel
 
 # Ten minutes to hours, with pages of their own in docs/.
 LONG := benchmarks/learning.py benchmarks/claims.py benchmarks/completions.py benchmarks/fleet_live.py \
-	benchmarks/trainer_vs_trl.py benchmarks/time_to_reward.py benchmarks/scaling.py benchmarks/large_upload.py
+	benchmarks/trainer_vs_trl.py benchmarks/time_to_reward.py benchmarks/scaling.py benchmarks/large_upload.py \
+	benchmarks/hostile.py
 
 bench: setup ## measurements beside named peers (JSON in benchmarks/results)
 	@for script in $(filter-out $(LONG),$(wildcard benchmarks/*.py)); do $(VENV) $$script || exit 1; done

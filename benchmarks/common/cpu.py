@@ -41,3 +41,39 @@ def _processes() -> dict[int, tuple[int, int]]:
             continue  # it has ended
         found[int(folder.name)] = (int(fields[1]), sum(int(each) for each in fields[11:15]))
     return found
+
+
+def memory_of(pids: Mapping[str, int]) -> dict[str, int]:
+    """Bytes of named processes with all that live below them; pages that several share count by their share."""
+    table = _processes()
+    return {name: _memory(pid, table) for name, pid in pids.items()}
+
+
+def _memory(pid: int, table: Mapping[int, tuple[int, int]]) -> int:
+    return _proportional(pid) + sum(
+        _memory(child, table) for child, (parent, _) in table.items() if parent == pid
+    )
+
+
+def _proportional(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0  # it has ended, or is another user's
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
+
+
+def waited(pids: Mapping[str, int]) -> dict[str, float]:
+    """Seconds that the threads of named processes and of all below them were ready and had no processor."""
+    table = _processes()
+    return {name: _waited(pid, table) / 1e9 for name, pid in pids.items()}
+
+
+def _waited(pid: int, table: Mapping[int, tuple[int, int]]) -> int:
+    own = 0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            own += int(task.read_text().split()[1])
+        except (OSError, IndexError):
+            continue  # it has ended
+    return own + sum(_waited(child, table) for child, (parent, _) in table.items() if parent == pid)

@@ -1,0 +1,79 @@
+"""What a trial's processes report, as figures and verdicts."""
+
+from typing import Any
+
+RATIO, WITHIN_SECONDS = 3.0, 0.5
+FLAT_MIB, FLAT_SHARE = 160.0, 0.25
+"""By how much a process with its children may grow over the attack: three processes that read datasets
+are kept for a while, and allocators keep some of what they were given."""
+PAGE = ("job", "metrics", "completions", "jobs")
+
+
+def told_of(outs: dict[str, Any], phases: dict[str, tuple[float, float]]) -> dict[str, Any]:
+    """outs: of watcher, strangers and member. phases: name → begin and end."""
+    asked = outs["watcher"]["asked"]
+    kinds = sorted({kind for kind, *_ in asked} - {"stream"})
+    groups = {"healthz": ("healthz",), "page": PAGE} | {kind: (kind,) for kind in kinds if kind != "healthz"}
+    latency = {}
+    for name, members in groups.items():
+        figures = {
+            phase: _figures(
+                [seconds for kind, at, seconds, _ in asked if kind in members and begin <= at < end]
+            )
+            for phase, (begin, end) in phases.items()
+        }
+        quiet, attack = figures["quiet"], figures["attack"]
+        figures["p99_ratio"] = round(attack["p99_ms"] / quiet["p99_ms"], 2) if quiet["p99_ms"] else 0.0
+        latency[name] = figures
+    failures = [
+        {"kind": kind, "phase": _phase(at, phases), "failure": failure}
+        for kind, at, _, failure in asked
+        if failure is not None
+    ]
+    return {
+        "latency": latency,
+        "failures_of_others": failures,
+        "events": {name: outs["watcher"][name] for name in ("events", "missing")},
+        "answers": {name: outs[name]["answers"] for name in ("strangers", "member")},
+        "sent_mib": {name: round(outs[name]["sent_bytes"] / 2**20, 1) for name in ("strangers", "member")},
+    }
+
+
+def verdicts(found: dict[str, Any]) -> dict[str, bool]:
+    """Promise → whether it held."""
+    latency, memory = found["latency"], found["memory_mib"]
+    held = {}
+    for name in ("healthz", "page"):
+        figures = latency[name]
+        held[f"{name}: p99 at most {RATIO:g} times the quiet one"] = figures["p99_ratio"] <= RATIO
+        held[f"{name}: p99 within {WITHIN_SECONDS * 1000:g} ms"] = (
+            figures["attack"]["p99_ms"] <= WITHIN_SECONDS * 1000
+        )
+    return held | {
+        "no request of others failed": not found["failures_of_others"],
+        "no event of a live stream is missing": found["events"]["missing"] == 0 < found["events"]["events"],
+        "no hostile request was answered with 500": not _with_status(found, "500"),
+        "memory flat after": all(
+            memory["after"][name] <= each + max(FLAT_MIB, FLAT_SHARE * each)
+            for name, each in memory["before"].items()
+        ),
+        "the job trained in both phases": min(found["job"]["steps"].values()) > 0,
+        "the job succeeded": found["job"]["state"] == "succeeded",
+    }
+
+
+def _with_status(found: dict[str, Any], status: str) -> list[str]:
+    return [kind for answers in found["answers"].values() for kind in answers if kind.endswith(f" {status}")]
+
+
+def _figures(seconds: list[float]) -> dict[str, float]:
+    ordered = sorted(seconds)
+    if not ordered:
+        return {"requests": 0, "p50_ms": 0.0, "p99_ms": 0.0, "max_ms": 0.0}
+    at = {"p50_ms": 0.5, "p99_ms": 0.99, "max_ms": 1.0}
+    places = {name: ordered[min(len(ordered) - 1, int(part * len(ordered)))] for name, part in at.items()}
+    return {"requests": len(ordered)} | {name: round(each * 1000, 1) for name, each in places.items()}
+
+
+def _phase(at: float, phases: dict[str, tuple[float, float]]) -> str:
+    return next((name for name, (begin, end) in phases.items() if begin <= at < end), "before")

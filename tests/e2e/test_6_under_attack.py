@@ -1,0 +1,42 @@
+"""Strangers and a hostile member of another project, for some seconds: nobody else notices but by waiting.
+
+The same code as `make proof-hostile`, which measures the waiting; here nothing depends on how fast the machine is.
+"""
+
+import pytest
+from attack.told import verdicts
+from attack.trial import Load, Trial
+
+from reinforge.platform.up import Platform
+from tests.e2e.conftest import KEY
+
+LOAD = Load(preparing=15, quiet=3, attack=12, settle=5, clients=200, pages=2, check=0)
+MEASURED = ("p99", "trained in both")
+"""Words of verdicts that a loaded machine may break. For the same reason nobody checks rewards (`check=0`): a check
+that has not been answered for 20 s fails."""
+
+
+@pytest.fixture(scope="module")
+def found(platform: Platform) -> dict[str, object]:
+    return Trial(platform, KEY, LOAD).run()
+
+
+def test_nobody_else_is_harmed(found: dict[str, object]) -> None:
+    broken = [
+        promise
+        for promise, holds in verdicts(found).items()
+        if not holds and not any(word in promise for word in MEASURED)
+    ]
+    assert not broken, (broken, found)
+
+
+def test_the_attack_took_place(found: dict[str, object]) -> None:
+    """Of each kind something was sent, and what strangers sent was refused."""
+    answers = found["answers"]
+    assert isinstance(answers, dict)
+    kinds = {each.rpartition(" ")[0] for each in answers["strangers"]}
+    assert {"wrong key", "deep JSON", "idle connection"} <= {
+        kind.removesuffix(" open at the") for kind in kinds
+    }
+    assert not [each for each in answers["strangers"] if each.rpartition(" ")[2].startswith("2")]
+    assert len(answers["member"]) >= 5
