@@ -11,9 +11,11 @@ from reinforge.platform.up import Platform
 from tests.e2e.conftest import KEY
 
 LOAD = Load(preparing=15, quiet=3, attack=12, settle=5, clients=200, pages=2, check=0)
-MEASURED = ("p99", "trained in both")
-"""Words of verdicts that a loaded machine may break. For the same reason nobody checks rewards (`check=0`): a check
-that has not been answered for 20 s fails."""
+MEASURED = ("p99", "trained in both", "memory flat")
+"""Words of verdicts that a loaded machine or so short a time may break.
+
+For the same reason nobody checks rewards (`check=0`): a check that has not been answered for 20 s fails.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,12 @@ def test_nobody_else_is_harmed(found: dict[str, object]) -> None:
         if not holds and not any(word in promise for word in MEASURED)
     ]
     assert not broken, (broken, found)
+
+
+def test_memory_is_bounded(found: dict[str, object]) -> None:
+    memory = found["memory_mib"]
+    assert isinstance(memory, dict)
+    assert memory["attacked"]["api"] < 1500, "with the processes that read 200 rows of 1 MiB"
 
 
 def test_the_attack_took_place(found: dict[str, object]) -> None:
