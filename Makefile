@@ -24,7 +24,7 @@ PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
 .PHONY: help setup locked newest demo up vllm check audit sbom test rooms test-vllm test-containers chaos test-chaos soak \
-	proof-fuzz proof-upload proof-hostile fleet build e2e bench screens clean
+	proof-defences proof-fuzz proof-upload proof-hostile fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -146,6 +146,9 @@ proof-fuzz: setup ## every parser on all families of growing inputs, longer than
 
 proof-upload: setup ## a dataset of 4 GiB, twice: half an hour and 20 GB of disk (JSON in benchmarks/results)
 	@$(VENV) benchmarks/large_upload.py
+
+proof-defences: setup ## take each listed defence away and see its test fail, about ten minutes (JSON in benchmarks/results)
+	@$(VENV) -m tests.defences.run
 
 fleet: setup ## 100 queued jobs of three projects over four workers that are killed at random, about three minutes
 	@REINFORGE_TEST_FLEET=full $(VENV) -m pytest -n 0 -s tests/fleet/test_fleet.py
