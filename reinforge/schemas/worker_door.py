@@ -15,7 +15,7 @@ from reinforge.records import Blob, Command, ForkStart, Record, RecordModel, Sch
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.common import Request, Response
 
-PROTOCOL = 2
+PROTOCOL = 3
 """What workers and the backend say to each other: raised when one side would not understand the other of before."""
 PROTOCOL_HEADER = "reinforge-protocol"
 """Sent by workers with every request."""

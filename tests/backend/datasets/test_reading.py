@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets import overlap, reading, report
+from backend.datasets.readers import ReaderDied, Readers
+from reinforge.errors import InvalidInput
 from tests.backend.datasets.test_report import prompts, upload
 from tests.backend.server import Backend, wait_until
 
@@ -100,3 +102,26 @@ def test_reports_are_made_in_another_process(backend: Backend, monkeypatch: pyte
     monkeypatch.setattr(overlap, "iter_accepted", None)  # in this process; children have their own
     answer = backend.api.get(address, params={"held_out_rows": 1, "wait": 20})
     assert (answer.status_code, answer.json()["status"]) == (200, "ready")
+
+
+CALLS_PRINT = "type('Answer', (), {'__reduce__': lambda self: (print, ('taken over',))})()"
+
+
+def test_the_answer_of_a_child_runs_no_code(capsys: pytest.CaptureFixture[str]) -> None:
+    """A child that a file has taken over may answer anything."""
+
+    async def ask() -> None:
+        children = Readers()
+        try:
+            with pytest.raises(ReaderDied):
+                await children.ask(eval, CALLS_PRINT)
+            assert await children.ask(eval, "[{'a': {1, 2}}, b'x', 1.5]") == [{"a": {1, 2}}, b"x", 1.5]
+            with pytest.raises(InvalidInput, match="wrong"):
+                await children.ask(
+                    eval, "exec('from reinforge.errors import InvalidInput as e; raise e(\"wrong\")')"
+                )
+        finally:
+            await children.close()
+
+    asyncio.run(ask())
+    assert "taken over" not in capsys.readouterr().out
