@@ -25,7 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from backend.models import Base
-from reinforge.errors import DeletedMeanwhile, StateConflict
+from reinforge.errors import StateConflict, deleted_meanwhile
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ async def lock_row(session: AsyncSession, row: Base) -> None:
     try:
         await session.refresh(row, with_for_update=True)
     except InvalidRequestError as error:
-        raise DeletedMeanwhile from error
+        raise deleted_meanwhile() from error
 
 
 async def flush_unique(session: AsyncSession, taken: StateConflict) -> None:

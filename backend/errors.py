@@ -24,12 +24,12 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reinforge.errors import (
-    DeletedMeanwhile,
     InvalidInput,
     NotFound,
     ReinforgeError,
     TooManyRequests,
     Unavailable,
+    deleted_meanwhile,
 )
 from reinforge.validation import MOST_PROBLEMS, problems
 
@@ -183,13 +183,13 @@ async def _integrity(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error.orig, ForeignKeyViolation):
         raise error
     log.info("the other side of a reference has gone or come: %s", error)
-    return answer(request, DeletedMeanwhile())
+    return answer(request, deleted_meanwhile())
 
 
 async def _stale(request: Request, error: Exception) -> JSONResponse:
     """A row to be changed is not there any more."""
     log.info("a row has gone: %s", error)
-    return answer(request, DeletedMeanwhile())
+    return answer(request, deleted_meanwhile())
 
 
 class RequestIds:

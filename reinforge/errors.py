@@ -109,12 +109,6 @@ class DeletedMeanwhile(StateConflict):
 
     default_code = "deleted_meanwhile"
 
-    def __init__(self) -> None:
-        super().__init__(
-            "Something that this request is about has been deleted, or is used by something new, since it began.",
-            hint="Look at what is there now, and send the request again.",
-        )
-
 
 class TooManyRequests(ReinforgeError):
     """retry_after: seconds, for the header of that name."""
@@ -138,3 +132,10 @@ class JobFailure(ReinforgeError):
     def __init__(self, message: str, *, code: str, hint: str | None = None, retryable: bool = False) -> None:
         super().__init__(message, code=code, hint=hint)
         self.retryable = retryable
+
+
+def deleted_meanwhile() -> DeletedMeanwhile:
+    return DeletedMeanwhile(
+        "Something that this request is about has been deleted, or is used by something new, since it began.",
+        hint="Look at what is there now, and send the request again.",
+    )

@@ -36,6 +36,7 @@ EXCEPT: dict[str, str] = {
     "signOut": _SIGNS,
     "createSignInLink": "an address for ten minutes; one whose answer was lost opens nothing for anybody",
     "completeDatasetUpload": _ALREADY,
+    "shareModel": "a model that is shared already stays so",
     "createDatasetUploadPartUrl": "an address for an hour: a stored one may be over by the time it is asked for again",
     "startDemo": _ALREADY,
     "switchProject": _ALREADY,

@@ -134,7 +134,7 @@ def _receive(line: Line, path: str, method: str = "POST") -> float:
     """Reads a whole body by the real limits of its route; returns the least patience that was left."""
 
     async def read() -> float:
-        body, least = Body(line.receive, limit_of(method, path), _request()), 1e9
+        body, least = Body(line.receive, limit_of(method, path), _request(), None), 1e9
         while line.left:
             least = min(least, body._patience())
             await body()

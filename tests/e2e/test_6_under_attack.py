@@ -3,6 +3,8 @@
 The same code as `make proof-hostile`, which measures the waiting; here nothing depends on how fast the machine is.
 """
 
+import os
+
 import pytest
 from attack.told import verdicts
 from attack.trial import Load, Trial
@@ -10,6 +12,10 @@ from attack.trial import Load, Trial
 from reinforge.platform.up import Platform
 from tests.e2e.conftest import KEY
 
+pytestmark = pytest.mark.skipif(
+    os.environ.get("REINFORGE_TEST_ATTACK") != "1",
+    reason="two minutes that slow down every other test: set REINFORGE_TEST_ATTACK=1 and run it alone",
+)
 LOAD = Load(preparing=15, quiet=3, attack=12, settle=5, clients=200, pages=2, check=0)
 MEASURED = ("p99", "trained in both", "memory flat")
 """Words of verdicts that a loaded machine or so short a time may break.

@@ -192,9 +192,10 @@ def test_what_used_it_has_a_name_and_the_largest_share_of_anything_comes_first(
     for number in range(30):
         used(f"ftjob-{number}", "device_seconds", 100 + number)
     open_lane.sql(
-        "INSERT INTO deployment (id, project_id, name, model_id, state, created_at, updated_at, requests,"
+        "INSERT INTO deployment (id, project_id, name, model_id, model_key, state, created_at, updated_at, requests,"
         " failed_requests, prompt_tokens, completion_tokens)"
-        " VALUES ('dep_1', %s, 'support', 'tiny', 'ready', now(), now(), 0, 0, 0, 0)",
+        " SELECT 'dep_1', %s, 'support', id, key, 'ready', now(), now(), 0, 0, 0, 0"
+        " FROM base_model WHERE id = 'tiny' LIMIT 1",
         project,
     )
     used("dep_1", "device_seconds", 1)
