@@ -104,7 +104,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "worker.models.sources",
         "worker.serving.token_log",
     ),
-    "Files of Parquet, read in a process with limits of memory and time; test_small_files_stay_small tries them.": (
+    "Files of Parquet, read in a process with limits of memory and time (tests/backend/datasets/test_reading.py).": (
         "reinforge.dataset.parquet",
     ),
     "Answers of servers, of at most 1 MiB, decoded as JSON and nothing else.": (
