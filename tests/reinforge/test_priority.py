@@ -9,7 +9,9 @@ import pytest
 SCRIPT = (
     "import os\nfrom pathlib import Path\nfrom reinforge.priority import give_way\n"
     "before = os.nice(0)\ngive_way(7)\nprint(os.nice(0) - before)\n"
-    "group = Path('/proc/self/autogroup')\nprint(group.read_text().split()[-1] if group.exists() else 'none')\n"
+    # The file is empty for a process whose session began before the kernel made groups of them.
+    "group = Path('/proc/self/autogroup')\nwords = group.read_text().split() if group.exists() else []\n"
+    "print(words[-1] if words else 'none')\n"
 )
 
 

@@ -23235,6 +23235,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "jobs": [
+                 *         "ftjob-2muzbf3x5z92hzd8u43sbbcv"
+                 *       ],
+                 *       "objects": [
+                 *         "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["Cached"];
             };
         };
@@ -23245,6 +23255,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "jobs": [
+                     *         "ftjob-2muzbf3x5z92hzd8u43sbbcv"
+                     *       ],
+                     *       "objects": []
+                     *     }
+                     */
                     "application/json": components["schemas"]["Unused"];
                 };
             };
