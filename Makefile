@@ -99,7 +99,7 @@ check: setup ## formatting, lint, types, import contracts, sizes, the page's typ
 	@$(VENV) scripts/algorithm_docs.py --check
 	@$(VENV) scripts/reward_library_docs.py --check
 	@$(VENV) benchmarks/claims.py --check
-	@cd frontend && npm run --silent check
+	@cd frontend && npm run --silent check && npm run --silent drift
 
 audit: setup ## known vulnerabilities of pinned packages, where OSV and npm's registry can be reached
 	@$(VENV) scripts/audit.py

@@ -18,7 +18,8 @@ const description = execFileSync(python, ["-m", "backend", "openapi"], {
   maxBuffer: 64 * 1024 * 1024,
 });
 const types =
-  COMMENT_HEADER + astToString(await openapiTS(JSON.parse(description), { defaultNonNullable: false }));
+  COMMENT_HEADER +
+  astToString(await openapiTS(JSON.parse(description), { defaultNonNullable: false, silent: true }));
 
 if (process.argv.includes("--check")) {
   if (readFileSync(target, "utf8") !== types) {
