@@ -1,7 +1,6 @@
 """The engine on a real server: what it samples is what the trainer would, in every version of the policy."""
 
 import asyncio
-import threading
 import time
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from tests.support.vllm_bench import STARTER, Bench, Trainer
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
+from worker.rollout.engine import Generated, GenerateRequest
 from worker.rollout.vllm.api import Refused
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
@@ -27,13 +27,27 @@ def published(bench: Bench, trainer: Trainer) -> None:
 
 def running(bench: Bench) -> float:
     """Completions that the server works on now."""
+    return bench.run(count_running(bench))
+
+
+async def count_running(bench: Bench) -> float:
     assert bench.server.api is not None
-    text = bench.run(bench.server.api._client.get("/metrics")).text
+    text = (await bench.server.api._client.get("/metrics")).text
     return sum(
         float(line.rpartition(" ")[2])
         for line in text.splitlines()
         if line.startswith(("vllm:num_requests_running", "vllm:num_requests_waiting{"))
     )
+
+
+async def collect(bench: Bench, requests: list[GenerateRequest]) -> list[Generated]:
+    return [answer async for answer in bench.engine.generate(requests)]
+
+
+async def until_it_runs(bench: Bench) -> None:
+    deadline = time.monotonic() + 10
+    while not await count_running(bench) and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
 
 
 def test_the_start_is_told(bench: Bench) -> None:
@@ -171,14 +185,20 @@ def test_answers_come_as_they_finish(bench: Bench, trainer: Trainer) -> None:
 
 
 def test_cancel_ends_what_runs_and_keeps_what_there_is(bench: Bench, trainer: Trainer) -> None:
-    requests = trainer.ask(PROMPTS, n=2, version=1, max_tokens=480, stop_ids=())
-    timer = threading.Timer(0.7, bench.engine.cancel)
-    timer.start()
+    requests = trainer.ask(PROMPTS, n=8, version=1, max_tokens=480, stop_ids=())
+
+    async def cancel_once_it_runs() -> list[Generated]:
+        answering = asyncio.ensure_future(collect(bench, requests))
+        await until_it_runs(bench)
+        await asyncio.sleep(0.2)  # some tokens
+        bench.engine.cancel()
+        return await answering
+
     began = time.monotonic()
-    answers = bench.generate(requests)
+    answers = bench.run(cancel_once_it_runs())
     assert time.monotonic() - began < 10
     samples = [sample for answer in answers for sample in answer.samples]
-    assert len(samples) == 6 and {sample.finish_reason for sample in samples} == {"cancelled"}
+    assert len(samples) == 24 and {sample.finish_reason for sample in samples} == {"cancelled"}
     assert all(len(s.token_ids) == len(s.logprobs) < 480 for s in samples) and samples[0].token_ids
     deadline = time.monotonic() + 10
     while running(bench) and time.monotonic() < deadline:
@@ -190,10 +210,10 @@ def test_cancel_ends_what_runs_and_keeps_what_there_is(bench: Bench, trainer: Tr
 def test_an_answer_that_nobody_takes_is_aborted(bench: Bench, trainer: Trainer) -> None:
     async def leave() -> None:
         generator = bench.engine.generate(
-            trainer.ask(["1+1=", "2+2="], n=1, version=1, max_tokens=480, stop_ids=())
+            trainer.ask(["1+1=", "2+2="], n=8, version=1, max_tokens=480, stop_ids=())
         )
         task = asyncio.ensure_future(generator.__anext__())
-        await asyncio.sleep(0.3)
+        await until_it_runs(bench)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
