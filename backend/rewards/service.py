@@ -30,8 +30,8 @@ VALIDATE_SECONDS = 20.0
 _SPELLINGS = "Define grade(sample, item), reward_fn(prompt, completion, example) or f(prompts, completions, **columns)."
 _AT_A_LINE = "Mend that line; `POST /api/v1/rewards/check` tells whether the source loads."
 _SCORE_MARGIN_SECONDS = 15.0
-_SCORE_SECONDS = 120.0
-_JUDGED_SECONDS = 270.0
+SCORE_SECONDS = 120.0
+JUDGED_SECONDS = 270.0
 """Where judges are asked: two rounds of the default time-out; clients wait for 300 s."""
 
 
@@ -281,7 +281,7 @@ async def test(
     _check_text(Source(name, source, entry))
     rows = [row.model_dump(mode="json") for row in body.rows]
     payload: dict[str, Any] = {"name": name, "rows": rows}
-    timeout = min(_SCORE_SECONDS, body.timeout_seconds * len(body.rows) + _SCORE_MARGIN_SECONDS)
+    timeout = min(SCORE_SECONDS, body.timeout_seconds * len(body.rows) + _SCORE_MARGIN_SECONDS)
     if is_grader(source):
         try:
             grader = parse_grader(source)
@@ -291,7 +291,7 @@ async def test(
             async with calls.database.transaction() as session:
                 await usage.require_budget(session, account.project_id, usage.JUDGING)
         payload |= grading_payload(grader, account.project_id)
-        timeout = _JUDGED_SECONDS if judges(grader) else _SCORE_SECONDS
+        timeout = JUDGED_SECONDS if judges(grader) else SCORE_SECONDS
     else:
         payload |= {"source": source, "entry": entry, "granularity": granularity}
         payload["timeout_seconds"] = body.timeout_seconds

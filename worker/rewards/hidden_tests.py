@@ -19,9 +19,9 @@ from reinforge.python_source import parse
 from worker.sandbox.jailed.canonical import NoCanonicalForm, canonical
 
 MAX_TESTS = 512
-_MAX_PARSED = 64 << 10
+MAX_PARSED = 64 << 10
 """Characters of a test source that is taken apart."""
-_MAX_STATEMENTS = 2 * MAX_TESTS
+MAX_STATEMENTS = 2 * MAX_TESTS
 """Each test is compared with every statement before it."""
 _SETUP = (
     ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign
@@ -147,7 +147,7 @@ def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
         return
     try:
         statements = _statements(tree, entry)
-        if len(statements) > _MAX_STATEMENTS:
+        if len(statements) > MAX_STATEMENTS:
             yield HiddenTest(in_process=source)
             return
         tests = list(_asserts(statements))
@@ -285,7 +285,7 @@ def _source(nodes: Sequence[ast.stmt]) -> str:
 
 
 def _parse(source: str) -> ast.Module | None:
-    if len(source) > _MAX_PARSED:
+    if len(source) > MAX_PARSED:
         return None
     try:
         return parse(source)

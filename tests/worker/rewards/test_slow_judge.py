@@ -44,7 +44,7 @@ def test_every_limit_in_the_chain_leaves_room() -> None:
     created = JudgeCreate(name="j", base_url=DEFAULT.base_url, model="m")
     assert created.timeout_seconds == DEFAULT.timeout_seconds >= 2 * SLOW, "not a coin toss"
     # Where rewards are tried: two rounds of rows, and the client that waits for them.
-    assert 2 * DEFAULT.timeout_seconds < service._JUDGED_SECONDS < WORKER_SECONDS
+    assert 2 * DEFAULT.timeout_seconds < service.JUDGED_SECONDS < WORKER_SECONDS
     # In a job: the watchdog hears of every prompt, whose judge may be asked as often as it is retried.
     assert stall.SECONDS["scoring"] > (1 + DEFAULT.retries) * DEFAULT.timeout_seconds
     # Heartbeats come from another process than the one that waits; how long a job that is to stop may go on.
