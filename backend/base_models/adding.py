@@ -56,6 +56,8 @@ class Asked:
     source: str
     template: str | None
     new: bool
+    project_id: str
+    """Whose call the look is."""
     keep_refusal: bool
     """A new one that is refused stays in the list, with the reason."""
     token_sealed: str | None = None
@@ -137,7 +139,8 @@ class Adder:
         payload: dict[str, Any] = {"source": source, "any_folder": asked.any_folder, "added": asked.looked_at}
         if asked.token_sealed is not None:
             payload |= {"token_of": asked.key, "token_sealed": asked.token_sealed}
-        stream = await open_stream(self._calls, "inspect_model", payload, quiet_seconds=QUIET_SECONDS)
+        calls = self._calls.of_project(asked.project_id)
+        stream = await open_stream(calls, "inspect_model", payload, quiet_seconds=QUIET_SECONDS)
         async with aclosing(stream.events()) as events:
             async for event in events:
                 if event is not None and event.get("type") == "progress":

@@ -176,6 +176,7 @@ def _asked(
         source,
         template,
         new=new,
+        project_id=who.project_id,
         keep_refusal=keep_refusal,
         token_sealed=token,
         looked_at=not new

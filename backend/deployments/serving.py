@@ -129,7 +129,8 @@ class Loader:
     async def _run(self, project_id: str, served: service.Served) -> None:
         """An order without prompts: the worker loads what it names."""
         payload = payload_of(served.model, served.adapter) | {"prompts": [], "max_tokens": 1}
-        stream = await open_stream(self._calls, "sample", payload, quiet_seconds=QUIET_SECONDS)
+        calls = self._calls.of_project(project_id)
+        stream = await open_stream(calls, "sample", payload, quiet_seconds=QUIET_SECONDS)
         try:
             async with aclosing(stream.events()) as events:
                 async for _ in events:

@@ -30,6 +30,8 @@ def test_a_download_is_watched_and_its_revision_pinned(lane: Backend, hub: HubSt
         return progress.get("phase") == "downloading" and progress["total"] > 600_000
 
     wait_until(half, "the download")
+    owners = lane.sql("SELECT project_id FROM call WHERE kind = 'inspect_model' AND state = 'taken'")
+    assert owners == lane.sql("SELECT id FROM project")[:1]
     refused(lane.api.post("/sample", json={"model": "m", "prompts": [[{"role": "user", "content": "x"}]]}),
             "model", "model_not_ready")  # fmt: skip
     hold.set()

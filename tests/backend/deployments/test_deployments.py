@@ -82,6 +82,8 @@ def test_it_is_loaded_ahead_and_then_asked_under_its_name(
     created = backend.api.post("/deployments", json={"name": "sums", "checkpoint": first["id"]}).json()
     loading = worker.take()
     assert loading["prompts"] == []
+    [(owner,)] = backend.sql("SELECT project_id FROM call WHERE state = 'taken'")
+    assert owner == backend.sql("SELECT id FROM project")[0][0]
     worker.answer(result={})
     found = state(backend, "sums", "ready")
     assert found["id"] == created["id"]
