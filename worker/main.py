@@ -23,6 +23,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from reinforge.algorithm.critic import ValueHead
 from reinforge.errors import JobFailure
+from reinforge.priority import give_way
 from reinforge.records import Command, Ended, Phase, RewardChange, RewardCode, RunManifest, Started
 from reinforge.reward_spec import PythonReward
 from reinforge.spec import JobSpec
@@ -56,6 +57,8 @@ from worker.training.position import Position, unpack_resume_state
 
 POLICY, CRITIC = "policy", "critic"
 WIDTH_PER_THREAD = 256
+NICE = 5
+"""Of a trainer that computes on the processor: a server on the same machine answers first."""
 SANDBOX_PATIENCE_SECONDS = 30.0
 """How long a job waits for a sandbox that does not answer, as one that is started again, before it pauses."""
 
@@ -70,6 +73,8 @@ def main() -> None:
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
     # A supervisor that hears nothing asks for every thread's place, also of one that hangs inside a library.
     faulthandler.register(signal.SIGUSR1)
+    if not arguments.offline and not torch.cuda.is_available():
+        give_way(NICE)
     folder: Path = arguments.run
     manifest = RunManifest.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
     with (

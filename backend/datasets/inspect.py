@@ -5,13 +5,14 @@ JSON object: {"report": DatasetReport}, or {"error": …} with the status of the
 """
 
 import json
-import os
 import resource
 import sys
 from pathlib import Path
 
+from backend.datasets.reading_child import NICE
 from reinforge.dataset import DatasetReport, Limits, inspect
 from reinforge.errors import ReinforgeError, TooLarge
+from reinforge.priority import give_way
 
 CPU_SECONDS = 900
 """Of a child that is given no other limit."""
@@ -29,7 +30,7 @@ def bound(memory: int, seconds: int = CPU_SECONDS) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    os.nice(5)  # the process that serves requests comes first
+    give_way(NICE)
 
 
 def _look(path: Path, filename: str, limit: int) -> dict[str, object]:

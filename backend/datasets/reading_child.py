@@ -11,13 +11,18 @@ import struct
 import sys
 from typing import BinaryIO
 
+from reinforge.priority import give_way
+
 LENGTH = struct.Struct("<Q")
+NICE = 10
+"""The process that serves requests comes first."""
 
 
 def main(arguments: list[str]) -> None:
     memory = int(arguments[0])
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    give_way(NICE)
     # What a library prints must not be taken for an answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
