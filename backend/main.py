@@ -20,12 +20,12 @@ from backend.bounds import Bounds
 from backend.broker import BrokerWatch
 from backend.caches import CacheTidying
 from backend.calls import Calls, Waiting
+from backend.children import close_children
 from backend.client_wheel import router as client_wheel
 from backend.compression import CompressJson
 from backend.database import Database
 from backend.datasets.endpoints import router as datasets
 from backend.datasets.prompt_endpoints import router as dataset_prompts
-from backend.datasets.readers import readers
 from backend.datasets.report_endpoints import router as dataset_reports
 from backend.datasets.upload_endpoints import router as dataset_uploads
 from backend.demo import service as demo_service
@@ -155,7 +155,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await evaluator.close()
-            await readers().close()
+            await close_children()
     finally:
         await app.state.loader.close()
         if (replayer := getattr(app.state, "replayer", None)) is not None:

@@ -13,6 +13,7 @@ import orjson
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from backend.body_limits import needs_identity
 from reinforge.errors import InvalidInput
 from reinforge.json_depth import DEEPEST, is_deeper, is_wider
 
@@ -21,6 +22,8 @@ MOST_KEYS = 10_000
 _ESCAPED_NUL = b"\\u0000"
 MOST_PARTS = 100_000
 """Objects and lists of a request, which take far more time and memory than the same bytes of text."""
+MOST_PARTS_OF_STRANGERS = 1000
+"""They sign in, and send one object for it."""
 MOST_COMMAS = 1_000_000
 """The same for numbers and names. Those of texts count, too: a request of 16 MiB of code has fewer."""
 
@@ -32,7 +35,8 @@ class _Strict(Request):
         return self._json
 
     def checked(self, body: bytes) -> Any:
-        _check_parts(body)
+        stranger = not needs_identity(self.scope["path"])
+        _check_parts(body, MOST_PARTS_OF_STRANGERS if stranger else MOST_PARTS)
         value = _parsed(body)
         if _ESCAPED_NUL in body and replace_nul(value) != value:
             raise json.JSONDecodeError(
@@ -49,13 +53,13 @@ class _Lenient(_Strict):
         return replace_nul(value) if _ESCAPED_NUL in body else value
 
 
-def _check_parts(body: bytes) -> None:
+def _check_parts(body: bytes, most: int) -> None:
     """Reading JSON stops everybody else's requests meanwhile. Raises InvalidInput `too_many_parts`."""
-    if len(body) <= MOST_PARTS:
+    if len(body) <= most:
         return
-    if body.count(b"{") + body.count(b"[") > MOST_PARTS or body.count(b",") > MOST_COMMAS:
+    if body.count(b"{") + body.count(b"[") > most or body.count(b",") > MOST_COMMAS:
         raise InvalidInput(
-            f"The JSON has more than {MOST_PARTS:,} objects and lists, or {MOST_COMMAS:,} values.",
+            f"The JSON has more than {most:,} objects and lists, or {MOST_COMMAS:,} values.",
             code="too_many_parts",
             hint="Send it in several requests; rows belong into a dataset.",
         )

@@ -18,12 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
 from transformers.utils.logging import disable_progress_bar
 
 from reinforge.algorithm.critic import ValueHead
 from reinforge.errors import JobFailure
-from reinforge.priority import give_way
 from reinforge.records import Command, Ended, Phase, RewardChange, RewardCode, RunManifest, Started
 from reinforge.reward_spec import PythonReward
 from reinforge.spec import JobSpec
@@ -34,6 +32,7 @@ from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel, load_base_model
 from worker.policy.lora import LoraPolicy
+from worker.processor import give_way_on_processor, set_threads
 from worker.progress import ProgressDisplay
 from worker.reporter import RECORD_FD, LocalReporter, PipeReporter, RunFolder
 from worker.rewards.assemble import Services, job_scorer, live_reward, needs_sandbox
@@ -56,9 +55,6 @@ from worker.training.model_texts import ModelTexts, load_with_texts
 from worker.training.position import Position, unpack_resume_state
 
 POLICY, CRITIC = "policy", "critic"
-WIDTH_PER_THREAD = 256
-NICE = 5
-"""Of a trainer that computes on the processor: a server on the same machine answers first."""
 SANDBOX_PATIENCE_SECONDS = 30.0
 """How long a job waits for a sandbox that does not answer, as one that is started again, before it pauses."""
 
@@ -73,8 +69,8 @@ def main() -> None:
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
     # A supervisor that hears nothing asks for every thread's place, also of one that hangs inside a library.
     faulthandler.register(signal.SIGUSR1)
-    if not arguments.offline and not torch.cuda.is_available():
-        give_way(NICE)
+    if not arguments.offline:
+        give_way_on_processor()
     folder: Path = arguments.run
     manifest = RunManifest.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
     with (
@@ -342,31 +338,6 @@ def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
 
 def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in ("reinforge", "torch", "transformers", "peft")}
-
-
-def set_threads(hidden_size: int) -> int:
-    """As many threads for each product as help a model of this width, unless OMP_NUM_THREADS says otherwise. Returns
-    the number of lanes that all cores are enough for.
-
-    Below some width handing work to a second thread costs more than it saves, most of all on a busy machine: the
-    starter model (128 wide) generates in 0.33 s with one thread and in 0.65 s with two.
-    """
-    if "OMP_NUM_THREADS" in os.environ:
-        return 1
-    cores = available_cores()
-    threads = max(1, min(cores, hidden_size // WIDTH_PER_THREAD))
-    torch.set_num_threads(threads)
-    return cores // threads
-
-
-def available_cores() -> int:
-    """Cores that this process may use: its affinity, and a container's quota where there is one."""
-    cores = len(os.sched_getaffinity(0))
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
-    except (OSError, ValueError):
-        return cores
-    return cores if quota == "max" else max(1, min(cores, round(int(quota) / int(period))))
 
 
 @contextmanager

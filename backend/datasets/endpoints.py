@@ -100,7 +100,7 @@ async def rows(
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """Rows as they stand in the file: fewer than `limit` where they would be more than 16 MiB of JSON.
+    """Rows as they stand in the file: fewer than `limit` where they would be more than 4 MiB of JSON.
 
     What follows begins at `offset` plus the number of rows in the answer.
     """

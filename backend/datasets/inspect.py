@@ -9,7 +9,7 @@ import resource
 import sys
 from pathlib import Path
 
-from backend.datasets.reading_child import NICE
+from backend.child import NICE
 from reinforge.dataset import DatasetReport, Limits, inspect
 from reinforge.errors import ReinforgeError, TooLarge
 from reinforge.priority import give_way

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,16 @@ from typing import Any
 import anyio
 from anyio.lowlevel import RunVar
 
+from backend.children import MEMORY_BYTES, child_environment
 from backend.datasets.inspect import CPU_SECONDS, needs_too_much
 from reinforge.dataset import DatasetReport
 from reinforge.dataset.limits import inspection_seconds
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
 
-MEMORY_BYTES = 2 << 30
-"""Of the child's address space: rows of 8 MiB decoded several times over and Arrow's buffers; not the whole file."""
 CROWDED = 4
 """On a busy machine a child waits for its CPU time, and others go first."""
 AT_ONCE = 2
 """Files that are looked at side by side; more wait their turn."""
-
-_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 
 _turns: RunVar[anyio.CapacityLimiter] = RunVar("dataset inspections")
 
@@ -44,16 +40,6 @@ async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
     if "error" in answer:
         raise as_error(int(answer["status"]), answer["error"])
     return DatasetReport.model_validate(answer["report"])
-
-
-def child_environment() -> dict[str, str]:
-    """Of a process that reads strangers' bytes: nothing that leads to the database, to objects or to workers."""
-    inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    return inherited | {
-        "ARROW_DEFAULT_MEMORY_POOL": "system",
-        "OMP_NUM_THREADS": "1",
-        "MALLOC_ARENA_MAX": "2",
-    }
 
 
 async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) -> tuple[bytes, int]:

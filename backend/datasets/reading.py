@@ -16,8 +16,8 @@ import anyio.to_thread
 import orjson
 from anyio.lowlevel import RunVar
 
+from backend.children import ChildDied, children
 from backend.datasets.inspect import needs_too_much
-from backend.datasets.readers import ReaderDied, readers
 from backend.models import Dataset
 from backend.turns import Turns
 from reinforge.dataset import (
@@ -38,8 +38,8 @@ MOST_CHARACTERS = 4_000_000
 """Of prompts in one question to a worker, and on one page."""
 SAMPLE_CHARACTERS = 16_000_000
 """Of all prompts of a sample; with longer ones it has fewer rows."""
-ANSWER_BYTES = 16 * 1024 * 1024
-"""Of rows in one answer."""
+ANSWER_BYTES = 4 * 1024 * 1024
+"""Of rows in one answer. Handing on more of them holds up everybody's requests."""
 AT_ONCE = 3
 """Datasets that are read side by side, by all projects; one project has two of these places at most."""
 WAITING = 32
@@ -93,8 +93,8 @@ async def read_apart(dataset: Dataset, read: Callable[..., T], *arguments: Any) 
 async def read_in_process(read: Callable[..., T], *arguments: Any) -> T:
     try:
         async with asyncio.timeout(_READ_SECONDS):
-            return await readers().ask(read, *arguments)
-    except (MemoryError, ReaderDied) as error:
+            return await children("datasets").ask(read, *arguments)
+    except (MemoryError, ChildDied) as error:
         raise needs_too_much() from error
     except TimeoutError as error:
         raise Unavailable(

@@ -14,9 +14,10 @@ from typing import Any
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
+from backend.children import MEMORY_BYTES
 from backend.datasets import prompts, service
 from backend.datasets.inspect import needs_too_much
-from backend.datasets.inspection import MEMORY_BYTES, as_error, run_child
+from backend.datasets.inspection import as_error, run_child
 from backend.datasets.overlap import Held, Source
 from backend.datasets.overlap_child import answer
 from backend.datasets.reading import read_in_process, turns

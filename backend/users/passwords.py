@@ -1,29 +1,29 @@
-"""Passwords: argon2id with the library's parameters, in threads of their own that yield to the rest of the process.
+"""Passwords: argon2id with the library's parameters, in child processes that let the server go first.
 
 A hash takes 64 MiB and some 50 ms of several cores, and strangers may ask for one. So two run at a time, and few may
 wait, from one place and in all; who comes beyond that is told to come back. No database connection is held meanwhile:
 that is the callers' duty.
+
+Not in threads: one of low priority keeps the interpreter's lock while it waits for a core, and everybody waits with it.
 """
 
-import asyncio
-import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
+import anyio
+from anyio.lowlevel import RunVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from reinforge.errors import InvalidInput, TooManyRequests
+from backend.children import ChildDied, children
+from reinforge.errors import InvalidInput, TooManyRequests, Unavailable
 
 MOST_WAITING = 64
 MOST_WAITING_HERE = 16
 """From one network address."""
 _AT_ONCE = 2
-_NICE = 10
 _HASHER = PasswordHasher()
 _NOBODYS = _HASHER.hash("the password of nobody")
 """Compared with where there is no user, so that the time of the answer does not tell whether there is one."""
@@ -31,12 +31,7 @@ _NOBODYS = _HASHER.hash("the password of nobody")
 T = TypeVar("T")
 
 
-def _yield_to_others() -> None:
-    """Linux sets the priority of one thread; those that argon2 starts inherit it."""
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-
-
-_threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="password", initializer=_yield_to_others)
+_places: RunVar[anyio.CapacityLimiter] = RunVar("passwords at a time")
 _waiting: Counter[str] = Counter()
 
 
@@ -57,9 +52,23 @@ def _turn(place: str) -> Iterator[None]:
             del _waiting[place]
 
 
-async def _apart(place: str, work: Callable[[], T]) -> T:
+async def _apart(place: str, work: Callable[..., T], *arguments: str) -> T:
+    """Raises TooManyRequests, Unavailable."""
+    places = _places.get(None)
+    if places is None:
+        _places.set(places := anyio.CapacityLimiter(_AT_ONCE))
     with _turn(place):
-        return await asyncio.get_running_loop().run_in_executor(_threads, work)
+        async with places:
+            return await _in_child(work, *arguments)
+
+
+async def _in_child(work: Callable[..., T], *arguments: str) -> T:
+    try:
+        return await children("passwords").ask(work, *arguments)
+    except ChildDied as error:
+        raise Unavailable(
+            "The password could not be checked.", code="password_check_failed", hint="Try again."
+        ) from error
 
 
 async def hashed(password: str, *, name: str, email: str | None, place: str = "") -> str:
@@ -74,12 +83,12 @@ async def hashed(password: str, *, name: str, email: str | None, place: str = ""
             param="password",
             hint="Take one that nobody can guess from who you are.",
         )
-    return await _apart(place, lambda: _hash(password))
+    return await _apart(place, _hash, password)
 
 
 async def matches(stored: str | None, password: str, *, place: str = "") -> bool:
     """Takes as long for a user without a password, or for none at all (`stored` None). Raises TooManyRequests."""
-    right = await _apart(place, lambda: _verify(stored or _NOBODYS, password))
+    right = await _apart(place, _verify, stored or _NOBODYS, password)
     return right and stored is not None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import anyio.to_thread
 import httpx
 import pytest
 from sqlalchemy import event
@@ -65,15 +66,13 @@ def slow_passwords(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]
     """Passwords are compared and hashed when the test says so."""
     go_on = threading.Event()
 
-    def slow(work: Any) -> Any:
-        def waiting(*values: Any) -> Any:
-            assert go_on.wait(120)
-            return work(*values)
+    at_once = passwords._in_child
 
-        return waiting
+    async def slow(*values: Any) -> Any:
+        assert await anyio.to_thread.run_sync(go_on.wait, 120)
+        return await at_once(*values)
 
-    monkeypatch.setattr(passwords, "_verify", slow(passwords._verify))
-    monkeypatch.setattr(passwords, "_hash", slow(passwords._hash))
+    monkeypatch.setattr(passwords, "_in_child", slow)
     yield go_on
     go_on.set()
 

@@ -2,10 +2,11 @@
 
 import json
 
+import httpx
 import orjson
 import pytest
 
-from backend.strict_json import MOST_COMMAS, MOST_PARTS
+from backend.strict_json import MOST_COMMAS, MOST_PARTS, MOST_PARTS_OF_STRANGERS
 from tests.backend.server import Backend
 
 MIB = 1024**2
@@ -25,6 +26,16 @@ def test_too_many_parts_are_refused_before_they_are_read(
     answer = backend.api.post("/jobs", content=body, headers={"content-type": "application/json"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "too_many_parts")
     assert len(body) not in read
+
+
+def test_a_stranger_has_fewer(backend: Backend) -> None:
+    """What signs in is one object."""
+    body = b'{"parts": [%s]}' % b",".join([b"{}"] * MOST_PARTS_OF_STRANGERS)
+    with httpx.Client(base_url=f"{backend.url}/api/v1", trust_env=False) as stranger:
+        answer = stranger.post("/sign-in", content=body, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "too_many_parts")
+    answer = backend.api.post("/jobs", content=body, headers={"content-type": "application/json"})
+    assert answer.json()["error"]["code"] != "too_many_parts"
 
 
 def test_a_large_text_is_no_matter(backend: Backend) -> None:

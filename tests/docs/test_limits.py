@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend import body_limits, http_server, strict_json
+from backend import body_limits, children, http_server, strict_json
 from backend.datasets import inspect, inspection, numbered, reading, report
 from backend.jobs import step_tables
 from backend.openai import upload_store
@@ -69,8 +69,8 @@ def bodies() -> dict[str, str]:
         "JSON of jobs, rewards, preflights, evaluations": json_size(
             "jobs", "rewards", "preflights", "evaluations"
         ),
-        "objects and lists in a request's JSON; commas": (
-            f"{strict_json.MOST_PARTS:,}; {strict_json.MOST_COMMAS:,}"
+        "objects and lists in a request's JSON; in a stranger's; commas": (
+            f"{strict_json.MOST_PARTS:,}; {strict_json.MOST_PARTS_OF_STRANGERS:,}; {strict_json.MOST_COMMAS:,}"
         ),
         "levels of JSON: of a request; of a dataset's row": f"{strict_json.DEEPEST}; {data.max_depth}",
     }
@@ -87,7 +87,7 @@ def contents() -> dict[str, str]:
             f"{data.max_rows:,}; {size(data.max_decoded_bytes)}; {data.max_columns:,}; {size(data.max_row_bytes)}"
         ),
         "the check of a file": (
-            f"{size(inspection.MEMORY_BYTES)} of memory; CPU time of {inspect.CPU_SECONDS} s and 1 s for each 4 MiB,"
+            f"{size(children.MEMORY_BYTES)} of memory; CPU time of {inspect.CPU_SECONDS} s and 1 s for each 4 MiB,"
             f" within {'four' if inspection.CROWDED == 4 else inspection.CROWDED} times that"
         ),
         "an upload in parts": (

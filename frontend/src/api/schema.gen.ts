@@ -1402,7 +1402,7 @@ export interface paths {
         };
         /**
          * Rows
-         * @description Rows as they stand in the file: fewer than `limit` where they would be more than 16 MiB of JSON.
+         * @description Rows as they stand in the file: fewer than `limit` where they would be more than 4 MiB of JSON.
          *
          *     What follows begins at `offset` plus the number of rows in the answer.
          */

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.datasets.inspection import MEMORY_BYTES, child_environment, run_child
-from backend.datasets.readers import ReaderDied, Readers
+from backend.child import NICE
+from backend.children import MEMORY_BYTES, ChildDied, Children, child_environment
+from backend.datasets.inspection import run_child
 
 SECRETS = (
     "DATABASE_URL",
@@ -36,7 +37,7 @@ def test_a_child_that_reads_rows_never_had_the_servers_environment(monkeypatch: 
         monkeypatch.setenv(name, "a-secret-of-the-server")
 
     async def environ() -> tuple[bytes, int]:
-        children = Readers()
+        children = Children()
         try:
             pid = await children.ask(os.getpid)
             return await children.ask(Path.read_bytes, Path("/proc/self/environ")), pid
@@ -51,12 +52,23 @@ def test_a_child_that_reads_rows_never_had_the_servers_environment(monkeypatch: 
     assert b"a-secret-of-the-server" not in found
 
 
+def test_the_server_goes_before_its_children() -> None:
+    async def priority() -> int:
+        children = Children()
+        try:
+            return await children.ask(os.nice, 0)
+        finally:
+            await children.close()
+
+    assert asyncio.run(priority()) == os.nice(0) + NICE
+
+
 def test_a_child_is_kept_and_one_that_dies_is_replaced() -> None:
     async def ask() -> tuple[int, int, int]:
-        children = Readers()
+        children = Children()
         try:
             first, again = await children.ask(os.getpid), await children.ask(os.getpid)
-            with pytest.raises(ReaderDied):
+            with pytest.raises(ChildDied):
                 await children.ask(os._exit, 3)
             return first, again, await children.ask(os.getpid)
         finally:
@@ -68,7 +80,7 @@ def test_a_child_is_kept_and_one_that_dies_is_replaced() -> None:
 
 def test_a_child_whose_question_is_given_up_ends() -> None:
     async def give_up() -> int:
-        children = Readers()
+        children = Children()
         pid = await children.ask(os.getpid)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(children.ask(time.sleep, 60), 0.2)
@@ -81,7 +93,7 @@ def test_a_child_whose_question_is_given_up_ends() -> None:
 
 def test_a_child_has_a_limit_of_memory_and_says_what_goes_wrong() -> None:
     async def fail() -> None:
-        children = Readers()
+        children = Children()
         try:
             limit = await children.ask(resource.getrlimit, resource.RLIMIT_AS)
             assert limit == (MEMORY_BYTES, MEMORY_BYTES)

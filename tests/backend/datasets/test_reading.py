@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from backend.children import ChildDied, Children
 from backend.datasets import overlap, reading, report
-from backend.datasets.readers import ReaderDied, Readers
 from reinforge.errors import InvalidInput
 from tests.backend.datasets.test_report import prompts, upload
 from tests.backend.server import Backend, wait_until
@@ -51,7 +51,7 @@ def test_a_small_file_with_large_rows_makes_no_large_answer(
         assert all(row == {"prompt": "x" * MIB} for row in body["data"])
         offset += len(body["data"])
         pages += 1
-    assert pages == 3
+    assert pages == 14
     assert page(40)["data"] == []
 
 
@@ -111,9 +111,9 @@ def test_the_answer_of_a_child_runs_no_code(capsys: pytest.CaptureFixture[str]) 
     """A child that a file has taken over may answer anything."""
 
     async def ask() -> None:
-        children = Readers()
+        children = Children()
         try:
-            with pytest.raises(ReaderDied):
+            with pytest.raises(ChildDied):
                 await children.ask(eval, CALLS_PRINT)
             assert await children.ask(eval, "[{'a': {1, 2}}, b'x', 1.5]") == [{"a": {1, 2}}, b"x", 1.5]
             with pytest.raises(InvalidInput, match="wrong"):

@@ -53,6 +53,15 @@ def test_a_password_signs_in_whatever_the_case_of_the_address(backend: Backend) 
         assert (me["name"], client.get("/me").status_code) == ("Pauline", 200)
 
 
+def test_passwords_are_compared_in_another_process(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In threads they would hold up everybody's requests."""
+    email = with_password(backend, "Ottilie")
+    monkeypatch.setattr("backend.users.passwords._HASHER", None)
+    monkeypatch.setattr("backend.users.passwords.is_outdated", lambda stored: False)
+    with browser(backend) as client:
+        made(client.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
+
+
 def test_a_wrong_password_and_an_unknown_address_are_answered_alike(backend: Backend) -> None:
     email = with_password(backend, "Quentin")
     with browser(backend) as client:
@@ -80,11 +89,11 @@ def test_guesses_side_by_side_count_each_other(backend: Backend, monkeypatch: py
     """However many come at once, no more than ten are compared."""
     compared: list[str] = []
 
-    def compare(stored: str, password: str) -> bool:
+    async def compare(work: object, stored: str, password: str) -> bool:
         compared.append(password)
         return False
 
-    monkeypatch.setattr("backend.users.passwords._verify", compare)
+    monkeypatch.setattr("backend.users.passwords._in_child", compare)
     monkeypatch.setattr("backend.users.passwords.MOST_WAITING_HERE", 64)
 
     def guess(number: int) -> int:

@@ -19,7 +19,7 @@ from reinforge.reward_spec.judges import Judge
 from tests.support.judge_stub import Stub, judged
 from tests.support.small_jobs import small_spec, write_rows
 from tests.support.tiny_models import write_tiny_model
-from worker.main import available_cores
+from worker.processor import available_cores
 from worker.reporter import EXIT_ORPHANED
 
 REWARD = "def grade(sample, item):\n    return len(sample['output_text']) % 7 / 7\n"

@@ -1,4 +1,4 @@
-"""Warm child processes that read datasets: with a limit of memory, and none of the server's environment.
+"""Warm child processes that work for the server: with a limit of memory, and none of its environment.
 
 One question costs a child its memory only for as long as it takes; a child that dies, or whose question is given up,
 is killed and replaced by the next question.
@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import dataclasses
 import io
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -16,18 +17,21 @@ from typing import Any, TypeVar
 from anyio.lowlevel import RunVar
 from pydantic import BaseModel
 
-from backend.datasets.inspection import MEMORY_BYTES, child_environment
-from backend.datasets.reading_child import LENGTH
+from backend.child import LENGTH
 
 IDLE_SECONDS = 300.0
 """A child that nobody has asked for so long is ended."""
 
+MEMORY_BYTES = 2 << 30
+"""Of a child's address space: rows of 8 MiB decoded several times over and Arrow's buffers; not the whole file."""
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
+
 T = TypeVar("T")
 
-_readers: RunVar["Readers"] = RunVar("readers of datasets")
+_kinds: RunVar[dict[str, "Children"]] = RunVar("children")
 
 
-class ReaderDied(Exception):
+class ChildDied(Exception):
     """A child ended without an answer, mostly for want of memory, or its answer is none."""
 
 
@@ -50,15 +54,15 @@ def _is_data(kind: type) -> bool:
     return dataclasses.is_dataclass(kind) or issubclass(kind, (BaseException, BaseModel, set, frozenset))
 
 
-class Readers:
-    """Those of one event loop."""
+class Children:
+    """Those of one event loop, for one kind of work."""
 
     def __init__(self) -> None:
         self._idle: list[asyncio.subprocess.Process] = []
         self._timers: dict[int, asyncio.TimerHandle] = {}
 
     async def ask(self, read: Callable[..., T], *arguments: Any) -> T:
-        """`read(*arguments)` in a child. Raises what it raises, and ReaderDied."""
+        """`read(*arguments)` in a child. Raises what it raises, and ChildDied."""
         question = pickle.dumps((read, arguments), pickle.HIGHEST_PROTOCOL)
         child = await self._take()
         try:
@@ -66,7 +70,7 @@ class Readers:
         except BaseException as error:
             await _end(child)
             if isinstance(error, (OSError, asyncio.IncompleteReadError, pickle.UnpicklingError)):
-                raise ReaderDied from error
+                raise ChildDied from error
             raise
         self._give_back(child)
         if raised:
@@ -89,7 +93,7 @@ class Readers:
             if child.returncode is None:
                 return child
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "backend.datasets.reading_child", str(MEMORY_BYTES)),
+            *(sys.executable, "-m", "backend.child", str(MEMORY_BYTES)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=child_environment(),
@@ -122,9 +126,24 @@ async def _end(child: asyncio.subprocess.Process) -> None:
     await child.wait()
 
 
-def readers() -> Readers:
-    """Those of the running event loop."""
-    found = _readers.get(None)
-    if found is None:
-        _readers.set(found := Readers())
-    return found
+def children(kind: str) -> Children:
+    """Those of the running event loop for this kind of work; one that reads strangers' files does nothing else."""
+    kinds = _kinds.get(None)
+    if kinds is None:
+        _kinds.set(kinds := {})
+    return kinds.setdefault(kind, Children())
+
+
+async def close_children() -> None:
+    for each in (_kinds.get(None) or {}).values():
+        await each.close()
+
+
+def child_environment() -> dict[str, str]:
+    """Of a process that reads strangers' bytes: nothing that leads to the database, to objects or to workers."""
+    inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    return inherited | {
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "OMP_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "2",
+    }

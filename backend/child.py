@@ -1,7 +1,7 @@
-"""`python -m backend.datasets.reading_child MEMORY`: answers questions about datasets until its input ends.
+"""`python -m backend.child MEMORY`: answers questions about datasets until its input ends.
 
 A question is a pickled function with its arguments, an answer a pickled `(raised, value)`; both travel in frames of
-8 bytes of length. It has a limit of memory and a listed environment (`backend.datasets.readers`).
+8 bytes of length. It has a limit of memory and a listed environment (`backend.children`).
 """
 
 import os
