@@ -135,6 +135,9 @@ OUTAGES ?= 0
 chaos: setup ## kill processes under real jobs and look for anything lost: N=20 OUT=chaos.json SEED=1 LANES=1 OUTAGES=0
 	@$(VENV) -m tests.chaos.run --count $(N) --out $(OUT) --seed $(SEED) --lanes $(LANES) --outages $(OUTAGES)
 
+test-attack: setup frontend/dist/index.html ## hostile clients and a hostile member for 20 s, while a job trains: for CI, alone on the machine
+	@REINFORGE_TEST_ATTACK=1 $(VENV) -m pytest -n 0 tests/e2e/test_6_under_attack.py
+
 test-chaos: setup ## the bounded part of the same, for CI
 	@$(VENV) -m pytest -n 0 -m chaos
 

@@ -97,6 +97,7 @@ class Children:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=child_environment(),
+            start_new_session=True,  # which Linux may schedule as a group, with a priority of its own
         )
 
     def _give_back(self, child: asyncio.subprocess.Process) -> None:

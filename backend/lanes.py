@@ -1,15 +1,15 @@
 """Lanes: how many requests of one sender this process works on side by side.
 
 One thread runs all requests, a piece of each in turn. Whoever sends hundreds at once would get hundreds of pieces for
-each piece of somebody else's. So each project has a few places, and so have all strangers together; further requests
-wait, those of a lane in the order in which they came. A request gives its place back as soon as it waits for something
+each piece of somebody else's. So each project has a few places, and so have all strangers together, and half as many
+while others are there; further requests wait, those of a lane in the order in which they came. A request gives its place back as soon as it waits for something
 else than this process, and after `HOLD_SECONDS` at the latest: lanes are about the processor, not about how many
 requests may last (`backend.bounds`).
 """
 
 import asyncio
 import hashlib
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 
 from fastapi import Request
 
@@ -24,8 +24,8 @@ class Lanes:
     """Those of one process."""
 
     def __init__(self) -> None:
-        self._free: dict[str, int] = {}
-        """Only of lanes in use."""
+        self._held: Counter[str] = Counter()
+        """Places in use, of lanes in use."""
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._projects: OrderedDict[bytes, str] = OrderedDict()
         """Digest of a credential that was good → its project. It chooses a lane and opens nothing."""
@@ -42,13 +42,11 @@ class Lanes:
             self._projects.popitem(last=False)
 
     async def enter(self, lane: str) -> None:
-        free = self._free.setdefault(lane, STRANGER_PLACES if lane == STRANGERS else PROJECT_PLACES)
-        if free > 0:
-            self._free[lane] = free - 1
+        if lane not in self._waiting and self._held[lane] < self._most(lane):
+            self._held[lane] += 1
             return
-        line = self._waiting.setdefault(lane, deque())
         mine = asyncio.get_running_loop().create_future()
-        line.append(mine)
+        self._waiting.setdefault(lane, deque()).append(mine)
         try:
             await mine
         except asyncio.CancelledError:
@@ -57,16 +55,27 @@ class Lanes:
             raise
 
     def leave(self, lane: str) -> None:
+        self._held[lane] -= 1
+        if self._held[lane] == 0:
+            del self._held[lane]
+        # The lane may have been the last beside another, which now has the places of one that is alone.
+        for crowded in [lane] if self._held[lane] else list(self._waiting):
+            self._let_in(crowded)
+
+    def _most(self, lane: str) -> int:
+        """Places of a lane: half as many while others are in use."""
+        places = STRANGER_PLACES if lane == STRANGERS else PROJECT_PLACES
+        return places // 2 if any(other != lane for other in self._held) else places
+
+    def _let_in(self, lane: str) -> None:
         line = self._waiting.get(lane)
-        while line:
+        while line and self._held[lane] < self._most(lane):
             following = line.popleft()
             if not following.done():
+                self._held[lane] += 1
                 following.set_result(None)
-                return
-        self._waiting.pop(lane, None)
-        self._free[lane] += 1
-        if self._free[lane] == (STRANGER_PLACES if lane == STRANGERS else PROJECT_PLACES):
-            del self._free[lane]
+        if not line:
+            self._waiting.pop(lane, None)
 
 
 class Place:

@@ -49,6 +49,7 @@ async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) 
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         env=child_environment(),
+        start_new_session=True,  # which Linux may schedule as a group, with a priority of its own
     )
     try:
         async with asyncio.timeout(seconds):

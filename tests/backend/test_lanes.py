@@ -44,7 +44,7 @@ def test_many_strangers_hold_few_places_and_nobody_elses() -> None:
             await settled()
         known.leave()
         await asyncio.gather(*tasks)
-        assert not lanes._free
+        assert not lanes._held
         assert not lanes._waiting
 
     asyncio.run(test())
@@ -62,15 +62,45 @@ def test_a_project_has_its_places_whatever_its_keys() -> None:
         other = lanes.place(request("b"))
         await begun([other])
         assert other.held
+        other.leave()
         tasks[PROJECT_PLACES].cancel()
         await settled()
         mine[0].leave()
         await settled()
         assert held(mine)[PROJECT_PLACES : PROJECT_PLACES + 2] == [False, True]
-        for place in [*mine, other] * 10:
+        for place in mine * 10:
             place.leave()
             await settled()
-        assert not lanes._free
+        assert not lanes._held
+
+    asyncio.run(test())
+
+
+def test_a_lane_has_half_of_its_places_while_others_are_in_use() -> None:
+    async def test() -> None:
+        lanes = Lanes()
+        for name in "ab":
+            lanes.remember(request(name), f"proj_{name}")
+        first = [lanes.place(request("a")) for _ in range(8)]
+        tasks = await begun(first)
+        assert sum(held(first)) == PROJECT_PLACES
+        second = [lanes.place(request("b")) for _ in range(8)]
+        tasks += await begun(second)
+        assert sum(held(second)) == PROJECT_PLACES // 2
+        for place in first[: PROJECT_PLACES // 2]:
+            place.leave()
+        await settled()
+        assert sum(held(first)) == PROJECT_PLACES // 2, "the rest of its places is given up"
+        for place in second * 8:
+            place.leave()
+            await settled()
+        assert sum(held(first)) == PROJECT_PLACES, "once it is alone it has all of them again"
+        for place in first * 8:
+            place.leave()
+            await settled()
+        await asyncio.gather(*tasks)
+        assert not lanes._held
+        assert not lanes._waiting
 
     asyncio.run(test())
 
@@ -89,7 +119,7 @@ def test_strangers_whose_bodies_do_not_come_hold_no_place(backend: Backend) -> N
     lines = [Line(backend) for _ in range(5 * STRANGER_PLACES)]
     for line in lines:
         line.head("POST", "/api/v1/sign-in", length=1000)
-    wait_until(lambda: not backend.app.state.lanes._free, "their places to be free")
+    wait_until(lambda: not backend.app.state.lanes._held, "their places to be free")
     answers = [backend.bare.post("/api/v1/sign-in", json={}).status_code for _ in range(3)]
     assert answers == [422] * 3
     for line in lines:
@@ -100,8 +130,8 @@ def test_strangers_whose_bodies_do_not_come_hold_no_place(backend: Backend) -> N
 def test_a_request_waits_for_its_lane_and_for_no_other(backend: Backend) -> None:
     assert backend.api.get("/me").status_code == 200
     lanes = backend.app.state.lanes
-    wait_until(lambda: not lanes._free, "earlier requests to be over")
-    lanes._free[STRANGERS] = 0  # as if strangers had all places
+    wait_until(lambda: not lanes._held, "earlier requests to be over")
+    lanes._held[STRANGERS] = STRANGER_PLACES  # as if strangers had all places
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(backend.bare.post, "/api/v1/sign-in", json={})
         wait_until(lambda: STRANGERS in lanes._waiting, "the stranger to wait")
@@ -113,7 +143,7 @@ def test_a_request_waits_for_its_lane_and_for_no_other(backend: Backend) -> None
         for _ in range(STRANGER_PLACES):
             loop.call_soon_threadsafe(lanes.leave, STRANGERS)
         assert late.result(20).status_code == 422
-    wait_until(lambda: not lanes._free, "its place to be free")
+    wait_until(lambda: not lanes._held, "its place to be free")
 
 
 def test_a_key_that_was_good_is_in_its_projects_lane(backend: Backend) -> None:
