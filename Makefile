@@ -23,7 +23,7 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup locked newest demo up vllm check audit sbom test rooms test-vllm test-containers chaos test-chaos soak \
+.PHONY: help setup locked newest demo up vllm check audit sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
 	proof-defences proof-fuzz proof-upload proof-hostile fleet build e2e bench screens clean
 
 help: ## list the verbs

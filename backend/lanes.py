@@ -2,9 +2,9 @@
 
 One thread runs all requests, a piece of each in turn. Whoever sends hundreds at once would get hundreds of pieces for
 each piece of somebody else's. So each project has a few places, and so have all strangers together, and half as many
-while others are there; further requests wait, those of a lane in the order in which they came. A request gives its place back as soon as it waits for something
-else than this process, and after `HOLD_SECONDS` at the latest: lanes are about the processor, not about how many
-requests may last (`backend.bounds`).
+while others are there; further requests wait, those of a lane in the order in which they came. A request gives its
+place back as soon as it waits for something else than this process, and after `HOLD_SECONDS` at the latest: lanes are
+about the processor, not about how many requests may last (`backend.bounds`).
 """
 
 import asyncio

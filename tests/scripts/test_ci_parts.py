@@ -33,7 +33,7 @@ def run(record: Path, *parts: str, fails: str = "") -> subprocess.CompletedProce
 def test_without_arguments_everything_runs_in_order(recorded: Path) -> None:
     done = run(recorded)
     assert done.returncode == 0, done.stderr
-    expected = ["setup", "check", "test", "vllm", "test-vllm", "test-chaos", "sbom", "audit"]
+    expected = ["setup", "check", "test", "vllm", "test-vllm", "test-attack", "test-chaos", "sbom", "audit"]
     assert recorded.read_text().split() == expected
     assert "=== time by part" in done.stdout
 
@@ -67,7 +67,7 @@ def test_the_workflow_runs_every_part_once(recorded: Path) -> None:
     ran = [name for parts in entries for name in parts if name not in {"packages", "setup"}]
     # `test` is `rooms` and `e2e`.
     assert sorted(ran) == sorted(
-        ["check", "rooms", "e2e", "vllm", "test-vllm", "test-chaos", "sbom", "audit"]
+        ["check", "rooms", "e2e", "vllm", "test-vllm", "test-attack", "test-chaos", "sbom", "audit"]
     )
 
 
