@@ -20,6 +20,7 @@ from reinforge.spec import MOST_COMPLETIONS_PER_STEP
 from reinforge.validation import MOST_PROBLEMS
 from worker import apart
 from worker.models import bounds
+from worker.reward_models import texts as checkpoint_texts
 from worker.rewards import hidden_tests
 from worker.training import model_texts
 
@@ -153,6 +154,9 @@ def models() -> dict[str, str]:
         "a look at a model's files; rendering in calls": f"{size(apart.MEMORY_BYTES)}, {apart.SECONDS:g} s",
         "rendering and decoding in a job": (
             f"{size(model_texts.MEMORY_BYTES)}, {model_texts.SECONDS:g} s a batch"
+        ),
+        "rendering for a grader's checkpoint": (
+            f"{size(checkpoint_texts.MEMORY_BYTES)}, {checkpoint_texts.SECONDS:g} s a batch"
         ),
     }
 

@@ -15,12 +15,13 @@ import torch
 from transformers.utils import logging
 
 from worker.launch import OOM_SCORE, volunteer
-from worker.reward_models.answers import conversation, label_probabilities, reference_logprobs, scores
+from worker.reward_models.answers import label_probabilities, reference_logprobs, scores
 from worker.reward_models.load import LoadFailed, Shelf
+from worker.reward_models.texts import TextFailed
 
 
 def answer(shelf: Shelf, order: dict[str, Any]) -> list[Any]:
-    """Raises LoadFailed, and what lack of memory raises."""
+    """Raises LoadFailed, TextFailed, and what lack of memory raises."""
     limits = {"max_tokens": order["max_tokens"], "batch_size": order["batch_size"]}
     if order["op"] == "classify":
         return label_probabilities(
@@ -28,18 +29,15 @@ def answer(shelf: Shelf, order: dict[str, Any]) -> list[Any]:
         )
     if order["op"] == "score":
         loaded = shelf.classifier(order["path"])
-        texts = order.get("texts") or [
-            conversation(loaded, messages, tools, generation_prompt=False)
-            for messages, tools in zip(order["conversations"], order["tools"], strict=True)
-        ]
+        texts = order.get("texts")
+        if not texts:
+            conversations = list(zip(order["conversations"], order["tools"], strict=True))
+            texts = loaded.texts.render(conversations, generation_prompt=False)
         return scores(loaded, texts, **limits)
     loaded = shelf.language_model(order["path"])
-    contexts = [
-        conversation(loaded, prompt, tools, generation_prompt=True) + completion
-        for prompt, tools, completion in zip(
-            order["prompts"], order["tools"], order["completions"], strict=True
-        )
-    ]
+    conversations = list(zip(order["prompts"], order["tools"], strict=True))
+    prompts = loaded.texts.render(conversations, generation_prompt=True)
+    contexts = [prompt + completion for prompt, completion in zip(prompts, order["completions"], strict=True)]
     return reference_logprobs(loaded, contexts, order["references"], **limits)
 
 
@@ -57,6 +55,8 @@ def main() -> None:
             said: dict[str, Any] = {"answers": answer(shelf, json.loads(line))}
         except LoadFailed as error:
             said = {"error": {"code": "reward_model_unusable", "message": str(error)}}
+        except TextFailed as error:
+            said = {"error": {"code": error.code, "message": str(error)}}
         except (torch.OutOfMemoryError, MemoryError) as error:
             said = {
                 "error": {"code": "out_of_memory", "message": f"the reward model ran out of memory: {error}"}

@@ -9,9 +9,10 @@ import torch
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForSequenceClassification,
-    AutoTokenizer,
     PreTrainedModel,
 )
+
+from worker.reward_models.texts import CheckpointTexts
 
 KEPT = 4
 
@@ -21,17 +22,17 @@ class LoadFailed(Exception):
 
 
 class Loaded:
-    """A model in evaluation mode, with its tokenizer; truncation takes the beginning of a text away."""
+    """A model in evaluation mode, and its texts.
 
-    def __init__(self, model: PreTrainedModel, tokenizer: Any) -> None:
-        self.model, self.tokenizer = model, tokenizer
-        tokenizer.truncation_side = "left"
-        # Rows end at the same place: what is read is the last token of each.
-        tokenizer.padding_side = "right"
-        if tokenizer.pad_token is None:
-            tokenizer.pad_token = tokenizer.eos_token
+    pad_ids: the token and the token type that fill rows up.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, texts: CheckpointTexts, pad_ids: tuple[int | None, int]
+    ) -> None:
+        self.model, self.texts, self.pad_ids = model, texts, pad_ids
         if model.config.get_text_config().pad_token_id is None:
-            model.config.get_text_config().pad_token_id = tokenizer.pad_token_id
+            model.config.get_text_config().pad_token_id = pad_ids[0]
 
     @property
     def device(self) -> torch.device:
@@ -64,7 +65,8 @@ class Shelf:
             self._loaded[key] = _load(Path(key[1]), load)
         self._loaded.move_to_end(key)
         while len(self._loaded) > KEPT:
-            self._loaded.popitem(last=False)
+            _, oldest = self._loaded.popitem(last=False)
+            oldest.texts.close()
         return self._loaded[key]
 
 
@@ -72,9 +74,18 @@ def _load(path: Path, load: Callable[..., Any]) -> Loaded:
     for name in ("config.json", "tokenizer.json"):
         if not (path / name).is_file():
             raise LoadFailed(f"{path} has no {name}")
+    texts = CheckpointTexts(path)
+    try:
+        pad_ids = texts.load()
+        return Loaded(_model(path, load), texts, pad_ids)
+    except BaseException:
+        texts.close()
+        raise
+
+
+def _model(path: Path, load: Callable[..., Any]) -> PreTrainedModel:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
         model, loading = load(
             path,
             dtype=torch.bfloat16 if device.type == "cuda" else torch.float32,
@@ -91,4 +102,5 @@ def _load(path: Path, load: Callable[..., Any]) -> Loaded:
     if missing := sorted(loading["missing_keys"]):
         # transformers would go on with random numbers in their place: a head that was never trained.
         raise LoadFailed(f"{path} lacks {len(missing)} weights, the first is {missing[0]}")
-    return Loaded(model.to(device).eval().requires_grad_(False), tokenizer)
+    ready: PreTrainedModel = model.to(device).eval().requires_grad_(False)
+    return ready

@@ -55,7 +55,8 @@ class ModelProcess:
         return None if self._process is None else self._process.pid
 
     def ask(self, order: Mapping[str, Any]) -> list[Any]:
-        """Blocks. Raises JobFailure `reward_model_failed`, `reward_model_unusable` or `out_of_memory`."""
+        """Blocks. Raises JobFailure `reward_model_failed`, `reward_model_unusable`, `model_too_demanding` or
+        `out_of_memory`."""
         with self._lock:
             self._idle.cancel()
             process = self._running()

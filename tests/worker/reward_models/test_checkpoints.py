@@ -1,6 +1,7 @@
 """Checkpoints as rewards, through the real process: classifier, reward model, log-probability of a reference."""
 
 import asyncio
+import json
 import math
 import shutil
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from reinforge.errors import InvalidInput, JobFailure
 from reinforge.grading.multi import GRADER
 from tests.support.processes import all_gone
 from tests.support.tiny_models import TEMPLATE, write_tiny_classifier, write_tiny_model
+from worker.reward_models.texts import CheckpointTexts, TextFailed
 from worker.rewards.assemble import Services, rater
 from worker.rewards.base import RewardResult, Scorable
 from worker.rewards.rater import Row
@@ -172,3 +174,75 @@ def test_a_checkpoint_that_does_not_fit_is_said_so(
 def test_an_unknown_checkpoint_is_named(services: Services) -> None:
     with pytest.raises(InvalidInput, match="no checkpoint 'other'"):
         rated(services, type="reward_model", model="other")
+
+
+GROWING = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 8192}
+LOOP = "{% for i in range(99999) %}" * 3 + "{% endfor %}" * 3
+MESSAGES = [([{"role": "user", "content": "?"}], None)]
+
+
+@pytest.fixture
+def hostile(folders: dict[str, str], tmp_path: Path) -> Path:
+    """A copy of the reward model, to be changed."""
+    return Path(shutil.copytree(folders["rm"], tmp_path / "hostile"))
+
+
+def grow(folder: Path) -> None:
+    """Make a tokenizer that turns one letter into 512 GiB of text."""
+    path = folder / "tokenizer.json"
+    normalizer = {"type": "Sequence", "normalizers": [GROWING] * 3}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"normalizer": normalizer}))
+
+
+@pytest.mark.parametrize("place", ["template", "tokenizer"])
+def test_files_that_take_memory_end_their_order_and_not_the_process(
+    services: Services, folders: dict[str, str], hostile: Path, place: str
+) -> None:
+    if place == "template":
+        (hostile / "chat_template.jinja").write_text("{{ 'a' * 80000000 }}")
+    else:
+        grow(hostile)
+    both = replace(services, checkpoints={**folders, "hostile": str(hostile)}, shared_models=services.models)
+    before = rated(both, type="reward_model", model="rm")
+    pid = services.models.pid
+    with pytest.raises(JobFailure) as caught:
+        rated(both, ["aa"], type="reward_model", model="hostile")
+    assert caught.value.code == "model_too_demanding"
+    assert services.models.pid == pid
+    assert [each.value for each in rated(both, type="reward_model", model="rm")] == [
+        each.value for each in before
+    ]
+
+
+def test_a_template_that_never_ends_is_stopped_and_the_next_request_is_answered(hostile: Path) -> None:
+    original = (hostile / "chat_template.jinja").read_text()
+    texts = CheckpointTexts(hostile)
+    try:
+        (hostile / "chat_template.jinja").write_text(LOOP)
+        texts.load()
+        seconds, texts._apart._seconds = texts._apart._seconds, 0.5
+        with pytest.raises(TextFailed, match="took too long") as caught:
+            texts.render(MESSAGES, generation_prompt=True)
+        assert caught.value.code == "model_too_demanding"
+        (hostile / "chat_template.jinja").write_text(original)
+        texts._apart._seconds = seconds
+        assert texts.render(MESSAGES, generation_prompt=True) == ["<user>?<assistant>"]
+    finally:
+        texts.close()
+
+
+def test_token_types_and_pairs_are_those_of_the_library(hostile: Path) -> None:
+    path = hostile / "tokenizer_config.json"
+    names = ["input_ids", "token_type_ids", "attention_mask"]
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"model_input_names": names}))
+    here = tokenizer(str(hostile))
+    here.truncation_side = "left"
+    there = CheckpointTexts(hostile)
+    try:
+        assert there.load() == (here.pad_token_id, here.pad_token_type_id)
+        for pairs in (None, ["b", "cc" * 20, "d"]):
+            made = here(["a", "abc" * 9, "x"], pairs, truncation=True, max_length=16)
+            rows = there.encode(["a", "abc" * 9, "x"], pairs, 16)
+            assert rows == list(zip(made["input_ids"], made["token_type_ids"], strict=True))
+    finally:
+        there.close()
