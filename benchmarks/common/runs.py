@@ -5,6 +5,7 @@ line of `<folder>/runs.jsonl`, also when it failed; `run_all` on the same folder
 are comparable only where nobody stopped the processes in between.
 """
 
+import fcntl
 import functools
 import hashlib
 import json
@@ -156,6 +157,7 @@ def run_all(
     if waiting.empty():
         return [found[name] for name in names]
     with (
+        _alone(into),
         tempfile.TemporaryDirectory(prefix="rf-") as short,
         sandbox(Path(short) / "s.sock", into),
         Forks(one_core=one_core) as forks,
@@ -166,6 +168,17 @@ def run_all(
         driver.run(jobs)
     found = stored(into)
     return [found[name] for name in names]
+
+
+@contextmanager
+def _alone(into: Path) -> Iterator[None]:
+    """A second driver in the same folder would end the first one's sandbox. Raises RuntimeError."""
+    with (into / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RuntimeError(f"another process runs jobs in {into}: wait for its end") from None
+        yield
 
 
 class _Driver:

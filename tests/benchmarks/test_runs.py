@@ -4,6 +4,7 @@ The trainer is a small program here that writes metrics as the real one does; no
 """
 
 import contextlib
+import fcntl
 import json
 import signal
 import subprocess
@@ -192,6 +193,14 @@ def test_a_second_call_does_only_what_is_missing_or_has_changed(tmp_path: Path, 
 def test_two_runs_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="one name"):
         run_all([Run("a", 0, {}), Run("a", 0, {})], tmp_path)
+
+
+def test_a_second_driver_in_the_same_folder_is_refused(tmp_path: Path, trainer: None) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(RuntimeError, match="another process runs jobs in"):
+            run_all([Run("a", 0, {})], tmp_path)
+    assert not (tmp_path / "runs.jsonl").exists()
 
 
 def test_without_a_sandbox_nothing_is_recorded(tmp_path: Path, trainer: None) -> None:
