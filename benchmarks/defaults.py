@@ -1,4 +1,4 @@
-"""Is the default learning rate a good one? 0.16 ÷ hidden size, beside rates up to four times larger and smaller.
+"""Is the default learning rate a good one? `auto`, beside constant rates up to four times larger and smaller.
 
 Models of hidden size 64, 128 and 256, pretrained like the starter (128 is the starter), train on two tasks with three
 presets: 8 prompts × 8 completions a step, all else as the presets and defaults have it. Every 2 steps 64 held-out rows
@@ -25,9 +25,11 @@ from common.default_cells import (
     LATER_STOP,
     LEVEL,
     MORE,
+    RULE,
     SHARE,
     STEPS,
     Cell,
+    factor_name,
     limit,
     outcome,
     reached,
@@ -37,7 +39,7 @@ from common.measure import RESULTS, ROOT, machine, parser, table, write
 from common.runs import Result, Run, run_all, stored
 from common.task_rows import TASKS, task_data
 
-from reinforge.learning_rate import SCALE, auto_learning_rate
+from reinforge.learning_rate import INITIAL, SCALE, SETTLING_STEPS, auto_learning_rate
 from worker import starter
 from worker.starter.__main__ import make
 from worker.starter.pretrain import HIDDEN, PHASES, Phase
@@ -45,15 +47,16 @@ from worker.starter.pretrain import HIDDEN, PHASES, Phase
 WIDTHS = (64, 128, 256)
 CHECKED = 512
 PRESETS = ("grpo", "dr_grpo", "dapo")
-CHECKED_CELL = Cell(CHECKED, "additions", "grpo", factors=(1.0, 2.0, 0.5))
+CHECKED_CELL = Cell(CHECKED, "additions", "grpo", factors=(RULE, 2.0, 1.0, 0.5))
 MODELS = ROOT / ".reinforge" / "defaults"
 TOKENS = 64
 SAMPLES = 32
 """That measure each phrasing of a model made here."""
 
 
-def rule(width: int) -> float:
-    return auto_learning_rate(width)
+def rate(width: int, factor: float) -> float | None:
+    """A constant rate; None for the rule."""
+    return None if factor == RULE else factor * auto_learning_rate(width)
 
 
 def cells(widths: tuple[int, ...] = WIDTHS) -> list[Cell]:
@@ -90,8 +93,8 @@ def model(width: int) -> Path:
     return folder
 
 
-def job(cell: Cell, folder: Path, rate: float, *, steps: int, data: Path) -> dict[str, Any]:
-    """A raw `JobSpec`."""
+def job(cell: Cell, folder: Path, constant: float | None, *, steps: int, data: Path) -> dict[str, Any]:
+    """A raw `JobSpec`, with the rule where there is no constant rate."""
     return {
         "model": "starter-arith" if folder == starter.CHECKPOINT else str(folder),
         **task_data(cell.task, data),
@@ -102,7 +105,7 @@ def job(cell: Cell, folder: Path, rate: float, *, steps: int, data: Path) -> dic
             "max_completion_tokens": TOKENS,
         },
         "adapter": {"rank": 16},
-        "optimizer": {"learning_rate": rate},
+        **({} if constant is None else {"optimizer": {"learning_rate": constant}}),
         # Rewards are 0 or 1, whatever a preset adds for length.
         "evaluation": {"every_steps": EVERY, "rows": 64, "samples_per_row": 1, "pass_above": 0.0},
         "limits": {"steps": steps, "checkpoint_every": 1000},
@@ -122,7 +125,7 @@ def measure(wanted: list[Cell], into: Path, *, jobs: int, steps: int = STEPS) ->
                 spec=job(
                     cell,
                     model(cell.width),
-                    factor * rule(cell.width),
+                    rate(cell.width, factor),
                     steps=min(steps, limit(results[cell])),
                     data=data,
                 ),
@@ -152,7 +155,8 @@ def outcomes(wanted: list[Cell], into: Path) -> list[dict[str, Any]]:
             if (result := have.get((cell.run_name(factor), 0))) is not None
         }
         if results:
-            rates = {factor: factor * rule(cell.width) for factor in cell.factors}
+            settled = auto_learning_rate(cell.width)
+            rates = {factor: settled * (1.0 if factor == RULE else factor) for factor in cell.factors}
             told.append(outcome(cell, rates, results))
     return told
 
@@ -171,7 +175,7 @@ def main() -> None:
     if unknown := widths - {*WIDTHS, CHECKED}:
         options.error(f"no width of this benchmark: {', '.join(map(str, sorted(unknown)))}")
     if given.quick:
-        every, widths = [Cell(HIDDEN, "additions", "grpo", factors=(1.0, 2.0))], {HIDDEN}
+        every, widths = [Cell(HIDDEN, "additions", "grpo", factors=(RULE, 2.0))], {HIDDEN}
     if given.pretrain:
         for width in sorted(widths):
             print(model(width))
@@ -189,7 +193,15 @@ def main() -> None:
     content = {
         "machine": machine("reinforge", "torch", "transformers", "peft"),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "rule": {"scale": SCALE, "level": LEVEL, "share": SHARE, "more": MORE, "every": EVERY},
+        "rule": {
+            "scale": SCALE,
+            "initial": INITIAL,
+            "settling": SETTLING_STEPS,
+            "level": LEVEL,
+            "share": SHARE,
+            "more": MORE,
+            "every": EVERY,
+        },
         "widths": list(WIDTHS),
         "verdict": summary,
         "cells": told,
@@ -204,7 +216,7 @@ def main() -> None:
 
 
 def show(told: list[dict[str, Any]]) -> None:
-    head = ("width", "task", "preset", "base", *(f"×{factor:g}" for factor in sorted(FACTORS)), "good")
+    head = ("width", "task", "preset", "base", *map(factor_name, sorted(FACTORS)), "good")
     rows = []
     for cell in told:
         steps = {run["factor"]: run["steps"] or f">{run['cut_at']}" for run in cell["runs"]}

@@ -1,7 +1,9 @@
 """`optimizer.learning_rate: auto`: the rule that makes it a number, in this place only.
 
-The rate that suits an adapter falls as the model gets wider. The rule was fitted to small models
-(`benchmarks/defaults.py`, docs/learning-rate.md); for wide models it stays between two rates that are common for LoRA.
+The rate that suits an adapter falls as the model gets wider. Where it was measured to help, the first steps use a
+higher rate: it teaches a model within a few steps to do more often what it does already, and kept up it would destroy
+what takes many steps to learn. The rule was fitted to small models (`benchmarks/defaults.py`, docs/learning-rate.md);
+for wide models it stays between two rates that are common for LoRA.
 """
 
 from typing import Literal
@@ -13,6 +15,12 @@ from reinforge.errors import InvalidInput
 AUTO: Literal["auto"] = "auto"
 SCALE = 0.16
 """Learning rate × hidden size, with a LoRA adapter."""
+INITIAL = 3.0
+"""The first step's rate, as a multiple of the rate that it falls to."""
+SETTLING_STEPS = 6.0
+"""Steps in which the difference between the two falls by a factor of e."""
+INITIAL_WIDTHS = range(128, 257)
+"""Hidden sizes at which the first steps use more. At 64 that destroyed a model; above 256 it was not measured."""
 NARROWEST = 128
 """A narrower model has the learning rate of this hidden size: at 64 twice the rate was slower."""
 MEASURED = frozenset({64, 128, 256, 512})
@@ -29,6 +37,8 @@ class AutoLearningRate(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     value: float
+    initial: float
+    """The first step's rate, which falls to `value`."""
     hidden_size: int
     measured: bool
     """The rule was measured at this size."""
@@ -46,21 +56,33 @@ def auto_learning_rate(hidden_size: int) -> float:
     return rate if hidden_size <= BOUNDED_ABOVE else min(max(rate, LOWEST), HIGHEST)
 
 
+def auto_initial_learning_rate(hidden_size: int) -> float:
+    """The rate of the first step: at hidden sizes from 128 to 256 three times the rate that it falls to."""
+    rate = auto_learning_rate(hidden_size)
+    return float(f"{INITIAL * rate:.{_DIGITS}g}") if hidden_size in INITIAL_WIDTHS else rate
+
+
 def _by_size(hidden_size: int) -> float:
     return float(f"{SCALE / max(hidden_size, NARROWEST):.{_DIGITS}g}")
 
 
 def explained(hidden_size: int) -> AutoLearningRate:
     """The same, with how it was found."""
-    value, measured = auto_learning_rate(hidden_size), hidden_size in MEASURED
+    value, initial = auto_learning_rate(hidden_size), auto_initial_learning_rate(hidden_size)
+    measured = hidden_size in MEASURED
     reason = f"{SCALE:g} ÷ hidden size {hidden_size:,}"
     if hidden_size < NARROWEST:
         reason = f"{SCALE:g} ÷ {NARROWEST}, because hidden size {hidden_size} is below {NARROWEST}"
     if not measured:
         bounded = value != _by_size(hidden_size)
         reason += f", kept within {LOWEST:g} and {HIGHEST:g}" if bounded else ""
+    if initial > value:
+        reason += f"; the first steps use more, from {initial:g} down"
+    if not measured:
         reason += "; not measured at this size"
-    return AutoLearningRate(value=value, hidden_size=hidden_size, measured=measured, reason=f"{reason}.")
+    return AutoLearningRate(
+        value=value, initial=initial, hidden_size=hidden_size, measured=measured, reason=f"{reason}."
+    )
 
 
 def unknown_hidden_size(model: str, param: str = "optimizer.learning_rate") -> InvalidInput:

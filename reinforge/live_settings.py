@@ -53,6 +53,8 @@ def with_setting(spec: JobSpec, path: str, value: float) -> JobSpec:
     for parent in parents:
         part = part[parent]
     part[last] = value
+    if path == "optimizer.learning_rate":
+        dumped["optimizer"]["initial_learning_rate"] = None  # the new rate holds at once
     try:
         return JobSpec.model_validate(dumped)
     except ValidationError as error:

@@ -13,7 +13,7 @@ from reinforge.algorithm.base import Probability, SpecModel, fault_at
 from reinforge.algorithm.rules import Job
 from reinforge.algorithm.rules import check as check_rules
 from reinforge.algorithm.slots import Algorithm, fill_critic, fill_lengths, fill_mismatch, fill_packages
-from reinforge.learning_rate import AUTO, auto_learning_rate
+from reinforge.learning_rate import AUTO, auto_initial_learning_rate, auto_learning_rate
 from reinforge.presets import apply_preset
 from reinforge.reward_spec import Judge, Name, Reward
 
@@ -124,6 +124,10 @@ class Optimizer(SpecModel):
     ] = AUTO
     """`auto` becomes a number when the job is created: 0.16 ÷ the base model's hidden size (128 → 1.25e-3). Above a
     hidden size of 512 it stays within 2e-5 and 1e-4 and was not measured."""
+    initial_learning_rate: float | None = Field(default=None, gt=0, le=1)
+    """Learning rate of the first step after the warm-up. It falls to `learning_rate`, half of the way in 4 steps and
+    nine tenths in 14. Default with `learning_rate: auto`: three times that rate at hidden sizes from 128 to 256,
+    and that rate itself at others; with a number: the number itself, from the first step on."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.999)
     """Decay of the running means of gradient and squared gradient."""
     eps: float = Field(default=1e-8, gt=0)
@@ -280,6 +284,8 @@ class JobSpec(SpecModel):
         spec = self.model_dump()
         if self.optimizer.learning_rate == AUTO and hidden_size is not None:
             spec["optimizer"]["learning_rate"] = auto_learning_rate(hidden_size)
+            if self.optimizer.initial_learning_rate is None:
+                spec["optimizer"]["initial_learning_rate"] = auto_initial_learning_rate(hidden_size)
         spec["rollout"]["engine"] = engine if self.rollout.engine == "auto" else self.rollout.engine
         if self.adapter.alpha is None:
             spec["adapter"]["alpha"] = 2.0 * self.adapter.rank

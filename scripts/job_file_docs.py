@@ -6,13 +6,14 @@
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 os.environ["REINFORGE_PLUGINS"] = "off"  # the page is about what everybody has
 
 from reinforge.jobfile import schema
-from reinforge.learning_rate import SCALE, auto_learning_rate
+from reinforge.learning_rate import SCALE, auto_initial_learning_rate, auto_learning_rate
 from reinforge.metrics import METRICS
 from reinforge.presets import PRESETS, Preset
 from reinforge.presets.cards import rate_note
@@ -29,14 +30,15 @@ file. The same document is what `POST /api/v1/jobs` takes, with ids (`file-…`,
 {example}```
 
 `model`, `data.dataset` and one reward are enough; every other field has a default. The default learning rate is `auto`:
-a wider model gets a smaller one, {scale:g} ÷ hidden size. It becomes a number when the job is created, which the job's
-resolved specification shows. Above a hidden size of 512 it stays within 2e-5 and 1e-4 and was not measured
-([how it was up to 512](learning-rate.md)). Watch the first steps, and set a number if the reward does not move, or
-breaks down.
+a wider model gets a smaller one, {scale:g} ÷ hidden size, and at sizes from 128 to 256 the first steps use more. Both
+become numbers when the job is created, which the job's resolved specification shows. Above a hidden size of 512 the
+rate stays within 2e-5 and 1e-4 and was not measured ([how it was up to 512](learning-rate.md)). Watch the first steps,
+and set a number if the reward does not move, or breaks down.
 
 | hidden size | 64 | 128 | 256 | 512 | 768 | 1,536 | 4,096 and more |
 |---|---|---|---|---|---|---|---|
-| `auto` | {rates} |
+| first step | {initial_rates} |
+| falls to | {rates} |
 
 Editors that know JSON Schema complete and check a job file by its first line,
 `# yaml-language-server: $schema=…/docs/job.schema.json`; `reinforge job schema` prints it.
@@ -99,15 +101,21 @@ def preset_text(name: str, preset: Preset) -> str:
     return "\n".join(lines)
 
 
-def rates() -> str:
+def rates(rate_of: Callable[[int], float]) -> str:
     """Cells of the table of what `auto` is."""
-    return " | ".join(f"{auto_learning_rate(size):g}" for size in (64, 128, 256, 512, 768, 1536, 4096))
+    return " | ".join(f"{rate_of(size):g}" for size in (64, 128, 256, 512, 768, 1536, 4096))
 
 
 def page() -> str:
     schema = JobSpec.model_json_schema()
     example = (PAGE.parent.parent / "examples" / "arithmetic" / "job.yaml").read_text(encoding="utf-8")
-    parts = [INTRO.format(example=example, rates=rates(), scale=SCALE), section("JobSpec", schema)]
+    intro = INTRO.format(
+        example=example,
+        scale=SCALE,
+        initial_rates=rates(auto_initial_learning_rate),
+        rates=rates(auto_learning_rate),
+    )
+    parts = [intro, section("JobSpec", schema)]
     parts += [section(name, part) for name, part in schema["$defs"].items()]
     presets = "\n\n".join(preset_text(name, preset) for name, preset in PRESETS.items())
     parts.append(f"## Presets\n\nA preset fills the slots that the file leaves open.\n\n{presets}\n")

@@ -128,6 +128,8 @@ def put(spec: dict[str, Any], path: str, value: Any) -> None:
             hint="Name a part that the job has, or set the part around it as a whole.",
         )
     part[last] = value
+    if path == "optimizer.learning_rate":
+        part["initial_learning_rate"] = None  # the new rate holds at once
 
 
 def carried(before: JobSpec, after: JobSpec, *, whole: bool) -> list[Carried]:

@@ -1,7 +1,7 @@
 """The cells of `benchmarks/defaults.py` and what their runs come to. Pure functions over results.
 
-A cell is one model, one task and one preset. In it the rule's learning rate runs first, then rates around it, each only
-as long as it can still show that the rule is a bad choice.
+A cell is one model, one task and one preset. In it the rule runs first, then constant rates around the one that it
+falls to, each only as long as it can still show that the rule is a bad choice.
 """
 
 import math
@@ -24,8 +24,10 @@ PAST = 20
 """Steps that the rule's run goes on past the level, to show that it stays there."""
 STAYS = 0.8
 """Least mean of held-out accuracy over those steps."""
-FACTORS = (1.0, 2.0, 4.0, 0.5, 0.25)
-"""Rates as multiples of the rule's, in the order in which they run."""
+RULE = 0.0
+"""The rule itself, among the factors."""
+FACTORS = (RULE, 2.0, 4.0, 1.0, 0.5, 0.25)
+"""Constant rates, as multiples of the one that the rule falls to, in the order in which they run."""
 SHARE, MORE = 1.5, 10
 """The rule is good where it needs at most 1.5 × the steps of the best rate, or 10 more."""
 
@@ -42,7 +44,11 @@ class Cell:
         return f"w{self.width}/{self.task}/{self.preset}"
 
     def run_name(self, factor: float) -> str:
-        return f"{self.name}/x{factor:g}"
+        return f"{self.name}/{factor_name(factor)}"
+
+
+def factor_name(factor: float) -> str:
+    return "rule" if factor == RULE else f"x{factor:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +123,9 @@ def outcome(cell: Cell, rates: Mapping[float, float], results: Mapping[float, Re
                 "seconds": round(result.seconds),
             }
         )
-    rule = next((run for run in runs if run["factor"] == 1.0), None)
+    rule = next((run for run in runs if run["factor"] == RULE), None)
     reaching = [run for run in runs if run["steps"] is not None]
-    best = min(reaching, key=lambda run: (run["steps"], run["factor"] != 1.0), default=None)
+    best = min(reaching, key=lambda run: (run["steps"], run["factor"] != RULE), default=None)
     good = _good(rule, best, complete=set(results) >= set(cell.factors))
     return {
         "width": cell.width,

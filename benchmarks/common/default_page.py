@@ -3,40 +3,46 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.default_cells import FACTORS, PAST, STAYS
+from common.default_cells import FACTORS, PAST, RULE, STAYS
 from common.measure import ROOT
-from reinforge.learning_rate import NARROWEST, auto_learning_rate
+from reinforge.learning_rate import NARROWEST, auto_initial_learning_rate, auto_learning_rate
 
 PAGE = ROOT / "docs" / "learning-rate.md"
 
 TEXT = """# The default learning rate
 
 If you leave `optimizer.learning_rate` out, it is `auto`: {scale:g} ÷ the hidden size of your base model. A hidden size
-below {narrowest} counts as {narrowest}. The number is worked out when the job is created, and the job shows it.
+below {narrowest} counts as {narrowest}. At hidden sizes from 128 to 256 the first step uses {initial:g} times that rate
+(`optimizer.initial_learning_rate`); half of the difference is gone after 4 steps, nine tenths after 14. Both are
+worked out when the job is created, and the job shows them. A rate that you set yourself holds from the first step on.
 
-| hidden size | learning rate | |
-|---:|---:|---|
+| hidden size | first step | falls to | |
+|---:|---:|---:|---|
 {sizes}
 
-Above 512 the value stays within 2e-5 and 1e-4, which are common rates for LoRA. Read your job's curves: if the reward
+Above 512 the rate stays within 2e-5 and 1e-4, which are common rates for LoRA. Read your job's curves: if the reward
 does not move within 50 steps, try twice the rate; if it falls or the KL divergence jumps, try half.
+
+The higher rate at the beginning helps where the model has to do more often what it does already. Kept up, the same rate
+destroys what takes many steps to learn, and at a hidden size of 64 it did so within the first steps. Models wider than
+256 were not measured with it, and have a constant rate.
 
 ## How it was measured
 
 Small models like the starter, of hidden size {widths}, are made by the same script, that of 256 without the last
-phase. Each trains on {tasks} tasks with {presets} presets ({preset_names}), once with the rule's rate and once with
-each of four others: a quarter, half, twice and four times the rule's. One seed; 8 prompts × 8 completions a step;
-everything else as presets and defaults have it. Every {every} steps the model answers 64 held-out rows once; the share
-of right answers counts, whatever the preset rewards besides.
+phase. Each trains on {tasks} tasks with {presets} presets ({preset_names}), once by the rule and once with each of
+five constant rates: a quarter of the rate that the rule falls to, half, the same, twice and four times. One seed;
+8 prompts × 8 completions a step; everything else as presets and defaults have it. Every {every} steps the model answers
+64 held-out rows once; the share of right answers counts, whatever the preset rewards besides.
 
 * `additions`: `47+85=`. The answer must be right. The model learns to work the sum out.
 * `even`: `What is 47 + 85?`. The answer must come without a working and be an even number, right or wrong. The model
   learns to leave the working out, and to write other digits.
 
 A cell below is the number of steps until {level} of the held-out answers were right, at two evaluations in a row. The
-rule holds in a row if it needs at most {share:g} × the steps of the best rate, or {more} more, and does not diverge:
-its mean over the {past} steps after that stays above {stays:g}. The other rates ran only as long as they could show
-that it does not: `> n` means that a run had not got there after n steps and was ended, and not that the rate is bad.
+rule holds in a row if it needs at most {share:g} × the steps of the best constant rate, or {more} more, and does not
+diverge: its mean over the {past} steps after that stays above {stays:g}. Constant rates ran only as long as they could
+show that it does not: `> n` means that a run had not got there after n steps and was ended, not that the rate is bad.
 
 **The rule holds in {good} of {measured} rows{of_cells}; it diverged in {diverged}.**
 
@@ -68,7 +74,7 @@ def text_of(content: Mapping[str, Any]) -> str:
         of_cells=f" ({missing} more were not finished)" if missing else "",
         diverged=summary["diverged"],
         rows=_table(fitted),
-        checked=f"At hidden size 512, with three rates:\n\n{_table(checked)}\n\n" if checked else "",
+        checked=f"At hidden size 512, with three constant rates:\n\n{_table(checked)}\n\n" if checked else "",
         date=content["date"],
         cpu=machine["cpu"],
         cores=machine["cores"],
@@ -84,7 +90,9 @@ def _size(width: int, cells: Sequence[Mapping[str, Any]]) -> str:
     """A hidden size, its rate, and in how many rows of the table below the rule was put to the test there."""
     done = sum(cell["good"] is not None for cell in cells if cell["width"] == width)
     state = f"measured: {done} of {_CELLS[width]} rows" if done else "not measured"
-    return f"| {width} | {auto_learning_rate(width):.3g} | {state} |"
+    return (
+        f"| {width} | {auto_initial_learning_rate(width):.3g} | {auto_learning_rate(width):.3g} | {state} |"
+    )
 
 
 _NUMBERS = ("no", "one", "two", "three", "four")
@@ -114,7 +122,7 @@ def _table(cells: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _times(factor: float) -> str:
-    return {0.25: "rule ÷ 4", 0.5: "rule ÷ 2", 1.0: "rule", 2.0: "rule × 2", 4.0: "rule × 4"}[factor]
+    return {RULE: "rule", 0.25: "÷ 4", 0.5: "÷ 2", 1.0: "× 1", 2.0: "× 2", 4.0: "× 4"}[factor]
 
 
 def _steps(run: Mapping[str, Any]) -> str:

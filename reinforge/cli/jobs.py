@@ -265,12 +265,14 @@ def report(job: JobDetail) -> None:
 
 
 def learning_rate(job: JobDetail) -> str:
-    """The number that the job was created with, and whether it comes from `auto`."""
-    value = (job.resolved_spec or {}).get("optimizer", {}).get("learning_rate")
+    """The number that the job was created with, where it begins, and whether it comes from `auto`."""
+    optimizer = (job.resolved_spec or {}).get("optimizer", {})
+    value, initial = optimizer.get("learning_rate"), optimizer.get("initial_learning_rate")
     if not isinstance(value, float):
         return ""
+    begins = f", the first steps from {initial:g} down" if initial and initial != value else ""
     requested = job.spec.get("optimizer", {}).get("learning_rate", AUTO)
-    return f"{value:g} (auto)" if requested == AUTO else f"{value:g}"
+    return f"{value:g}{' (auto)' if requested == AUTO else ''}{begins}"
 
 
 def _shaping(job: JobDetail) -> str:

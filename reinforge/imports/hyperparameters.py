@@ -8,7 +8,12 @@ from math import ceil
 from typing import Any
 
 from reinforge.errors import InvalidInput
-from reinforge.learning_rate import AUTO, auto_learning_rate, unknown_hidden_size
+from reinforge.learning_rate import (
+    AUTO,
+    auto_initial_learning_rate,
+    auto_learning_rate,
+    unknown_hidden_size,
+)
 from reinforge.schemas.openai_jobs import Hyperparameters
 from reinforge.spec import Evaluation, JobSpec, Limits, Rollout
 from reinforge.suggestions import did_you_mean
@@ -111,6 +116,9 @@ def resolve(asked: Hyperparameters, rows: int, model: str, hidden_size: int | No
         "limits.steps": steps,
         "limits.checkpoint_every": every,
     }
+    if rate != AUTO and hidden_size is not None:
+        initial = auto_initial_learning_rate(hidden_size) * (asked.learning_rate_multiplier or 1.0)
+        parts["optimizer.initial_learning_rate"] = min(initial, 1.0)
     parts |= {OURS[name]: value for name, value in ours.items()}
     shown = ours | {
         "batch_size": batch,

@@ -23,7 +23,12 @@ def probe(spec: JobSpec) -> JobSpec:
     asked["name"] = f"Pre-flight of {spec.name or spec.model}"[:200]
     asked["limits"] |= {"steps": steps, "checkpoint_every": steps, "max_seconds": None}
     asked["evaluation"] |= {"rows": 0, "every_steps": 0}
-    asked["optimizer"] |= {"learning_rate": NO_LEARNING, "warmup_steps": 0, "schedule": "constant"}
+    asked["optimizer"] |= {
+        "learning_rate": NO_LEARNING,
+        "initial_learning_rate": None,
+        "warmup_steps": 0,
+        "schedule": "constant",
+    }
     if asked["algorithm"]["selection"]["type"] == "dynamic_sampling":
         asked["algorithm"]["selection"] = {"type": "keep_all"}
         asked["algorithm"]["preset"] = None

@@ -15,6 +15,7 @@ from common.default_cells import (
     FIRST_STOP,
     LATER_STOP,
     LEAST,
+    RULE,
     STEPS,
     Cell,
     diverged,
@@ -27,14 +28,14 @@ from common.learned import ACCURACY
 from common.runs import Result
 from common.task_rows import TASKS, task_data
 
-from reinforge.learning_rate import SCALE, auto_learning_rate
+from reinforge.learning_rate import INITIAL, SCALE, auto_initial_learning_rate, auto_learning_rate
 from reinforge.spec import JobSpec
 from worker.starter import CHECKPOINT
 from worker.starter.corpus import habits, is_held_out
 from worker.starter.pretrain import Phase
 
 CELL = Cell(128, "additions", "grpo")
-RATES = {factor: factor * auto_learning_rate(128) for factor in FACTORS}
+RATES = {factor: (factor or 1.0) * auto_learning_rate(128) for factor in FACTORS}
 
 
 def run(values: Sequence[float], *, ended: str = "succeeded") -> Result:
@@ -52,16 +53,21 @@ def learns(at: int, *, past: int = 10) -> Result:
 def test_there_are_eighteen_cells_and_one_that_is_checked() -> None:
     cells = defaults.cells()
     assert len({cell.name for cell in cells}) == len(cells) == 18
-    assert (defaults.CHECKED_CELL.width, len(defaults.CHECKED_CELL.factors)) == (512, 3)
-    assert set(FACTORS) == {0.25, 0.5, 1, 2, 4}
+    assert (defaults.CHECKED_CELL.width, len(defaults.CHECKED_CELL.factors)) == (512, 4)
+    assert set(FACTORS) == {RULE, 0.25, 0.5, 1, 2, 4}
 
 
 @pytest.mark.parametrize("cell", [*defaults.cells((64,)), defaults.CHECKED_CELL])
 def test_every_job_is_valid_and_asks_for_its_rate(cell: Cell, tmp_path: Path) -> None:
-    raw = defaults.job(cell, CHECKPOINT, defaults.rule(cell.width), steps=4, data=tmp_path)
-    spec = JobSpec.model_validate(raw).resolved()
-    assert spec.optimizer.learning_rate == auto_learning_rate(cell.width)
-    assert spec.evaluation.every_steps == EVERY
+    rates = {}
+    for factor in cell.factors:
+        raw = defaults.job(cell, CHECKPOINT, defaults.rate(cell.width, factor), steps=4, data=tmp_path)
+        spec = JobSpec.model_validate(raw).resolved(hidden_size=cell.width)
+        rates[factor] = (spec.optimizer.initial_learning_rate, spec.optimizer.learning_rate)
+        assert spec.evaluation.every_steps == EVERY
+    settled = auto_learning_rate(cell.width)
+    assert rates.pop(RULE) == (auto_initial_learning_rate(cell.width), settled)
+    assert rates == {factor: (None, factor * settled) for factor in rates}
 
 
 def test_rates_after_the_first_run_as_long_as_they_can_show_that_the_rule_is_bad() -> None:
@@ -92,12 +98,12 @@ def test_a_run_diverges_when_it_fails_or_does_not_stay() -> None:
 @pytest.mark.parametrize(
     ("steps", "good"),
     [
-        ({1: 20, 2: 14, 4: None, 0.5: None, 0.25: None}, True),  # 1.43 ×
-        ({1: 12, 2: 4, 4: None, 0.5: None, 0.25: None}, True),  # 8 more
-        ({1: 40, 2: 20, 4: None, 0.5: None, 0.25: None}, False),
-        ({1: None, 2: 20, 4: None, 0.5: None, 0.25: None}, False),
-        ({1: 20, 2: 40}, None),
-        ({1: 40, 2: 20}, False),
+        ({RULE: 20, 2: 14, 4: None, 1: None, 0.5: None, 0.25: None}, True),  # 1.43 ×
+        ({RULE: 12, 2: 4, 4: None, 1: None, 0.5: None, 0.25: None}, True),  # 8 more
+        ({RULE: 40, 2: 20, 4: None, 1: None, 0.5: None, 0.25: None}, False),
+        ({RULE: None, 2: 20, 4: None, 1: None, 0.5: None, 0.25: None}, False),
+        ({RULE: 20, 2: 40}, None),
+        ({RULE: 40, 2: 20}, False),
     ],
 )
 def test_a_cell_is_good_when_the_rule_is_nearly_the_best(
@@ -106,13 +112,13 @@ def test_a_cell_is_good_when_the_rule_is_nearly_the_best(
     results = {factor: run([0.5] * 8) if at is None else learns(at) for factor, at in steps.items()}
     told = outcome(CELL, RATES, results)
     assert told["good"] is good
-    assert told["rule_steps"] == steps[1]
+    assert told["rule_steps"] == steps[RULE]
     cut = [one for one in told["runs"] if one["steps"] is None]
     assert all(one["cut_at"] == 14 for one in cut)
 
 
 def test_a_rule_that_diverges_is_not_good() -> None:
-    results = dict.fromkeys(FACTORS, run([0.5] * 8)) | {1.0: run([0.5, 0.95, 0.95, *[0.3] * 8])}
+    results = dict.fromkeys(FACTORS, run([0.5] * 8)) | {RULE: run([0.5, 0.95, 0.95, *[0.3] * 8])}
     told = outcome(CELL, RATES, results)
     assert (told["good"], told["diverged"]) == (False, True)
 
@@ -172,7 +178,7 @@ def test_a_cell_runs_and_is_not_run_again(
     threads = torch.get_num_threads()
     request.addfinalizer(lambda: torch.set_num_threads(threads))
     torch.set_num_threads(1)
-    cell = Cell(64, "additions", "grpo", factors=(1.0,))
+    cell = Cell(64, "additions", "grpo", factors=(RULE,))
     defaults.measure([cell], tmp_path, jobs=1, steps=2)
     (told,) = defaults.outcomes([cell], tmp_path)
     assert [one["outcome"] for one in told["runs"]] == ["succeeded"]
@@ -191,7 +197,7 @@ def test_the_committed_page_is_written_from_the_committed_results() -> None:
 
 
 def test_the_page_says_what_was_cut_and_what_diverged() -> None:
-    results = {1.0: run([0.5, 0.95, 0.95, *[0.3] * 8]), 2.0: learns(8), 4.0: run([0.5] * 5)}
+    results = {RULE: run([0.5, 0.95, 0.95, *[0.3] * 8]), 2.0: learns(8), 4.0: run([0.5] * 5)}
     cell = outcome(CELL, RATES, results)
     content = {
         "cells": [cell],
@@ -199,10 +205,10 @@ def test_the_page_says_what_was_cut_and_what_diverged() -> None:
         "verdict": verdict([cell], [128], 18),
         "machine": {"cpu": "one", "cores": 2, "versions": {"torch": "2"}},
         "date": "2026-11-24",
-        "rule": {"scale": SCALE, "level": 0.9, "share": 1.5, "more": 10, "every": 2},
+        "rule": {"scale": SCALE, "initial": INITIAL, "level": 0.9, "share": 1.5, "more": 10, "every": 2},
     }
     text = default_page.text_of(content)
-    assert "| 128 | additions | `grpo` | 0.50 | – | – | 2, diverged | 8 | > 8 | **no** |" in text
+    assert "| 128 | additions | `grpo` | 0.50 | 2, diverged | – | – | – | 8 | > 8 | **no** |" in text
     assert "holds in 0 of 1 rows (17 more were not finished); it diverged in 1." in text
-    assert "| 128 | 0.00125 | measured: 1 of 6 rows |" in text
-    assert "| 256 | 0.000625 | not measured |" in text
+    assert "| 128 | 0.00375 | 0.00125 | measured: 1 of 6 rows |" in text
+    assert "| 256 | 0.00187 | 0.000625 | not measured |" in text

@@ -8,7 +8,8 @@ import pytest
 
 from reinforge import jobfile, offline
 from reinforge.errors import InvalidInput
-from reinforge.learning_rate import auto_learning_rate, explained
+from reinforge.learning_rate import auto_initial_learning_rate, auto_learning_rate, explained
+from reinforge.live_settings import with_setting
 from reinforge.model_config import hidden_size
 from reinforge.spec import JobSpec, Optimizer
 
@@ -20,31 +21,34 @@ def spec(**optimizer: Any) -> JobSpec:
 
 
 @pytest.mark.parametrize(
-    ("hidden", "rate"),
+    ("hidden", "initial", "rate"),
     [
-        (64, 1.25e-3),
-        (128, 1.25e-3),
-        (256, 6.25e-4),
-        (512, 3.13e-4),
-        (768, 1e-4),
-        (2560, 6.25e-5),
-        (8192, 2e-5),
+        (64, 1.25e-3, 1.25e-3),
+        (128, 3.75e-3, 1.25e-3),
+        (256, 1.87e-3, 6.25e-4),
+        (257, 6.23e-4, 6.23e-4),
+        (512, 3.13e-4, 3.13e-4),
+        (768, 1e-4, 1e-4),
+        (2560, 6.25e-5, 6.25e-5),
+        (8192, 2e-5, 2e-5),
     ],
 )
 def test_the_rate_falls_with_the_width_and_stays_within_bounds_where_it_was_not_measured(
-    hidden: int, rate: float
+    hidden: int, initial: float, rate: float
 ) -> None:
-    assert auto_learning_rate(hidden) == rate
+    assert (auto_initial_learning_rate(hidden), auto_learning_rate(hidden)) == (initial, rate)
 
 
 def test_the_reason_says_whether_the_rule_was_measured_at_this_size() -> None:
     assert explained(128).model_dump() == {
-        "value": 1.25e-3, "hidden_size": 128, "measured": True, "reason": "0.16 ÷ hidden size 128.",
+        "value": 1.25e-3, "initial": 3.75e-3, "hidden_size": 128, "measured": True,
+        "reason": "0.16 ÷ hidden size 128; the first steps use more, from 0.00375 down.",
     }  # fmt: skip
     small, between, large = explained(64), explained(2560), explained(1536)
-    assert (small.measured, small.reason) == (True, "0.16 ÷ 128, because hidden size 64 is below 128.")
+    assert small.measured
+    assert small.reason == "0.16 ÷ 128, because hidden size 64 is below 128."
     assert not between.measured
-    assert between.reason == "0.16 ÷ hidden size 2,560; not measured at this size."
+    assert between.reason == ("0.16 ÷ hidden size 2,560; not measured at this size.")
     assert (
         large.reason == "0.16 ÷ hidden size 1,536, kept within 2e-05 and 0.0001; not measured at this size."
     )
@@ -62,6 +66,16 @@ def test_auto_and_nothing_are_the_same_and_resolve_to_a_number(given: dict[str, 
 def test_a_number_is_taken_as_it_is() -> None:
     assert spec(learning_rate=1e-5).resolved(hidden_size=128).optimizer.learning_rate == 1e-5
     assert spec(learning_rate="1e-5").optimizer.learning_rate == 1e-5  # YAML reads it as text
+
+
+def test_the_first_steps_use_more_of_auto_and_of_no_other_rate() -> None:
+    resolved = spec().resolved(hidden_size=128)
+    assert resolved.optimizer.initial_learning_rate == 3.75e-3
+    assert spec(learning_rate=1e-5).resolved(hidden_size=128).optimizer.initial_learning_rate is None
+    given = spec(initial_learning_rate=2e-3).resolved(hidden_size=128).optimizer
+    assert (given.initial_learning_rate, given.learning_rate) == (2e-3, 1.25e-3)
+    changed = with_setting(resolved, "optimizer.learning_rate", 1e-4).optimizer
+    assert (changed.initial_learning_rate, changed.learning_rate) == (None, 1e-4), "a new rate holds at once"
 
 
 def test_without_a_hidden_size_nothing_can_train_on_it() -> None:

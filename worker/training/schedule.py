@@ -2,16 +2,27 @@
 
 import math
 
+from reinforge.learning_rate import SETTLING_STEPS
 from reinforge.spec import Optimizer
 
 
 def learning_rate(optimizer: Optimizer, step: int, steps: int) -> float:
-    """For a 1-based step of `steps`: linear warm-up, then constant, or falling to 0 behind the last step."""
+    """For a 1-based step of `steps`: linear warm-up, then constant, or falling to 0 behind the last step.
+
+    With an `initial_learning_rate` the rate after the warm-up begins there, and falls to that of the schedule.
+    """
+    initial = optimizer.initial_learning_rate or optimizer.rate
     if step <= optimizer.warmup_steps:
-        return optimizer.rate * step / optimizer.warmup_steps
-    done = (step - 1 - optimizer.warmup_steps) / max(1, steps - optimizer.warmup_steps)
+        return initial * step / optimizer.warmup_steps
+    past = step - 1 - optimizer.warmup_steps
+    excess = (initial / optimizer.rate - 1) * math.exp(-past / SETTLING_STEPS)
+    return (1 + excess) * optimizer.rate * _share(optimizer, past / max(1, steps - optimizer.warmup_steps))
+
+
+def _share(optimizer: Optimizer, done: float) -> float:
+    """Of the learning rate, at this share of the steps after the warm-up."""
     if optimizer.schedule == "linear":
-        return optimizer.rate * (1 - done)
+        return 1 - done
     if optimizer.schedule == "cosine":
-        return optimizer.rate * (1 + math.cos(math.pi * done)) / 2
-    return optimizer.rate
+        return (1 + math.cos(math.pi * done)) / 2
+    return 1.0

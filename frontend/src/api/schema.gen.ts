@@ -3430,6 +3430,11 @@ export interface components {
         AutoLearningRate: {
             /** Value */
             value: number;
+            /**
+             * Initial
+             * @description The first step's rate, which falls to `value`.
+             */
+            initial: number;
             /** Hidden Size */
             hidden_size: number;
             /**
@@ -8606,6 +8611,13 @@ export interface components {
              * @default auto
              */
             learning_rate?: "auto" | number;
+            /**
+             * Initial Learning Rate
+             * @description Learning rate of the first step after the warm-up. It falls to `learning_rate`, half of the way in 4 steps and
+             *     nine tenths in 14. Default with `learning_rate: auto`: three times that rate at hidden sizes from 128 to 256,
+             *     and that rate itself at others; with a number: the number itself, from the first step on.
+             */
+            initial_learning_rate?: number | null;
             /**
              * Betas
              * @description Decay of the running means of gradient and squared gradient.

@@ -42,6 +42,7 @@ def test_a_job_keeps_what_was_sent_and_trains_with_the_number(
     assert rate(job) == AUTO
     claimed = served.claim(job["id"]).claimed
     assert claimed["spec"]["optimizer"]["learning_rate"] == AUTO
+    assert claimed["spec"]["optimizer"]["initial_learning_rate"] == 3 * AUTO
 
 
 def test_a_number_is_taken_as_it_is(served: Backend) -> None:
@@ -65,11 +66,15 @@ def test_settings_and_forks_work_on_the_number(served: Backend) -> None:
     trainer.send({"kind": "change_applied", "change": made["id"], "step": 2})
     trainer.checkpoint(3)
 
-    def fork(**set: Any) -> Any:
-        return rate(served.api.post(f"/jobs/{job}/fork", json={"step": 3, "set": set}).json())
+    def fork(**set: Any) -> tuple[Any, Any]:
+        optimizer = served.api.post(f"/jobs/{job}/fork", json={"step": 3, "set": set}).json()[
+            "resolved_spec"
+        ]["optimizer"]
+        return optimizer["learning_rate"], optimizer["initial_learning_rate"]
 
-    assert fork() == 1e-4, "a fork goes on with what was at work"
-    assert fork(**{"optimizer.learning_rate": "auto"}) == AUTO
+    assert fork() == (1e-4, None), "a fork goes on with what was at work"
+    assert fork(**{"optimizer.learning_rate": "auto"}) == (AUTO, 3 * AUTO)
+    assert fork(**{"optimizer.learning_rate": 2e-4}) == (2e-4, None)
 
 
 def test_a_model_that_was_added_before_its_size_was_stored(backend: Backend) -> None:

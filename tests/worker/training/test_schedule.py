@@ -1,5 +1,7 @@
 """Learning rates by step."""
 
+import math
+
 import pytest
 
 from reinforge.spec import Optimizer
@@ -28,6 +30,21 @@ def test_cosine_starts_at_the_rate_and_never_rises() -> None:
     assert found[0] == pytest.approx(0.6)
     assert found[3] == pytest.approx(0.3)
     assert found == sorted(found, reverse=True)
+
+
+def test_an_initial_rate_falls_to_the_rate() -> None:
+    falling = rates(40, initial_learning_rate=0.9)
+    assert falling[0] == pytest.approx(0.9)
+    assert falling[6] == pytest.approx(0.6 + 0.3 / math.e)
+    assert falling == sorted(falling, reverse=True)
+    assert falling[-1] == pytest.approx(0.6, rel=1e-3)
+
+
+def test_an_initial_rate_comes_after_the_warm_up_and_falls_with_the_schedule() -> None:
+    warm = rates(8, initial_learning_rate=0.9, warmup_steps=2)
+    assert warm[:3] == pytest.approx([0.45, 0.9, 0.9])
+    linear = rates(40, initial_learning_rate=0.9, schedule="linear")
+    assert (linear[0], linear[-1]) == pytest.approx((0.9, 0.015), rel=0.01)
 
 
 def test_a_warm_up_longer_than_the_job_is_no_error() -> None:
