@@ -18,7 +18,7 @@ SIZES = (256, 4096, 65_536, 1_048_576)
 """Characters of the inputs that are tried one after the other, as long as time allows."""
 SLACK = 4.5
 """A linear reader may seem slower by this much."""
-FLOOR_SECONDS = 0.03
+FLOOR_SECONDS = 0.06
 SECONDS_PER_CHARACTER = 8e-6
 """Python that looks at every character takes a tenth of it."""
 FLOOR_BYTES = 1 << 20

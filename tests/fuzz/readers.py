@@ -86,7 +86,8 @@ def rows(path: Path) -> object:
 
 
 def json_body(body: bytes) -> object:
-    return strict_json._Strict.checked(None, body), strict_json._Lenient.checked(None, body)  # type: ignore[arg-type]
+    scope = {"type": "http", "path": "/api/v1/jobs"}
+    return strict_json._Strict(scope).checked(body), strict_json._Lenient(scope).checked(body)
 
 
 def depth_and_width(given: Any) -> object:
