@@ -74,8 +74,11 @@ def test_a_signal_leaves_nothing_running(tmp_path: Path, number: int) -> None:
     assert "Traceback" not in log.read_text()
 
 
-@pytest.mark.parametrize("whom", ["make", "its group"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: signal.Signals(s).name)
+@pytest.mark.parametrize(
+    ("number", "whom"),
+    [(signal.SIGINT, "its group"), (signal.SIGTERM, "make")],
+    ids=["SIGINT to its group", "SIGTERM to make"],
+)
 def test_a_signal_to_make_demo_leaves_nothing_running(
     tmp_path: Path, number: signal.Signals, whom: str
 ) -> None:

@@ -7,10 +7,8 @@ import os
 
 import pytest
 from attack.told import verdicts
-from attack.trial import Load, Trial
-
-from reinforge.platform.up import Platform
-from tests.e2e.conftest import KEY
+from attack.trial import Load
+from hostile import measure
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("REINFORGE_TEST_ATTACK") != "1",
@@ -25,8 +23,8 @@ For the same reason nobody checks rewards (`check=0`): a check that has not been
 
 
 @pytest.fixture(scope="module")
-def found(platform: Platform) -> dict[str, object]:
-    return Trial(platform, KEY, LOAD).run()
+def found() -> dict[str, object]:
+    return measure(LOAD)
 
 
 def test_nobody_else_is_harmed(found: dict[str, object]) -> None:
