@@ -93,14 +93,14 @@ class TestDatasets:
     def test_no_row_is_skipped_where_a_page_of_them_is_too_large(
         self, page: Page, client: Reinforge, tmp_path: Path
     ) -> None:
-        """16 MiB of rows come in one answer: 15 of these."""
+        """4 MiB of rows come in one answer: 3 of these."""
         file = tmp_path / "large.jsonl"
         write_jsonl(file, [{"prompt": f"row {row}", "text": "x" * (1 << 20)} for row in range(1, 31)])
         page.goto(f"/datasets/{client.datasets.push(file).id}")
-        expect(page.get_by_text("1–15 of 30 rows")).to_be_visible(timeout=30_000)
+        expect(page.get_by_text("1–3 of 30 rows")).to_be_visible(timeout=30_000)
         page.get_by_role("button", name="Next").click()
-        expect(page.get_by_text("16–30 of 30 rows")).to_be_visible(timeout=30_000)
-        expect(page.get_by_role("region", name="Rows").locator("tbody tr").first).to_contain_text("row 16")
+        expect(page.get_by_text("4–6 of 30 rows")).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("region", name="Rows").locator("tbody tr").first).to_contain_text("row 4")
 
     def test_a_file_may_be_dropped_anywhere_on_the_page(self, page: Page, tmp_path: Path) -> None:
         file = tmp_path / "anywhere.jsonl"

@@ -76,7 +76,8 @@ def test_a_search_finds_what_the_api_finds(
     for row, link in zip(hits.data[:5], results.get_by_role("link").all(), strict=False):
         expect(link).to_contain_text(f"step {row.step}")
         expect(link).to_contain_text(f"prompt {row.prompt_no + 1}, #{row.sample_no + 1}")
-        expect(link).to_contain_text(row.text)
+        # Control characters have names on the page.
+        expect(link).to_contain_text(re.split(r"[\x00-\x09\x0b-\x1f\x7f]", row.text)[0])
     page.reload()
     expect(results.get_by_role("status")).to_have_text(found_words(hits.total, hits.counted_to))
 
