@@ -18,20 +18,24 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from reinforge.errors import InvalidInput, ReinforgeError
 from reinforge.priority import give_way
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 SECONDS = 15.0
 """One request: thousands of rows take a second, a large tokenizer is read in two."""
 MEMORY_BYTES = 2 << 30
 """Address space. Nothing that needs CUDA is loaded here."""
 OUTPUT_BYTES = 64 << 20
+BATCH_ROWS = 256
+BATCH_CHARACTERS = 1 << 20
+"""Of the rows of one request, in JSON, where a job or a grader has many."""
 WARM = 4
 """Children that wait for the next request, as many as a worker has threads that render."""
 
@@ -94,6 +98,21 @@ class Child:
         return bytes(data)
 
 
+def batches(rows: Sequence[T]) -> Iterator[list[T]]:
+    """Rows that fit into one request each, at least one."""
+    batch: list[T] = []
+    size = 0
+    for row in rows:
+        characters = len(json.dumps(row))
+        if batch and (len(batch) == BATCH_ROWS or size + characters > BATCH_CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += characters
+    if batch:
+        yield batch
+
+
 class Apart:
     """Warm children for several threads."""
 
@@ -113,6 +132,15 @@ class Apart:
         self._memory_bytes, self._own_session = memory_bytes, own_session
         self._idle: list[Child] = []
         self._lock = threading.Lock()
+
+    def ask_twice(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+        """`ask`, again where the child died: one that the kernel chose to end for want of memory did nothing wrong."""
+        try:
+            return self.ask(work, folder, payload)
+        except InvalidInput as error:
+            if error.code != "model_too_demanding" or isinstance(error.__cause__, TimeoutError):
+                raise
+        return self.ask(work, folder, payload)
 
     def ask(
         self, work: str, folder: Path, payload: dict[str, Any], *, param: str = "model"

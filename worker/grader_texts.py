@@ -89,7 +89,7 @@ def _tokenizer(folder: Path) -> Any:
 
 
 def _unusable(message: str) -> InvalidInput:
-    return InvalidInput(message, code="reward_model_unusable", hint="Mend the checkpoint.")
+    return InvalidInput(message, code="reward_model_unusable", hint="Fix the checkpoint.")
 
 
 def _work() -> dict[str, Work]:

@@ -1,20 +1,15 @@
 """A checkpoint's chat template and tokenizer, in a limited child process: a hostile one ends its order alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
-from worker.apart import Apart
+from worker.apart import Apart, batches
 
 SECONDS = 60.0
 """One request, as in a job."""
 MEMORY_BYTES = 4 << 30
-_ROWS = 256
-_CHARACTERS = 1 << 20
-"""Of the rows of one request."""
-_TRIES = 2
-"""A child that the kernel chose to end for want of memory has done nothing wrong."""
 
 
 class TextFailed(Exception):
@@ -42,7 +37,7 @@ class CheckpointTexts:
     def render(self, conversations: Sequence[Any], *, generation_prompt: bool) -> list[str]:
         """conversations: (messages, tools)."""
         texts: list[str] = []
-        for part in _parts(conversations):
+        for part in batches(conversations):
             payload = {"conversations": part, "generation_prompt": generation_prompt}
             texts += self._ask("render", payload)["texts"]
         return texts
@@ -52,7 +47,7 @@ class CheckpointTexts:
     ) -> list[tuple[list[int], list[int] | None]]:
         """(token ids, token types where the model reads them) of each text."""
         rows: list[tuple[list[int], list[int] | None]] = []
-        for part in _parts(list(zip(texts, texts if pairs is None else pairs, strict=True))):
+        for part in batches(list(zip(texts, texts if pairs is None else pairs, strict=True))):
             second = None if pairs is None else [pair for _, pair in part]
             payload = {"texts": [text for text, _ in part], "pairs": second, "max_tokens": max_tokens}
             answer = self._ask("encode", payload)
@@ -64,7 +59,7 @@ class CheckpointTexts:
     ) -> list[tuple[list[int], int]]:
         """(token ids of context and reference, tokens of the reference) of each row."""
         rows: list[tuple[list[int], int]] = []
-        for part in _parts(list(zip(contexts, references, strict=True))):
+        for part in batches(list(zip(contexts, references, strict=True))):
             payload = {
                 "contexts": [context for context, _ in part],
                 "references": [reference for _, reference in part],
@@ -77,29 +72,8 @@ class CheckpointTexts:
         self._apart.close()
 
     def _ask(self, work: str, payload: dict[str, Any]) -> dict[str, Any]:
-        for attempt in range(_TRIES):
-            try:
-                return self._apart.ask(work, self._folder, payload)
-            except InvalidInput as error:
-                died = error.code == "model_too_demanding" and not isinstance(error.__cause__, TimeoutError)
-                if died and attempt + 1 < _TRIES:
-                    continue
-                code = (
-                    "model_too_demanding" if error.code == "model_too_demanding" else "reward_model_unusable"
-                )
-                raise TextFailed(error.message, code) from error
-        raise AssertionError
-
-
-def _parts(rows: Sequence[Any]) -> Iterator[list[Any]]:
-    part: list[Any] = []
-    size = 0
-    for row in rows:
-        characters = len(str(row))
-        if part and (len(part) == _ROWS or size + characters > _CHARACTERS):
-            yield part
-            part, size = [], 0
-        part.append(row)
-        size += characters
-    if part:
-        yield part
+        try:
+            return self._apart.ask_twice(work, self._folder, payload)
+        except InvalidInput as error:
+            demanding = error.code == "model_too_demanding"
+            raise TextFailed(error.message, error.code if demanding else "reward_model_unusable") from error

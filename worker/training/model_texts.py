@@ -1,13 +1,12 @@
 """A model's chat template and tokenizer as the trainer uses them: in a limited child process."""
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput, JobFailure
-from worker.apart import Apart
+from worker.apart import Apart, batches
 from worker.models.rendering import Conversation, Rendered
 from worker.policy.load import BaseModel, load_base_model
 from worker.rollout.text import Text
@@ -16,11 +15,6 @@ SECONDS = 60.0
 """One request. Rows take milliseconds; reading a large tokenizer on a busy machine takes seconds."""
 MEMORY_BYTES = 4 << 30
 """Address space: transformers reads a tokenizer of 260,000 tokens twice."""
-_ROWS = 256
-_CHARACTERS = 1 << 20
-"""Of the rows of one request, in JSON."""
-_TRIES = 2
-"""A child that the kernel chose to end for want of memory has done nothing wrong."""
 
 
 class ModelTexts(Text):
@@ -40,7 +34,7 @@ class ModelTexts(Text):
 
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]:
         made: list[Rendered] = []
-        for part in _parts(conversations):
+        for part in batches(conversations):
             answer = self._ask("prompts", {"conversations": part, "max_tokens": max_tokens})
             made += [Rendered(text, tuple(ids), count, why) for text, ids, count, why in answer["prompts"]]
         return made
@@ -57,15 +51,10 @@ class ModelTexts(Text):
         return texts
 
     def _ask(self, work: str, payload: dict[str, Any]) -> dict[str, Any]:
-        for attempt in range(_TRIES):
-            try:
-                return self._apart.ask(work, self.folder, payload)
-            except InvalidInput as error:
-                died = error.code == "model_too_demanding" and not isinstance(error.__cause__, TimeoutError)
-                if died and attempt + 1 < _TRIES:
-                    continue
-                raise JobFailure(error.message, code=error.code, hint=error.hint) from error
-        raise AssertionError
+        try:
+            return self._apart.ask_twice(work, self.folder, payload)
+        except InvalidInput as error:
+            raise JobFailure(error.message, code=error.code, hint=error.hint) from error
 
 
 def load_with_texts(folder: Path) -> tuple[BaseModel, ModelTexts]:
@@ -73,17 +62,3 @@ def load_with_texts(folder: Path) -> tuple[BaseModel, ModelTexts]:
     texts = ModelTexts(folder)
     with ThreadPoolExecutor(1) as reading:  # its process starts while the weights are read
         return load_base_model(folder, reading.submit(texts.load).result), texts
-
-
-def _parts(conversations: Sequence[Conversation]) -> Iterator[list[Conversation]]:
-    part: list[Conversation] = []
-    size = 0
-    for conversation in conversations:
-        characters = len(json.dumps(conversation))
-        if part and (len(part) == _ROWS or size + characters > _CHARACTERS):
-            yield part
-            part, size = [], 0
-        part.append(conversation)
-        size += characters
-    if part:
-        yield part
