@@ -32,7 +32,7 @@ from typing import Any
 import torch
 from common.matrix import peak, update_flops
 from common.measure import ROOT, alternate, machine, median, parser, table, write
-from common.random_model import QWEN2_HALF, QWEN2_ONE_AND_A_HALF, Shape, make, prompts
+from common.random_model import HALF_B, ONE_AND_A_HALF_B, Shape, make, prompts
 from common.trainers import fastest, reinforge, trl
 
 EXAMPLE = ROOT / "examples" / "arithmetic"
@@ -72,8 +72,8 @@ CASES = {
     "a": Case("starter model, 16 × 8, 56 tokens", None, 56, 16, 60, 5, 2.0, ((1, 1), (2, 4))),
     "b": Case("42 M, prompts 512, completions 128, 4 × 8", 512, 128, 4, 4, 3, 2.0, BIG, 2, wanted_memory=0.6),
     "c": Case("42 M, prompts 64, completions 512, 4 × 8", 64, 512, 4, 4, 3, 1.3, BIG, 2),
-    "0.5b": _on_a_gpu("Qwen2.5-0.5B", QWEN2_HALF),
-    "1.5b": _on_a_gpu("Qwen2.5-1.5B", QWEN2_ONE_AND_A_HALF),
+    "0.5b": _on_a_gpu("Qwen2.5-0.5B", HALF_B),
+    "1.5b": _on_a_gpu("Qwen2.5-1.5B", ONE_AND_A_HALF_B),
 }
 
 

@@ -3,7 +3,6 @@
 import random
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -12,8 +11,6 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerFast,
-    Qwen2Config,
-    Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
 )
@@ -24,7 +21,7 @@ TEMPLATE = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes of a Qwen3 with tied embeddings, or of a Qwen2; as it stands 42 million parameters."""
+    """Sizes of a Qwen3 with tied embeddings; as it stands 42 million parameters."""
 
     hidden: int = 512
     layers: int = 12
@@ -35,12 +32,16 @@ class Shape:
     """Of the two matrices of a layer that are not attention's."""
     head: int = 64
     vocabulary: int = VOCABULARY
-    family: str = "qwen3"
+    context: int = 2048
+    half: bool = False
+    """Saved in bf16, as published models are."""
 
 
-QWEN2_HALF = Shape(896, 24, 14, 2, 4864, 64, 151_936, "qwen2")
-QWEN2_ONE_AND_A_HALF = Shape(1536, 28, 12, 2, 8960, 128, 151_936, "qwen2")
-"""Those of Qwen2.5 with 0.5 and 1.5 billion parameters."""
+HALF_B = Shape(896, 24, 14, 2, 4864, 64, 151_936, 65_536, half=True)
+ONE_AND_A_HALF_B = Shape(1536, 28, 12, 2, 8960, 128, 151_936, 65_536, half=True)
+SEVEN_B = Shape(3584, 28, 28, 4, 18_944, 128, 152_064, 65_536, half=True)
+"""Sizes of Qwen2.5 with 0.5, 1.5 and 7 billion parameters. The family is Qwen3, which norms queries and keys and has no
+biases: transformers gives models of type qwen2 a tokenizer that knows no words."""
 
 
 def narrow(hidden: int, layers: int) -> Shape:
@@ -51,8 +52,15 @@ def narrow(hidden: int, layers: int) -> Shape:
 def make(folder: Path, shape: Shape = Shape()) -> int:
     """The number of parameters. The end token stands behind the model's vocabulary, so that it can never be sampled, on
     either side."""
+    return save(folder, shape, device="cpu")
+
+
+def save(folder: Path, shape: Shape, *, device: str) -> int:
+    """As `make`, with weights drawn on `device`, which is quick for large models."""
     torch.manual_seed(0)
-    model = _model(shape)
+    with torch.device(device):
+        model = architecture(shape)
+    model.to(torch.bfloat16 if shape.half else torch.float32)
     model.generation_config.eos_token_id = shape.vocabulary
     model.generation_config.pad_token_id = 0
     model.save_pretrained(folder)
@@ -65,26 +73,27 @@ def make(folder: Path, shape: Shape = Shape()) -> int:
     return int(model.num_parameters())
 
 
-def prompts(count: int, tokens: int) -> list[str]:
+def prompts(count: int, tokens: int, vocabulary: int = VOCABULARY) -> list[str]:
     """Texts of exactly `tokens` tokens, always the same ones."""
     chance = random.Random(0)
-    return [" ".join(f"w{chance.randrange(1, VOCABULARY)}" for _ in range(tokens)) for _ in range(count)]
+    return [" ".join(f"w{chance.randrange(1, min(vocabulary, VOCABULARY))}" for _ in range(tokens)) for _ in range(count)]
 
 
-def _model(shape: Shape) -> PreTrainedModel:
-    sizes: dict[str, Any] = {
-        "vocab_size": shape.vocabulary,
-        "hidden_size": shape.hidden,
-        "intermediate_size": shape.inside,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.heads,
-        "num_key_value_heads": shape.keys,
-        "max_position_embeddings": 2048,
-        "tie_word_embeddings": True,
-        "pad_token_id": 0,
-        "bos_token_id": None,
-        "eos_token_id": shape.vocabulary,
-    }
-    if shape.family == "qwen2":
-        return Qwen2ForCausalLM(Qwen2Config(**sizes)).to(torch.bfloat16)  # as it is published
-    return Qwen3ForCausalLM(Qwen3Config(**sizes, head_dim=shape.head))
+def architecture(shape: Shape) -> PreTrainedModel:
+    """A model with fresh weights, on torch's default device and in its default dtype."""
+    return Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=shape.vocabulary,
+            hidden_size=shape.hidden,
+            intermediate_size=shape.inside,
+            num_hidden_layers=shape.layers,
+            num_attention_heads=shape.heads,
+            num_key_value_heads=shape.keys,
+            head_dim=shape.head,
+            max_position_embeddings=shape.context,
+            tie_word_embeddings=True,
+            pad_token_id=0,
+            bos_token_id=None,
+            eos_token_id=shape.vocabulary,
+        )
+    )

@@ -1,0 +1,53 @@
+"""Section `sampling`: the trainer's own sampler, by the number of rows decoded together."""
+
+import time
+from collections.abc import Iterator
+
+import torch
+from common.gpu.models import Trainable, sequences, trainable
+from common.gpu.rows import Row, Setting, figure
+
+from worker.rollout.decoding import DecodeBatch, Part
+from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
+from worker.rollout.noise import Stream
+
+ROWS, PER_PROMPT = (8, 64, 256, 512), 8
+TOKENS, WARM = 32, 4
+PROMPT = 512
+
+
+def run(setting: Setting) -> Iterator[Row]:
+    model = trainable("1.5B", setting)
+    for rows in (8,) if setting.tiny else ROWS:
+        seconds = _decode(model, rows, setting)
+        yield figure(f"1.5B, {rows} rows: one token of each", 1000 * seconds, "ms")
+        yield figure(f"1.5B, {rows} rows: sampling", rows / seconds, "tokens/s")
+
+
+def _decode(model: Trainable, rows: int, setting: Setting) -> float:
+    """Seconds of one decode step, prompts read before."""
+    tokens = 8 if setting.tiny else TOKENS
+    prompts = sequences(model.shape, rows // PER_PROMPT, 1, 24 if setting.tiny else PROMPT, 1).prompts
+    sampling = Sampling(tokens + WARM, 1.0)
+    parts = [
+        Part(
+            GenerateRequest("policy", 0, tuple(prompt), PER_PROMPT, sampling, _noise(number), number),
+            0,
+            PER_PROMPT,
+        )
+        for number, prompt in enumerate(prompts)
+    ]
+    with torch.inference_mode(), model.host.sampling_as("policy") as active, active():
+        batch = DecodeBatch(model.host.base.model, parts, lambda ids: "")
+        for _ in range(WARM):
+            batch.advance()
+        setting.wait()
+        began = time.perf_counter()
+        for _ in range(tokens):
+            batch.advance()
+        setting.wait()
+        return (time.perf_counter() - began) / tokens
+
+
+def _noise(number: int) -> NoiseKey:
+    return NoiseKey(0, Stream.TRAIN, 1, number)
