@@ -24,7 +24,7 @@ PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
 .PHONY: help setup locked newest demo up vllm check audit sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
-	proof-defences proof-fuzz proof-upload proof-hostile fleet build e2e bench screens clean
+	proof-defences proof-fuzz proof-upload proof-hostile gpu-check fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -161,6 +161,9 @@ e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
 
 proof-hostile: setup ## what others notice of 200 hostile clients and a hostile member: three minutes, JSON in benchmarks/results
 	@$(VENV) benchmarks/hostile.py
+
+gpu-check: setup ## all that a GPU has to show, within 8 minutes: ONLY="right update" GPU_CHECK=gpu.json
+	@$(VENV) benchmarks/gpu_check.py $(if $(ONLY),--only $(ONLY)) --out $(or $(GPU_CHECK),benchmarks/results/gpu_check.json)
 
 build: setup frontend/dist/index.html ## two wheels: the client's, and the platform's with the built page
 	@$(VENV) -m pip wheel --quiet --no-deps --wheel-dir dist . ./scripts/server_wheel

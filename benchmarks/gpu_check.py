@@ -12,10 +12,12 @@ where a row has failed.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,7 +40,7 @@ SECTIONS = {
 }
 """Limits in seconds. All of them together end within 8 minutes on an H200."""
 TOTAL_SECONDS = 480
-MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 - models are written here for other processes, and removed again
+MEMORY_FOLDER = Path("/dev/shm")
 
 
 def main() -> None:
@@ -102,23 +104,26 @@ def _section(name: str, limit: float, given: argparse.Namespace) -> dict[str, An
             print(f"{text[-3000:]}\n{name}: {status}", file=sys.stderr)
             last = text.strip().splitlines()[-1:] or [""]
             found.append(
-                dataclasses.asdict(Row(name, "failed", note=f"the section ended early: {status}: {last[0][:300]}"))
+                dataclasses.asdict(
+                    Row(name, "failed", note=f"the section ended early: {status}: {last[0][:300]}")
+                )
             )
         return {"seconds": seconds, "rows": found}
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
     """The section and whatever it has started."""
-    try:
-        os.killpg(process.pid, 9)
-    except ProcessLookupError:
-        pass
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _scratch() -> Path | None:
     """Where models are written for other processes: in memory where there is room."""
-    if MEMORY_FOLDER.is_dir() and os.statvfs(MEMORY_FOLDER).f_bavail * os.statvfs(MEMORY_FOLDER).f_frsize > 8 * 2**30:
+    if (
+        MEMORY_FOLDER.is_dir()
+        and os.statvfs(MEMORY_FOLDER).f_bavail * os.statvfs(MEMORY_FOLDER).f_frsize > 8 * 2**30
+    ):
         return MEMORY_FOLDER
     return None
 
@@ -146,8 +151,12 @@ def _show(result: dict[str, Any]) -> None:
             lines.append((f"  {row['name']}", value or row["note"][:60], row["limit"], row["status"]))
     table(("row", "value", "limit", "status"), lines)
     rows = _rows(result)
-    counts = {status: sum(row["status"] == status for row in rows) for status in ("passed", "failed", "waiting")}
-    print("\n" + ", ".join(f"{count} {status}" for status, count in counts.items()) + f"; {result['seconds']} s")
+    counts = {
+        status: sum(row["status"] == status for row in rows) for status in ("passed", "failed", "waiting")
+    }
+    print(
+        "\n" + ", ".join(f"{count} {status}" for status, count in counts.items()) + f"; {result['seconds']} s"
+    )
     for row in rows:
         if row["status"] != "passed":
             print(f"  {row['status']}: {row['name']}: {row['note'] or _number(row['value'], row['unit'])}")
@@ -162,4 +171,3 @@ def _number(value: float | None, unit: str) -> str:
 
 if __name__ == "__main__":
     main()
-

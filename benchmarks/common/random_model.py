@@ -76,7 +76,10 @@ def save(folder: Path, shape: Shape, *, device: str) -> int:
 def prompts(count: int, tokens: int, vocabulary: int = VOCABULARY) -> list[str]:
     """Texts of exactly `tokens` tokens, always the same ones."""
     chance = random.Random(0)
-    return [" ".join(f"w{chance.randrange(1, min(vocabulary, VOCABULARY))}" for _ in range(tokens)) for _ in range(count)]
+    return [
+        " ".join(f"w{chance.randrange(1, min(vocabulary, VOCABULARY))}" for _ in range(tokens))
+        for _ in range(count)
+    ]
 
 
 def architecture(shape: Shape) -> PreTrainedModel:

@@ -11,11 +11,11 @@ import trainer_vs_trl
 from common import matrix, random_model, trainers
 from common.matrix import peak, update_flops
 from common.measure import visible_devices
-from common.random_model import QWEN2_HALF, QWEN2_ONE_AND_A_HALF, Shape
+from common.random_model import HALF_B, ONE_AND_A_HALF_B, Shape
 from common.trainers import Run, RunFailed, check_conditions, fastest
 from torch.utils.flop_counter import FlopCounterMode
 from trainer_vs_trl import CASES, chosen, matrix_share, settings
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from reinforge.spec import JobSpec
 
@@ -24,7 +24,7 @@ TINY = Shape(hidden=64, layers=2, heads=2, keys=1, inside=96, head=32, vocabular
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_cases_job_is_valid_and_has_its_sizes(name: str, tmp_path: Path) -> None:
-    case = replace(CASES[name], shape=replace(TINY, family=CASES[name].shape.family, vocabulary=8192))
+    case = replace(CASES[name], shape=replace(TINY, half=CASES[name].shape.half, vocabulary=8192))
     spec = JobSpec.model_validate(settings(case, tmp_path, 3)).resolved()
     assert spec.rollout.max_completion_tokens == case.completion_tokens
     assert (spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt) == (case.prompts_per_step, 8)
@@ -44,22 +44,23 @@ def test_the_device_chooses_the_cases(monkeypatch: pytest.MonkeyPatch) -> None:
         chosen("0.5b", "cuda")
 
 
-@pytest.mark.parametrize(
-    ("shape", "parameters"), [(QWEN2_HALF, 494_032_768), (QWEN2_ONE_AND_A_HALF, 1_543_714_304)]
-)
-def test_the_shapes_are_those_of_the_published_models(shape: Shape, parameters: int) -> None:
+@pytest.mark.parametrize(("shape", "published"), [(HALF_B, 494_032_768), (ONE_AND_A_HALF_B, 1_543_714_304)])
+def test_the_shapes_are_those_of_the_published_models(shape: Shape, published: int) -> None:
+    biases = shape.layers * shape.head * (shape.heads + 2 * shape.keys)
+    norms = shape.layers * 2 * shape.head
     with torch.device("meta"):
-        assert random_model._model(shape).num_parameters() == parameters
+        assert random_model.architecture(shape).num_parameters() == published - biases + norms
 
 
-def test_a_model_has_its_shape_and_never_ends_a_completion(tmp_path: Path) -> None:
-    for family, dtype in (("qwen2", torch.bfloat16), ("qwen3", torch.float32)):
-        folder = tmp_path / family
-        parameters = random_model.make(folder, replace(TINY, family=family))
+def test_a_model_has_its_shape_knows_its_words_and_never_ends_a_completion(tmp_path: Path) -> None:
+    for half, dtype in ((True, torch.bfloat16), (False, torch.float32)):
+        folder = tmp_path / str(half)
+        parameters = random_model.make(folder, replace(TINY, half=half))
         model = AutoModelForCausalLM.from_pretrained(folder)
-        assert (model.config.model_type, model.dtype) == (family, dtype)
+        assert model.dtype == dtype
         assert model.num_parameters() == parameters
         assert model.generation_config.eos_token_id == TINY.vocabulary
+        assert AutoTokenizer.from_pretrained(folder)("w1 w2 w3")["input_ids"] == [1, 2, 3]
 
 
 def test_the_flops_are_those_that_a_pass_has(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from common.gpu.models import RANK, shape_of
 from common.gpu.rows import Row, Setting, at_least, figure, holds, waiting
 from common.measure import ROOT
 from common.random_model import prompts, save
-
 from reinforge.errors import ReinforgeError
 from reinforge.offline import train
 from reinforge.spec import JobSpec
@@ -79,7 +78,9 @@ def _steps(engine: str, setting: Setting) -> Iterator[Row]:
         save(model, shape, device=setting.device)
     rows = setting.folder / "prompts.jsonl"
     texts = prompts(64, 24 if setting.tiny else 200, shape.vocabulary)
-    rows.write_text("\n".join(json.dumps({"messages": [{"role": "user", "content": text}]}) for text in texts))
+    rows.write_text(
+        "\n".join(json.dumps({"messages": [{"role": "user", "content": text}]}) for text in texts)
+    )
     job = {
         "model": str(model),
         "data": {"dataset": str(rows), "held_out_rows": 0},
@@ -162,7 +163,11 @@ def _device(records: list[dict[str, Any]]) -> str:
 
 
 def _rollout(prompts: int, completions: int, tokens: int) -> dict[str, Any]:
-    return {"prompts_per_step": prompts, "completions_per_prompt": completions, "max_completion_tokens": tokens}
+    return {
+        "prompts_per_step": prompts,
+        "completions_per_prompt": completions,
+        "max_completion_tokens": tokens,
+    }
 
 
 def gsm8k(folder: Path) -> Path:
@@ -176,5 +181,3 @@ def gsm8k(folder: Path) -> Path:
             messages = [{"role": "user", "content": f"{row['question']}\nEnd with the final number."}]
             out.write(json.dumps({"messages": messages, "answer": answer}) + "\n")
     return file
-
-

@@ -10,9 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
+
 from common.gpu.rows import Row, Setting, figure, holds, waiting
 from common.matrix import peak
-
 from worker.vllm_python import vllm_missing, vllm_version
 
 PACKAGES = ("torch", "transformers", "peft", "numpy", "triton", "bitsandbytes")

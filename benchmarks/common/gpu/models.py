@@ -4,9 +4,9 @@ import random
 from dataclasses import dataclass
 
 import torch
+
 from common.gpu.rows import Setting
 from common.random_model import HALF_B, ONE_AND_A_HALF_B, SEVEN_B, Shape, architecture
-
 from worker.policy.base import Batch, LossValue, Sequences, TokenScores
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
-from common.gpu.models import move, weighted
-from common.gpu.rows import Row, Setting, at_least, at_most, holds
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from common.gpu.models import move, weighted
+from common.gpu.rows import Row, Setting, at_least, at_most, holds
 from worker.policy.base import Batch, Sequences
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel
@@ -67,7 +67,9 @@ def run(setting: Setting) -> Iterator[Row]:
     names = ["qwen3", "qwen3_moe"] if setting.tiny else list(ARCHITECTURES)
     for name in names:
         for dtype in (torch.float32, torch.bfloat16):
-            yield from _guarded(f"{name}/{_short(dtype)}", lambda n=name, d=dtype: _architecture(n, d, setting))  # type: ignore[misc]
+            yield from _guarded(
+                f"{name}/{_short(dtype)}", lambda n=name, d=dtype: _architecture(n, d, setting)
+            )  # type: ignore[misc]
 
 
 def _guarded(name: str, rows: Callable[[], Iterator[Row]]) -> Iterator[Row]:
@@ -75,7 +77,9 @@ def _guarded(name: str, rows: Callable[[], Iterator[Row]]) -> Iterator[Row]:
     try:
         yield from rows()
     except Exception as error:  # noqa: BLE001 - whatever a library raises on a new GPU
-        yield holds(name, False, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        yield holds(
+            name, False, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        )
 
 
 def _architecture(name: str, dtype: torch.dtype, setting: Setting) -> Iterator[Row]:
@@ -182,9 +186,7 @@ def _trained(policy: LoraPolicy, rows: Sequences) -> Result:
     tokens = float(sum(map(len, rows.completions)))
     ran = policy.forward_backward(Batch(rows, {"weights": _weights(rows)}, every, tokens), _loss)
     logprobs = [ran.scores.logprobs[row, : len(ids)] for row, ids in enumerate(rows.completions)]
-    gradient = [
-        torch.zeros_like(each) if each.grad is None else each.grad for each in policy._trained.list
-    ]
+    gradient = [torch.zeros_like(each) if each.grad is None else each.grad for each in policy._trained.list]
     return Result(torch.cat(logprobs).double().cpu(), _flat(gradient))
 
 

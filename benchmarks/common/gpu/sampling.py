@@ -4,9 +4,9 @@ import time
 from collections.abc import Iterator
 
 import torch
+
 from common.gpu.models import Trainable, sequences, trainable
 from common.gpu.rows import Row, Setting, figure
-
 from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream

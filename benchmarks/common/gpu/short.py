@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import torch
+
 from common.gpu.models import batch_of, sequences, trainable, weighted
 from common.gpu.rows import Row, Setting, figure, holds
 from common.gpu.update import STEP
-
 from worker.policy import activations
 from worker.policy.memory import is_out_of_memory
 
@@ -37,10 +37,14 @@ def _limited(share: float, setting: Setting) -> Iterator[Row]:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        yield holds(f"{label}: a step of long rows ends", False, "out of memory", before=before, after=passes.facts)
+        yield holds(
+            f"{label}: a step of long rows ends", False, "out of memory", before=before, after=passes.facts
+        )
         return
     facts = passes.facts
-    yield holds(f"{label}: a step of long rows ends", norm > 0, "; ".join(messages), before=before, after=facts)
+    yield holds(
+        f"{label}: a step of long rows ends", norm > 0, "; ".join(messages), before=before, after=facts
+    )
     yield figure(f"{label}: tokens of a micro-batch", facts["micro_batch_tokens"], "")
 
 

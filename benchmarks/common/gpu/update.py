@@ -5,12 +5,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import torch
+from torch.profiler import ProfilerActivity, profile
+
 from common.gpu.models import Trainable, batch_of, sequences, trainable, weighted
 from common.gpu.rows import Row, Setting, at_least, figure, holds
 from common.matrix import peak, update_flops
-from torch.profiler import ProfilerActivity, profile
-
 from worker.policy.base import Sequences
 from worker.policy.memory import is_out_of_memory
 
@@ -18,6 +17,8 @@ STEP = {"learning_rate": 1e-6, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay
 GOAL = 0.40
 """Share of the matrix peak (MFU), at 1.5B and 7B."""
 LONGEST_KERNELS = 12
+LAUNCHES = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx")
+"""The profiler's names of kernel launches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +114,14 @@ def _profile(name: str, model: Trainable, load: Load, setting: Setting) -> Itera
     with profile(activities=activities) as trace:
         _step(model, rows, setting)
     averages = trace.key_averages()
-    launches = sum(e.count for e in averages if e.key in ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx"))  # fmt: skip
+    launches = sum(event.count for event in averages if event.key in LAUNCHES)
     yield figure(f"{name}, {load.label}: kernel launches", launches, "")
     key = "self_device_time_total" if setting.device == "cuda" else "self_cpu_time_total"
-    own = [e for e in averages if getattr(e, key) > 0 and (setting.device == "cpu" or e.device_type.name == "CUDA")]
+    own = [
+        e
+        for e in averages
+        if getattr(e, key) > 0 and (setting.device == "cpu" or e.device_type.name == "CUDA")
+    ]
     total = sum(getattr(e, key) for e in own)
     longest = sorted(own, key=lambda e: -getattr(e, key))[:LONGEST_KERNELS]
     shares = {e.key[:90]: round(getattr(e, key) / total, 4) for e in longest} if total else {}

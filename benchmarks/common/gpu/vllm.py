@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from common.gpu.job import no_vllm
 from common.gpu.rows import Row, Setting, waiting
 
-NAMES = ("start", "sampling", "gap of log-probabilities", "a new adapter", "release of the cache", "sleep and waking")
+NAMES = (
+    "start",
+    "sampling",
+    "gap of log-probabilities",
+    "a new adapter",
+    "release of the cache",
+    "sleep and waking",
+)
 
 
 def run(setting: Setting) -> Iterator[Row]:

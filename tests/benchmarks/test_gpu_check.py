@@ -1,0 +1,85 @@
+"""`make gpu-check` without a GPU: the very script, with sizes that a CPU finishes."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gpu_check
+import pytest
+from common.gpu.rows import Row, Setting, at_least, at_most
+from common.measure import ROOT
+
+
+def check(out: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
+    command = [sys.executable, "benchmarks/gpu_check.py", "--device", "cpu", "--tiny", "--out", str(out)]
+    done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return done.returncode, json.loads(out.read_text()), done.stdout + done.stderr
+
+
+def test_every_section_runs_on_the_cpu(tmp_path: Path) -> None:
+    status, result, output = check(tmp_path / "out.json")
+    assert status == 0, output
+    assert list(result["sections"]) == list(gpu_check.SECTIONS)
+    for name, section in result["sections"].items():
+        assert section["rows"], name
+        assert all(row["status"] in ("passed", "waiting") for row in section["rows"]), name
+    waiting = [
+        row
+        for section in result["sections"].values()
+        for row in section["rows"]
+        if row["status"] == "waiting"
+    ]
+    assert all(row["note"] and row["value"] is None for row in waiting)
+    assert "not measured" in output
+
+
+def test_a_value_that_is_not_a_number_fails() -> None:
+    assert at_most("gap", float("nan"), 1.0).status == "failed"
+    assert at_least("share", float("nan"), 0.1).status == "failed"
+    assert at_most("gap", 0.5, 1.0).status == at_least("share", 0.5, 0.1).status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ("raise RuntimeError('no such kernel')", "no such kernel"),
+        ("import time; time.sleep(60)", "stopped after"),
+        ("import os; os._exit(3)", "3"),
+    ],
+)
+def test_a_section_that_fails_keeps_the_rows_before(
+    section: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "gpu_check.py"
+    script.write_text(
+        "import sys, json, dataclasses\n"
+        f"sys.path.insert(0, {str(ROOT / 'benchmarks')!r})\n"
+        "from common.gpu.rows import Row\n"
+        "rows = sys.argv[sys.argv.index('--rows') + 1]\n"
+        "open(rows, 'w').write(json.dumps(dataclasses.asdict(Row('first', 'passed'))) + '\\n')\n"
+        f"{section}\n"
+    )
+    monkeypatch.setattr(gpu_check, "__file__", str(script))
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py"])
+    found = gpu_check._section("right", 6.0, gpu_check._arguments())
+    assert [row["status"] for row in found["rows"]] == ["passed", "failed"]
+    assert expected in found["rows"][1]["note"]
+
+
+def test_an_architecture_that_fails_leaves_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from common.gpu import right
+
+    def rows(name: str, *_: object) -> Iterator[Row]:
+        if name == "qwen3":
+            raise RuntimeError("no kernel image is available")
+        yield Row(name, "passed")
+
+    monkeypatch.setattr(right, "_architecture", rows)
+    found = list(right.run(Setting("cpu", True, tmp_path)))
+    assert [row.status for row in found] == ["failed", "failed", "passed", "passed"]
+    assert "no kernel image" in found[0].note
