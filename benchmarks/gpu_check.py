@@ -16,9 +16,9 @@ import contextlib
 import dataclasses
 import importlib
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -36,24 +36,29 @@ SECTIONS = {
     "sampling": 60,
     "vllm": 200,
     "job": 150,
+    "peer": 90,
     "short": 60,
 }
 """Limits in seconds. All of them together end within 8 minutes on an H200."""
 TOTAL_SECONDS = 480
+PRELOADED = ["common.gpu.models", "transformers.models.qwen3.modeling_qwen3", "reinforge.offline"]
+"""Modules that every section needs, imported once."""
 MEMORY_FOLDER = Path("/dev/shm")
 
 
 def main() -> None:
     given = _arguments()
-    if given.section is not None:
-        _run_section(given)
-        return
+    if given.tiny:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(PRELOADED)
     result: dict[str, Any] = {"device": given.device, "tiny": given.tiny, "sections": {}}
     result |= stamp("torch", "transformers", "peft")
     began = time.monotonic()
     for name in given.only or SECTIONS:
         left = TOTAL_SECONDS - (time.monotonic() - began)
-        result["sections"][name] = _section(name, min(SECTIONS[name], left), given)
+        print(f"{name} …", file=sys.stderr, flush=True)
+        result["sections"][name] = section(f"common.gpu.{name}", min(SECTIONS[name], left), given)
         result["seconds"] = round(time.monotonic() - began, 1)
         if given.out is not None:
             given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
@@ -63,7 +68,7 @@ def main() -> None:
     sys.exit(any(row["status"] == "failed" for row in _rows(result)))
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -73,69 +78,58 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, metavar="JSON", help="written after every section")
     parser.add_argument("--model", type=Path, help="folder of a published model, for the section job")
     parser.add_argument("--data", help="its prompts: gsm8k (downloaded) or a JSONL file with `answer`")
-    parser.add_argument("--section", choices=tuple(SECTIONS), help=argparse.SUPPRESS)
-    parser.add_argument("--rows", type=Path, help=argparse.SUPPRESS)
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
-def _section(name: str, limit: float, given: argparse.Namespace) -> dict[str, Any]:
-    """Run a section in a process of its own. What it prints is shown only when it ends with an error."""
+def section(module: str, limit: float, given: argparse.Namespace) -> dict[str, Any]:
+    """Run a section in a process of its own: `{"seconds", "rows"}`. What it prints is shown only when it ends early."""
     began = time.monotonic()
     if limit < 5:
-        row = Row(name, "failed", note=f"no time is left of {TOTAL_SECONDS} s")
-        return {"seconds": 0.0, "rows": [dataclasses.asdict(row)]}
-    print(f"{name} …", file=sys.stderr, flush=True)
+        return {"seconds": 0.0, "rows": [_failed(module, f"no time is left of {TOTAL_SECONDS} s")]}
     with tempfile.TemporaryDirectory(prefix="gpu-check-", dir=_scratch()) as folder:
+        setting = Setting(given.device, given.tiny, Path(folder), given.model, given.data)
         rows, log = Path(folder) / "rows.jsonl", Path(folder) / "log"
-        command = [sys.executable, __file__, *sys.argv[1:], "--section", name, "--rows", str(rows)]
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-            )
-            try:
-                status: int | str = process.wait(limit)
-            except subprocess.TimeoutExpired:
-                status = f"stopped after {limit:.0f} s"
-            _end(process)
+        process = multiprocessing.get_context("forkserver").Process(
+            target=_run, args=(module, setting, rows, log)
+        )
+        process.start()
+        process.join(limit)
+        why = f"stopped after {limit:.0f} s" if process.exitcode is None else f"status {process.exitcode}"
+        ended = process.exitcode == 0
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid or 0, signal.SIGKILL)  # and whatever it has started
+        process.join()
         found = [json.loads(line) for line in rows.read_text().splitlines()] if rows.exists() else []
-        seconds = round(time.monotonic() - began, 1)
-        if status != 0:
-            text = log.read_text(encoding="utf-8", errors="replace")
-            print(f"{text[-3000:]}\n{name}: {status}", file=sys.stderr)
+        if not ended:
+            text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+            print(f"{text[-3000:]}\n{module}: {why}", file=sys.stderr)
             last = text.strip().splitlines()[-1:] or [""]
-            found.append(
-                dataclasses.asdict(
-                    Row(name, "failed", note=f"the section ended early: {status}: {last[0][:300]}")
-                )
-            )
-        return {"seconds": seconds, "rows": found}
+            found.append(_failed(module, f"the section ended early: {why}: {last[0][:300]}"))
+    return {"seconds": round(time.monotonic() - began, 1), "rows": found}
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """The section and whatever it has started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def _run(module: str, setting: Setting, rows: Path, log: Path) -> None:
+    """In the section's own process and session: write each row as it comes."""
+    os.setsid()
+    with log.open("wb") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+    with rows.open("w", encoding="utf-8") as out:
+        for row in importlib.import_module(module).run(setting):
+            out.write(json.dumps(dataclasses.asdict(row)) + "\n")
+            out.flush()
+
+
+def _failed(name: str, note: str) -> dict[str, Any]:
+    return dataclasses.asdict(Row(name.rpartition(".")[2], "failed", note=note))
 
 
 def _scratch() -> Path | None:
     """Where models are written for other processes: in memory where there is room."""
-    if (
-        MEMORY_FOLDER.is_dir()
-        and os.statvfs(MEMORY_FOLDER).f_bavail * os.statvfs(MEMORY_FOLDER).f_frsize > 8 * 2**30
-    ):
-        return MEMORY_FOLDER
-    return None
-
-
-def _run_section(given: argparse.Namespace) -> None:
-    """In the section's own process: write each row as it comes."""
-    module = importlib.import_module(f"common.gpu.{given.section}")
-    setting = Setting(given.device, given.tiny, given.rows.parent, given.model, given.data)
-    with given.rows.open("w", encoding="utf-8") as out:
-        for row in module.run(setting):
-            out.write(json.dumps(dataclasses.asdict(row)) + "\n")
-            out.flush()
+    if not MEMORY_FOLDER.is_dir():
+        return None
+    space = os.statvfs(MEMORY_FOLDER)
+    return MEMORY_FOLDER if space.f_bavail * space.f_frsize > 8 * 2**30 else None
 
 
 def _rows(result: dict[str, Any]) -> list[dict[str, Any]]:

@@ -53,18 +53,13 @@ def test_a_value_that_is_not_a_number_fails() -> None:
 def test_a_section_that_fails_keeps_the_rows_before(
     section: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = tmp_path / "gpu_check.py"
-    script.write_text(
-        "import sys, json, dataclasses\n"
-        f"sys.path.insert(0, {str(ROOT / 'benchmarks')!r})\n"
-        "from common.gpu.rows import Row\n"
-        "rows = sys.argv[sys.argv.index('--rows') + 1]\n"
-        "open(rows, 'w').write(json.dumps(dataclasses.asdict(Row('first', 'passed'))) + '\\n')\n"
-        f"{section}\n"
+    lines = section.replace("; ", "\n    ")
+    (tmp_path / "broken_section.py").write_text(
+        "from common.gpu.rows import Row\n\ndef run(setting):\n    yield Row('first', 'passed')\n    " + lines
     )
-    monkeypatch.setattr(gpu_check, "__file__", str(script))
-    monkeypatch.setattr(sys, "argv", ["gpu_check.py"])
-    found = gpu_check._section("right", 6.0, gpu_check._arguments())
+    monkeypatch.syspath_prepend(tmp_path)
+    given = gpu_check._arguments(["--device", "cpu", "--tiny"])
+    found = gpu_check.section("broken_section", 8.0, given)
     assert [row["status"] for row in found["rows"]] == ["passed", "failed"]
     assert expected in found["rows"][1]["note"]
 

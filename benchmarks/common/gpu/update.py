@@ -67,7 +67,7 @@ def _measure(name: str, model: Trainable, load: Load, setting: Setting, limit: f
     """Tokens per second and MFU of one step, after one that does not count."""
     rows = sequences(model.shape, load.groups, load.per_group, load.prompt, load.completion)
     setting.reset_peak()
-    seconds = [_step(model, rows, setting) for _ in range(2)][-1]
+    seconds = [step(model, rows, setting) for _ in range(2)][-1]
     flops = load.groups * update_flops(model.shape, load.prompt, load.completion, load.per_group)
     label = f"{name}, {load.label}"
     facts = model.policy.passes.facts
@@ -80,7 +80,7 @@ def _measure(name: str, model: Trainable, load: Load, setting: Setting, limit: f
         yield figure(f"{label}: peak memory", held, "GiB")
 
 
-def _step(model: Trainable, rows: Sequences, setting: Setting) -> float:
+def step(model: Trainable, rows: Sequences, setting: Setting) -> float:
     setting.wait()
     began = time.perf_counter()
     model.policy.forward_backward(batch_of(rows), weighted)  # type: ignore[arg-type]
@@ -96,7 +96,7 @@ def _spread(name: str, model: Trainable, setting: Setting) -> Iterator[Row]:
         model.shape, load.groups, load.per_group, load.prompt, load.completion, shortest=load.completion // 4
     )
     tokens = sum(map(len, rows.completions))
-    seconds = [_step(model, rows, setting) for _ in range(3)]
+    seconds = [step(model, rows, setting) for _ in range(3)]
     label = f"{name}, {load.groups * load.per_group} rows of unequal length"
     yield figure(f"{label}: first step", seconds[0], "s")
     yield figure(f"{label}: update", tokens / statistics.median(seconds[1:]), "completion tokens/s")
@@ -112,7 +112,7 @@ def _profile(name: str, model: Trainable, load: Load, setting: Setting) -> Itera
     rows = sequences(model.shape, load.groups, load.per_group, load.prompt, load.completion)
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if setting.device == "cuda" else [])]
     with profile(activities=activities) as trace:
-        _step(model, rows, setting)
+        step(model, rows, setting)
     averages = trace.key_averages()
     launches = sum(event.count for event in averages if event.key in LAUNCHES)
     yield figure(f"{name}, {load.label}: kernel launches", launches, "")
