@@ -3,7 +3,7 @@ three, and nothing to keep for the backward pass but the layer's input."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -12,27 +12,33 @@ from peft.tuners.lora import Linear as LoraLinear
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from worker.policy.beside import BesideLinear
+
+MERGED = (torch.float32, torch.float64)
+"""Where the sum of weight and adapter is as exact as the two products."""
+BESIDE = (torch.bfloat16, torch.float16)
+"""Where the sum would be rounded to the weight's few digits. Empty, such layers compute as PEFT's own."""
+
 Active = Callable[[], AbstractContextManager[None]]
 """Makes a context in which the model computes as what it was prepared for."""
 
 
 @contextmanager
 def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
-    """For as long as the block runs there are copies of the full-precision linear layers' weights with `policy` in
-    them, as it is when the block begins.
+    """For as long as the block runs the linear layers have stand-ins that compute with `policy` as it is when the block
+    begins; in the context that is yielded the model computes with them, and gradients reach the adapter.
 
-    In the context that is yielded those layers compute with the copies, and gradients reach the adapter through
-    `lora_linear`. The weights themselves are never changed, so nothing has to be taken out again. Float32 and float64
-    alone: the sum is as exact as the two products, which in bfloat16 it would not be. Layers of other kinds keep their
-    adapters.
+    In float32 and float64 a stand-in has a copy of the weight with the adapter in it (`MergedLinear`), in bfloat16 and
+    float16 copies of the adapter alone (`BesideLinear`). The weights themselves are never changed, so nothing has to
+    be taken out again. Layers of other kinds keep their adapters.
     """
     model = peft.get_base_model()
     embedding = model.get_input_embeddings().weight
     swaps = [
-        (parent, name, layer, MergedLinear(layer, policy))
+        (parent, name, layer, BesideLinear(layer, policy) if how == "beside" else MergedLinear(layer, policy))
         for parent in model.modules()
         for name, layer in parent.named_children()
-        if _fits(layer, policy) and layer.base_layer.weight is not embedding
+        if (how := arm(layer, policy)) and layer.base_layer.weight is not embedding
     ]
 
     @contextmanager
@@ -130,12 +136,15 @@ class _LoraLinear(torch.autograd.Function):
         return into_x, None, None, into_down, into_up, None
 
 
-def _fits(layer: torch.nn.Module, policy: str) -> bool:
-    return (
-        type(layer) is LoraLinear
-        and type(layer.base_layer) is torch.nn.Linear
-        and layer.base_layer.weight.dtype in (torch.float32, torch.float64)
-        and policy in vars(layer)["scaling"]
-        and policy not in vars(layer)["lora_variant"]  # DoRA and its like: not a plain sum
-        and vars(layer)["_modules"]["lora_B"][policy].bias is None
-    )
+def arm(layer: torch.nn.Module, policy: str) -> Literal["merged", "beside"] | None:
+    """How the layer's stand-in computes; None where it has none: DoRA and its like are no plain sum."""
+    if (
+        type(layer) is not LoraLinear
+        or type(layer.base_layer) is not torch.nn.Linear
+        or policy not in vars(layer)["scaling"]
+        or policy in vars(layer)["lora_variant"]
+        or vars(layer)["_modules"]["lora_B"][policy].bias is not None
+    ):
+        return None
+    precision = layer.base_layer.weight.dtype
+    return "merged" if precision in MERGED else "beside" if precision in BESIDE else None

@@ -96,7 +96,7 @@ def distance(found: Tensor, expected: Tensor) -> float:
 
 
 def test_the_fast_path_is_the_naive_one_in_float64(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logprobs, "LOGITS_PER_SLICE", 3 * 260)
+    monkeypatch.setitem(logprobs.SLICE_BYTES, "cpu", 4 * 3 * 260)
     _, policy = make(folder, torch.float64)
     # What the models do in float32 whatever they are given (norms, rotations, routers) they do in float64 here.
     monkeypatch.setattr(torch, "float32", torch.float64)
@@ -114,7 +114,7 @@ def test_the_fast_path_is_the_naive_one_in_float64(folder: Path, monkeypatch: py
 def test_gradient_checkpointing_gives_the_same_gradients(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logprobs, "LOGITS_PER_SLICE", 3 * 260)
+    monkeypatch.setitem(logprobs.SLICE_BYTES, "cpu", 4 * 3 * 260)
     _, policy = make(folder, torch.float64)
     assert policy._prompt_once == any(part.prompt_once for part in policy._plan(SHARED, range(len(SHARED))))
     _, expected = fast(policy)

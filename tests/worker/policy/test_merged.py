@@ -9,6 +9,7 @@ from peft.tuners.lora import Linear as LoraLinear
 from torch import Tensor
 
 from tests.support.architectures import write_architecture
+from worker.policy.beside import BesideLinear
 from worker.policy.load import load_base_model
 from worker.policy.merged import MergedLinear, lora_linear, merged
 
@@ -94,11 +95,15 @@ def test_an_error_leaves_the_model_as_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "settings"),
-    [(torch.bfloat16, {}), (torch.float64, {"use_dora": True}), (torch.float64, {"lora_bias": True})],
+    [
+        (torch.float64, {"use_dora": True}),
+        (torch.float64, {"lora_bias": True}),
+        (torch.bfloat16, {"use_dora": True}),
+    ],
 )
-def test_what_is_no_plain_exact_sum_keeps_its_adapter(
+def test_what_is_no_plain_sum_keeps_its_adapter(
     tmp_path: Path, dtype: torch.dtype, settings: dict[str, bool]
 ) -> None:
     peft = adapted(tmp_path, dtype, **settings)
     with merged(peft, "policy") as active, active():
-        assert layers(peft, MergedLinear) == 0
+        assert layers(peft, MergedLinear) == layers(peft, BesideLinear) == 0
