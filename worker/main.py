@@ -27,6 +27,7 @@ from reinforge.reward_spec import PythonReward
 from reinforge.spec import JobSpec
 from worker.engines import check_engine, rollout_engine
 from worker.environment.single_turn import SingleTurn
+from worker.gpus import hide_unwanted
 from worker.plugins import checked_spec
 from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
@@ -69,6 +70,7 @@ def main() -> None:
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
     # A supervisor that hears nothing asks for every thread's place, also of one that hangs inside a library.
     faulthandler.register(signal.SIGUSR1)
+    hide_unwanted(os.environ)
     if not arguments.offline:
         give_way_on_processor()
     folder: Path = arguments.run

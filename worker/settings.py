@@ -49,6 +49,9 @@ class WorkerSettings(BaseSettings):
     all phases or by phase (`worker.stall`)."""
     model_folders: str = Field(default="", validation_alias="REINFORGE_MODEL_FOLDERS")
     """Folders below which editors may name models, absolute paths with `:` between; unset: `own-models` in `home`."""
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", validation_alias="REINFORGE_DEVICE")
+    """What jobs, rewards and deployments compute on. auto: a GPU where there is one; one that torch cannot open ends a
+    job with `gpu_unavailable`. cpu: never a GPU. Processes read the variable themselves (`worker.torch_device`)."""
     hostname: str = Field(default_factory=socket.gethostname, validation_alias="REINFORGE_HOSTNAME")
 
     @property

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from reinforge.records import RECORD, Command, Record
 from worker import launch
+from worker.gpus import hide_unwanted
 from worker.slots import Slot, forget_process, mark, remember_process
 
 TRAINER: tuple[str, ...] = (sys.executable, "-m", "worker.main")
@@ -159,6 +160,7 @@ def child_environment() -> dict[str, str]:
         for key, value in os.environ.items()
         if key in _KEPT_SECRETS or not any(part in key for part in _SECRETS)
     }
+    hide_unwanted(kept)
     return kept | {
         "REINFORGE_RECORD_FD": str(launch.RECORD_FD),
         "PYTHONUNBUFFERED": "1",

@@ -26,6 +26,7 @@ from typing import Literal
 
 from reinforge.errors import ReinforgeError
 from reinforge.platform import cluster, containers, probe
+from reinforge.platform.doctor_gpu import torch_state
 from reinforge.platform.doctor_workers import port_state, running_platform
 from reinforge.platform.places import default_home, running_address, shared_prefix
 from reinforge.platform.up import EVERYWHERE
@@ -274,20 +275,13 @@ def check_sandbox() -> Check:
 
 def check_torch() -> Check:
     program = (
-        "import json, torch, transformers, peft; cuda = torch.cuda.is_available();"
-        "print(json.dumps([torch.__version__, torch.cuda.get_device_name(0) if cuda else None]))"
+        "import json, transformers, peft; from worker.torch_device import report; print(json.dumps(report()))"
     )
     answer = _ask([sys.executable, "-P", "-c", program])
     if answer.failure is not None:
         message = f"training cannot be loaded: {answer.failure}"
         return Check("torch", "fail", message, _INSTALL_TRAIN)
-    version, device = json.loads(answer.text.splitlines()[-1])
-    if device is None:
-        message = f"torch {version}, no GPU"
-        return Check(
-            "torch", "warn", message, "The starter model trains on the CPU; larger models need a GPU."
-        )
-    return Check("torch", "ok", f"torch {version}, {device}")
+    return Check("torch", *torch_state(json.loads(answer.text.splitlines()[-1])))
 
 
 def check_vllm() -> Check:

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from reinforge.platform import doctor
-from worker import serving_choice
+from worker import gpus
 from worker.calls import serving_command
 from worker.serving_choice import serving_engine
 from worker.settings import WorkerSettings
@@ -19,9 +19,9 @@ Asked = Literal["auto", "transformers", "vllm"]
 @pytest.fixture(autouse=True)
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with neither."""
-    monkeypatch.setattr(serving_choice, "DEVICES", tmp_path / "dev")
+    monkeypatch.setattr(gpus, "DEVICES", tmp_path / "dev")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere" / "python"))
-    for name in ("CUDA_VISIBLE_DEVICES", "REINFORGE_SERVING_ENGINE"):
+    for name in ("CUDA_VISIBLE_DEVICES", "REINFORGE_DEVICE", "REINFORGE_SERVING_ENGINE"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -10,6 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from reinforge.errors import JobFailure
 from worker.policy.memory import is_out_of_memory
+from worker.torch_device import GpuUnavailable, compute_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +23,34 @@ class BaseModel:
     context_length: int | None
 
 
-def load_base_model(path: Path, tokenizer_read: Callable[[], object] = lambda: None) -> BaseModel:
-    """Load safetensors weights and a fast tokenizer.
+def job_device() -> torch.device:
+    """Raises JobFailure `gpu_unavailable` (retryable)."""
+    try:
+        return compute_device()
+    except GpuUnavailable as error:
+        raise JobFailure(error.message, code="gpu_unavailable", hint=error.hint, retryable=True) from error
+
+
+def load_base_model(
+    path: Path, tokenizer_read: Callable[[], object] = lambda: None, *, device: torch.device | None = None
+) -> BaseModel:
+    """Load safetensors weights and a fast tokenizer; the weights go straight to the device, one tensor at a time.
 
     tokenizer_read: returns once a limited process has read the same tokenizer; only then it is read here.
-    Raises JobFailure `model_load_failed`; what lack of memory raises is let through.
+    device: `job_device()` by default.
+    Raises JobFailure `model_load_failed`, `gpu_unavailable`; what lack of memory raises is let through.
     """
+    device = job_device() if device is None else device
     # Without tokenizer.json transformers makes an empty tokenizer.
     for name in ("config.json", "tokenizer.json"):
         if not (path / name).is_file():
             raise _failed(path, f"it has no {name}")
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         model, loading = AutoModelForCausalLM.from_pretrained(
             path,
             dtype=torch.bfloat16 if device.type == "cuda" else torch.float32,
+            # Loaded first and moved then, a model would need its size in the machine's memory as well.
+            device_map={"": device} if device.type == "cuda" else None,
             use_safetensors=True,
             local_files_only=True,
             trust_remote_code=False,
@@ -55,7 +69,6 @@ def load_base_model(path: Path, tokenizer_read: Callable[[], object] = lambda: N
     if missing := sorted(loading["missing_keys"]):
         # transformers would go on with random numbers in their place.
         raise _failed(path, f"{len(missing)} weights are missing, the first is {missing[0]}")
-    model = model.to(device)
     if device.type == "cpu":
         # On the CPU the weights are the file itself, mapped: written to while a job runs, they would change under it.
         for tensor in (*model.parameters(), *model.buffers()):

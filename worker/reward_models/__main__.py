@@ -18,10 +18,11 @@ from worker.launch import OOM_SCORE, volunteer
 from worker.reward_models.answers import label_probabilities, reference_logprobs, scores
 from worker.reward_models.load import LoadFailed, Shelf
 from worker.reward_models.texts import TextFailed
+from worker.torch_device import GpuUnavailable
 
 
 def answer(shelf: Shelf, order: dict[str, Any]) -> list[Any]:
-    """Raises LoadFailed, TextFailed, and what lack of memory raises."""
+    """Raises LoadFailed, TextFailed, GpuUnavailable, and what lack of memory raises."""
     limits = {"max_tokens": order["max_tokens"], "batch_size": order["batch_size"]}
     if order["op"] == "classify":
         return label_probabilities(
@@ -55,6 +56,8 @@ def main() -> None:
             said: dict[str, Any] = {"answers": answer(shelf, json.loads(line))}
         except LoadFailed as error:
             said = {"error": {"code": "reward_model_unusable", "message": str(error)}}
+        except GpuUnavailable as error:
+            said = {"error": {"code": "gpu_unavailable", "message": error.message, "hint": error.hint}}
         except TextFailed as error:
             said = {"error": {"code": error.code, "message": str(error)}}
         except (torch.OutOfMemoryError, MemoryError) as error:

@@ -13,6 +13,7 @@ from transformers import (
 )
 
 from worker.reward_models.texts import CheckpointTexts
+from worker.torch_device import compute_device
 
 KEPT = 4
 
@@ -53,11 +54,11 @@ class Shelf:
         self._loaded: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
 
     def classifier(self, path: str) -> Loaded:
-        """With a classification head. Raises LoadFailed."""
+        """With a classification head. Raises LoadFailed, GpuUnavailable."""
         return self._get(("classifier", path), AutoModelForSequenceClassification.from_pretrained)
 
     def language_model(self, path: str) -> Loaded:
-        """Raises LoadFailed."""
+        """Raises LoadFailed, GpuUnavailable."""
         return self._get(("language_model", path), AutoModelForCausalLM.from_pretrained)
 
     def _get(self, key: tuple[str, str], load: Callable[..., Any]) -> Loaded:
@@ -84,11 +85,12 @@ def _load(path: Path, load: Callable[..., Any]) -> Loaded:
 
 
 def _model(path: Path, load: Callable[..., Any]) -> PreTrainedModel:
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = compute_device()
     try:
         model, loading = load(
             path,
             dtype=torch.bfloat16 if device.type == "cuda" else torch.float32,
+            device_map={"": device} if device.type == "cuda" else None,
             use_safetensors=True,
             local_files_only=True,
             trust_remote_code=False,
@@ -102,5 +104,5 @@ def _model(path: Path, load: Callable[..., Any]) -> PreTrainedModel:
     if missing := sorted(loading["missing_keys"]):
         # transformers would go on with random numbers in their place: a head that was never trained.
         raise LoadFailed(f"{path} lacks {len(missing)} weights, the first is {missing[0]}")
-    ready: PreTrainedModel = model.to(device).eval().requires_grad_(False)
+    ready: PreTrainedModel = model.eval().requires_grad_(False)
     return ready

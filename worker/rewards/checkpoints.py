@@ -21,12 +21,14 @@ from reinforge.errors import InvalidInput, JobFailure
 from reinforge.grading import templates, tool_calls
 from reinforge.grading.errors import UnresolvedVariable
 from reinforge.grading.own_types import CheckpointGrader, Classifier, ReferenceLogprob, RewardModel
+from worker.gpus import DEVICE, hide_unwanted
 from worker.rewards.base import RewardResult
 from worker.rewards.rater import Rater, Row, failed, ok
 from worker.rewards.secrets import VARIABLE
 
 COMMAND = (sys.executable, "-P", "-m", "worker.reward_models")
-_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", DEVICE)
+_UNUSABLE = "Change the checkpoint or the reward; a job keeps the reward it was created with."
 _KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "TORCH_", "PYTORCH_", "HF_HOME")
 
 
@@ -55,8 +57,8 @@ class ModelProcess:
         return None if self._process is None else self._process.pid
 
     def ask(self, order: Mapping[str, Any]) -> list[Any]:
-        """Blocks. Raises JobFailure `reward_model_failed`, `reward_model_unusable`, `model_too_demanding` or
-        `out_of_memory`."""
+        """Blocks. Raises JobFailure `reward_model_failed`, `reward_model_unusable`, `model_too_demanding`,
+        `gpu_unavailable` or `out_of_memory`."""
         with self._lock:
             self._idle.cancel()
             process = self._running()
@@ -90,7 +92,7 @@ class ModelProcess:
             raise JobFailure(
                 f"The reward model cannot be used: {said['error']['message']}",
                 code=said["error"]["code"],
-                hint="Mend the checkpoint or the reward; a job keeps the reward it was created with.",
+                hint=said["error"].get("hint", _UNUSABLE),
                 retryable=True,
             )
         return list(said["answers"])
@@ -298,4 +300,5 @@ def _environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if (name in _KEPT or name.startswith(_KEPT_PREFIXES)) and name != VARIABLE
     }
+    hide_unwanted(kept)
     return kept | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}

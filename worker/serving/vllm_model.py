@@ -10,6 +10,7 @@ import torch
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 
 from reinforge.errors import JobFailure
+from worker.policy.load import job_device
 from worker.rollout.transformers_engine import cache_bytes_per_token
 from worker.rollout.vllm.options import Options
 
@@ -49,7 +50,7 @@ class ServedModel:
 
 
 def load(folder: Path) -> ServedModel:
-    """Raises JobFailure `model_load_failed`."""
+    """Raises JobFailure `model_load_failed`, `gpu_unavailable`."""
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -63,7 +64,7 @@ def load(folder: Path) -> ServedModel:
             code="model_load_failed",
             hint="The folder needs config.json, tokenizer.json and *.safetensors of a causal language model.",
         ) from error
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = job_device().type
     if device == "cuda":
         return ServedModel(folder, tokenizer, _stop_ids(folder, tokenizer), vocabulary, context, _GIB, device)
     sizes = cast(PreTrainedModel, SimpleNamespace(config=config, dtype=torch.float32))

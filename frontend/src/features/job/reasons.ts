@@ -28,6 +28,7 @@ export const REASONS: Record<string, readonly [title: string, text?: string]> = 
   trainer_stopped: ["the trainer stopped"],
   trainer_crashed: ["the trainer crashed"],
   killed: ["the trainer was killed from outside"],
+  gpu_unavailable: ["its worker cannot open the GPU"],
   engine_missing: ["its worker has no vLLM"],
   vllm_start_failed: ["vLLM does not start"],
   vllm_lost: ["vLLM stopped twice"],

@@ -1,0 +1,17 @@
+"""What a process of the worker reports about torch and GPUs, as the doctor says it."""
+
+from typing import Any, Literal
+
+Finding = tuple[Literal["ok", "warn", "fail"], str, str | None]
+"""Status, message, remedy."""
+
+
+def torch_state(report: dict[str, Any]) -> Finding:
+    """report: of `worker.torch_device.report`."""
+    if report["problem"] is not None:
+        return "fail", report["problem"], report["remedy"]
+    if report["gpu"] is not None:
+        return "ok", f"torch {report['torch']}, {report['gpu']}", None
+    where = "on the CPU, as REINFORGE_DEVICE says" if report["cpu_demanded"] else "no GPU"
+    remedy = "The starter model trains on the CPU; larger models need a GPU."
+    return "warn", f"torch {report['torch']}, {where}", remedy
