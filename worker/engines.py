@@ -112,6 +112,7 @@ def own_engine(
     count = 1 if alone else max(1, min(host.lanes.count, prompts, prompts * completions // LEAST_ROWS))
     engine = TransformersEngine(base.model, base.tokenizer, host.sampling_as, copies=count)
     if count == 1:
+        engine.tell = say
         return engine
     weights, copies = SharedWeights(policy.weights, policy.take_weights), list[RolloutEngine]()
     try:
@@ -119,6 +120,8 @@ def own_engine(
             copies.append(ForkedEngine(engine, weights))
     except OSError as error:  # a limit on processes, or memory that the system does not promise twice
         say(f"Sampling with {len(copies) + 1} processes instead of {count}: {error}")
+    # The copies, which are made by now, cannot say anything.
+    engine.tell = say
     return SideBySide(engine, copies, say)
 
 

@@ -28,6 +28,7 @@ from reinforge.spec import JobSpec
 from worker.engines import check_engine, rollout_engine
 from worker.environment.single_turn import SingleTurn
 from worker.gpus import hide_unwanted
+from worker.memory import is_out_of_memory
 from worker.plugins import checked_spec
 from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
@@ -113,17 +114,30 @@ class Job:
         except BaseException as error:  # noqa: BLE001 - here an error becomes a named end; a library's panic, too
             end = end_of(error)
             # Raised between two parts of a step, with no room for the rest of it: the last whole state counts.
-            whole = end.reason != "disk_full"
-            if end.outcome == "paused" and whole and self.journal is not None and self.policy is not None:
-                if self.scorer is not None:
-                    self.position.rewards = self.scorer.state()
-                self.journal.resume_state(self.position, self.policy, self.critic)
+            whole = end.reason != "disk_full" and not is_out_of_memory(error)
+            if end.outcome == "paused" and whole:
+                self._keep()
         finally:
             if self.scorer is not None:
                 self.scorer.close()
         fields = dataclasses.asdict(end)
         self.reporter.report(Ended, step=self.position.step, **fields)
         return end
+
+    def _keep(self) -> None:
+        """The state behind the last whole step."""
+        if self.journal is None or self.policy is None:
+            return
+        if self.scorer is not None:
+            self.position.rewards = self.scorer.state()
+        try:
+            self.journal.resume_state(self.position, self.policy, self.critic)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            self.journal.log(
+                "warning", "No memory for a resume state: the last one counts", self.position.step
+            )
 
     def _train(self) -> Outcome:
         manifest, reporter = self.manifest, self.reporter
@@ -269,7 +283,12 @@ class Job:
             facts.update(found)
             reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
 
+        def changed_for_critic(message: str, found: dict[str, Any]) -> None:
+            changed(f"Critic: {message}", {f"critic_{name}": value for name, value in found.items()})
+
         policy.passes.tell = changed
+        if self.critic is not None:
+            self.critic.passes.tell = changed_for_critic
         for each in (policy, self.critic):
             if each is not None:
                 each.passes.beat = self.journal.beat

@@ -19,11 +19,11 @@ _MEMORY_TEXTS = (
 )
 DISK_TEXTS = ("No space left on device", "Disk quota exceeded")
 MEMORY_HINT = (
-    "Lower rollout.completions_per_prompt, rollout.prompts_per_step or rollout.max_completion_tokens, "
-    "or use a machine with more memory."
+    "Free memory of the machine or its GPU, or give the job a worker with more, then resume it. Or fork it with less: "
+    "rollout.completions_per_prompt, rollout.prompts_per_step, rollout.max_completion_tokens."
 )
 DISK_HINT = "Free some space on the worker's disk, then resume the job."
-RETRYABLE = frozenset({"disk_full"})
+RETRYABLE = frozenset({"disk_full", "out_of_memory"})
 """Findings that people can do something about; the job then goes on where it was."""
 
 

@@ -330,7 +330,7 @@ def _not_prepared(error: Exception) -> JobFailure:
         return JobFailure(message, code="disk_full", hint=postmortem.DISK_HINT, retryable=True)
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         message = f"The worker ran out of memory: {error}"
-        return JobFailure(message, code="out_of_memory", hint=postmortem.MEMORY_HINT)
+        return JobFailure(message, code="out_of_memory", hint=postmortem.MEMORY_HINT, retryable=True)
     log.error("a job could not be prepared", exc_info=error)
     detail = "".join(traceback.format_exception_only(error)).strip()
     return JobFailure(

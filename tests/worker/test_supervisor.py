@@ -288,7 +288,7 @@ def test_a_trainer_that_crashes_is_explained_with_its_last_lines(
     )
     assert bench.run(script) is Outcome.DELIVERED
     end = bench.end()
-    outcome = "paused" if reason == "disk_full" else "failed"
+    outcome = "paused" if reason in ("disk_full", "out_of_memory") else "failed"
     assert (end["outcome"], end["reason"], end["step"], end["sequence"]) == (outcome, reason, 2, 3)
     assert in_message in end["message"]
     assert end["hint"]
@@ -311,7 +311,7 @@ def test_a_trainer_killed_by_the_kernel_ran_out_of_memory(
     counts = iter([4, 5])
     monkeypatch.setattr("worker.postmortem.memory_kills", lambda: next(counts))
     bench.run("kill:SIGKILL")
-    assert bench.end()["reason"] == "out_of_memory"
+    assert (bench.end()["outcome"], bench.end()["reason"]) == ("paused", "out_of_memory")
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_a_worker_that_cannot_even_begin_says_why(
 
     monkeypatch.setattr(where, fail)
     assert bench.run("sleep") is Outcome.DELIVERED
-    outcome = "paused" if reason == "disk_full" else "failed"
+    outcome = "paused" if reason in ("disk_full", "out_of_memory") else "failed"
     assert (bench.end()["outcome"], bench.end()["reason"]) == (outcome, reason)
     assert bench.end()["hint"]
     pid = bench.folder / "pid"

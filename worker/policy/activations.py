@@ -1,21 +1,31 @@
 """What a pass with gradient keeps until its backward pass, measured, and what follows from it: the size of
-micro-batches, and whether layers are computed twice (gradient checkpointing)."""
+micro-batches, and whether layers are computed twice (gradient checkpointing); and what is done when it was too much."""
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor
 
 from reinforge.errors import JobFailure
+from worker.memory import (
+    amount_asked,
+    is_out_of_memory,
+    memory_at_hand,
+    out_of_memory,
+    release,
+    with_amount,
+)
 from worker.policy.base import Sequences
 from worker.policy.gradient_checkpointing import can_checkpoint, checkpointed
-from worker.policy.memory import is_out_of_memory, memory_at_hand
+from worker.policy.packing import MicroBatch
+from worker.policy.shortage import Planned, halved, kept_facts, read_facts, retold, too_long
 
+Result = TypeVar("Result")
 Mode = Literal["auto", "on", "off"]
 SETTING = "REINFORGE_GRADIENT_CHECKPOINTING"
 """Environment variable of the worker: `on` and `off` decide, `auto` (as without it) measures."""
@@ -63,8 +73,8 @@ def mode() -> Mode:
 
 
 class GradientPasses:
-    """How the micro-batches with gradient of one adapter are run. Measured at the first one, then held to; only what
-    fits a longer row less well changes it."""
+    """How the micro-batches of one adapter are run. Measured at the first one with gradient, then held to; only what
+    fits a longer row less well changes it, and running out of memory."""
 
     def __init__(
         self,
@@ -87,6 +97,11 @@ class GradientPasses:
         self._side_by_side = side_by_side
         self._per_token, self._room = 0.0, math.inf
         self._measured = False
+        self._first = self.tokens, self.checkpointing
+        self._planned = Planned()
+        """Of the run under way."""
+        self._short = False
+        """Memory ran out once."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -95,6 +110,77 @@ class GradientPasses:
     def running(self) -> AbstractContextManager[None]:
         """The context of a pass with gradient."""
         return checkpointed(self._model) if self.checkpointing else nullcontext()
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """What running out of memory has changed, for `start_with` of the next attempt; else empty."""
+        if not self._short:
+            return {}
+        return kept_facts(self._device, self.tokens, checkpointing=self.checkpointing)
+
+    def start_with(self, facts: Mapping[str, Any]) -> None:
+        """Begin with what an earlier attempt learned, unless this device has more memory."""
+        before = read_facts(self._device, facts)
+        if before is not None:
+            tokens, checkpointing = before
+            self._short, self.tokens = True, min(self.tokens, tokens)
+            self.checkpointing |= checkpointing and self._may_checkpoint
+
+    def planned(self, sequences: Sequences, parts: list[MicroBatch]) -> list[MicroBatch]:
+        """`parts` of the run under way: where memory runs out they say what can be smaller."""
+        self._planned = self._planned.also(sequences, parts)
+        return parts
+
+    def retry(self, run: Callable[[], Result], forget: Callable[[], None] | None = None) -> Result:
+        """What `run` returns; where it runs out of memory, the same again in micro-batches half as large, at last a
+        row each, then with gradient checkpointing.
+
+        `run` is to plan by `tokens` and to change nothing outside before it returns but gradients, which `forget`
+        drops; without `forget` it has none. Where nothing can be smaller it runs once more as it is, with what others
+        have given back since. Raises JobFailure `out_of_memory` (retryable) where not even that fits, with sizes as at
+        first, for whoever goes on with more memory.
+        """
+        as_it_is = False
+        while True:
+            self._planned = Planned()
+            try:
+                return run()
+            except (RuntimeError, MemoryError, OSError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                asked = amount_asked(error)
+            # Behind the handler: the error held the frames, and they the tensors.
+            if forget is not None:
+                forget()
+            release(self._device)
+            if not self._shrink(asked, gradient=forget is not None):
+                if as_it_is:
+                    raise self._given_up(asked, gradient=forget is not None)
+                as_it_is = True
+
+    def _shrink(self, asked: str | None, *, gradient: bool) -> bool:
+        """Whether the next run needs less memory."""
+        planned = self._planned
+        tokens = halved(self.tokens, planned)
+        twice = tokens is None and gradient and not self.checkpointing and self._may_checkpoint
+        if planned.longest == 0 or (tokens is None and not twice):
+            return False
+        self._short, self.checkpointing = True, self.checkpointing or twice
+        self.tokens = tokens or min(self.tokens, planned.longest)
+        self.tell(retold(self._device, planned, self.tokens, asked=asked, checkpointing=twice), self.facts)
+        return True
+
+    def _given_up(self, asked: str | None, *, gradient: bool) -> JobFailure:
+        computed_twice = self.checkpointing if gradient else None
+        self.tokens, self.checkpointing = self._first
+        self._short = self._measured = False
+        if self._planned.longest == 0:
+            return out_of_memory(self._device, f"a pass could not even begin{with_amount(asked)}")
+        return too_long(self._device, self._planned, asked=asked, computed_twice=computed_twice)
+
+    @property
+    def _may_checkpoint(self) -> bool:
+        return self._mode != "off" and can_checkpoint(self._model)
 
     def prepare(self, sequences: Sequences, rows: Sequence[int], attempt: Callable[[int], None]) -> None:
         """Choose for a batch whose `rows` get a gradient. The first time `attempt` runs the longest of them alone,
@@ -108,7 +194,7 @@ class GradientPasses:
             self._measured = True
             self._measure(longest, lambda: attempt(row))
         found = fit(self._per_token, self._room, budget=self.tokens, longest=longest)
-        wanted = found.checkpointing and self._mode == "auto" and can_checkpoint(self._model)
+        wanted = found.checkpointing and self._may_checkpoint
         before = self.facts
         self.tokens, self.checkpointing = found.tokens, self.checkpointing or wanted
         if self.facts != before:

@@ -41,6 +41,9 @@ class LoraCritic:
         return self._base_bytes + self._trained.bytes
 
     def values(self, sequences: Sequences) -> Tensor:
+        return self.passes.retry(lambda: self._values(sequences))
+
+    def _values(self, sequences: Sequences) -> Tensor:
         found = torch.zeros(len(sequences), sequences.longest)
         with self._computing(), torch.no_grad():
             for part in self._plan(sequences, range(len(sequences))):
@@ -49,6 +52,9 @@ class LoraCritic:
         return found
 
     def forward_backward(self, batch: Batch, loss: ValueFunction) -> dict[str, SumCount]:
+        return self.passes.retry(lambda: self._forward_backward(batch, loss), self._forget)
+
+    def _forward_backward(self, batch: Batch, loss: ValueFunction) -> dict[str, SumCount]:
         metrics: dict[str, SumCount] = {}
         chosen = batch.needs_gradient.nonzero()[:, 0].tolist()
         with self._computing():
@@ -75,11 +81,12 @@ class LoraCritic:
         )
 
     def state(self) -> PolicyState:
-        return PolicyState(self._trained.weights(), self._trained.moments())
+        return PolicyState(self._trained.weights(), self._trained.moments(), self.passes.learned)
 
     def load_state(self, state: PolicyState) -> None:
         """Raises KeyError or RuntimeError where the state is of another critic."""
         self._trained.load(state.adapter, state.optimizer)
+        self.passes.start_with(state.facts)
 
     def _backward(self, batch: Batch, part: MicroBatch, loss: ValueFunction) -> LossValue:
         values = self._foresee(batch.sequences, part)
@@ -92,13 +99,17 @@ class LoraCritic:
         try:
             self._backward(batch, MicroBatch([row]), loss)
         finally:
-            self._trained.optimizer.zero_grad(set_to_none=True)
+            self._forget()
+
+    def _forget(self) -> None:
+        self._trained.optimizer.zero_grad(set_to_none=True)
 
     def _foresee(self, sequences: Sequences, part: MicroBatch) -> Tensor:
         return foresee(self._model, sequences.take(part.rows), self._head, prompt_once=part.prompt_once)
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> Iterator[MicroBatch]:
         """Who takes the next micro-batch is done with the one before."""
-        for part in micro_batches(sequences, rows, self.passes.tokens, prompt_once=self._prompt_once):
+        parts = micro_batches(sequences, rows, self.passes.tokens, prompt_once=self._prompt_once)
+        for part in self.passes.planned(sequences, parts):
             yield part
             self.passes.beat()

@@ -11,12 +11,12 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from reinforge.errors import JobFailure
+from worker.memory import is_out_of_memory
 from worker.policy.activations import GradientPasses, mode
 from worker.policy.critic import LoraCritic
 from worker.policy.lanes import Lanes
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy, base_bytes
-from worker.policy.memory import is_out_of_memory
 from worker.policy.merged import Active, merged
 
 MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}

@@ -1,8 +1,9 @@
 """Micro-batches side by side: threads that each compute with torch's own threads, for models too narrow to share one
 product between cores."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -22,7 +23,18 @@ class Lanes:
 
     def map(self, function: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
         """All items are begun at once where there are lanes; one by one, as results are taken, where there are none.
-        Raises what `function` raises, at the item's place."""
+        Raises what `function` raises, at the item's place; nothing runs any more then."""
         if self._pool is None:
             return map(function, items)
-        return self._pool.map(function, items)
+        return _results(deque(self._pool.submit(function, item) for item in items))
+
+
+def _results(futures: deque[Future[Found]]) -> Iterator[Found]:
+    try:
+        while futures:
+            # Out of the list first: a result is held for as long as it is needed.
+            yield futures.popleft().result()
+    finally:
+        for future in futures:
+            future.cancel()
+        wait(futures)

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from reinforge.errors import JobFailure
-from worker.policy.memory import is_out_of_memory
+from worker.memory import is_out_of_memory
 from worker.torch_device import GpuUnavailable, compute_device
 
 

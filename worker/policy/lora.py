@@ -101,6 +101,9 @@ class LoraPolicy:
                 parameter.data = kept[key]
 
     def forward_backward(self, batch: Batch, loss: LossFunction) -> ForwardBackward:
+        return self.passes.retry(lambda: self._forward_backward(batch, loss), self._forget)
+
+    def _forward_backward(self, batch: Batch, loss: LossFunction) -> ForwardBackward:
         scores = empty_scores(len(batch.sequences), batch.sequences.longest)
         metrics: dict[str, SumCount] = {}
         gradients: dict[str, float] = {}
@@ -138,11 +141,12 @@ class LoraPolicy:
 
     def state(self) -> PolicyState:
         reference = {key: tensor.cpu().clone() for key, tensor in self._reference.items()}
-        return PolicyState(self._trained.weights(), self._trained.moments(), reference=reference)
+        return PolicyState(self._trained.weights(), self._trained.moments(), self.passes.learned, reference)
 
     def load_state(self, state: PolicyState) -> None:
         """Raises KeyError or RuntimeError where the state is of another adapter."""
         self._trained.load(state.adapter, state.optimizer)
+        self.passes.start_with(state.facts)
         self._reference = {
             key: tensor.to(self._parameters[key].device).clone() for key, tensor in state.reference.items()
         }
@@ -174,11 +178,15 @@ class LoraPolicy:
         return computing(self._activate, self._peft, self.name)
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
-        return micro_batches(
+        parts = micro_batches(
             sequences, rows, self.passes.tokens, prompt_once=self._prompt_once, lanes=self._lanes.count
         )
+        return self.passes.planned(sequences, parts)
 
     def _score_all(self, sequences: Sequences, rows: Sequence[int]) -> TokenScores:
+        return self.passes.retry(lambda: self._score_once(sequences, rows))
+
+    def _score_once(self, sequences: Sequences, rows: Sequence[int]) -> TokenScores:
         scores = empty_scores(len(sequences), sequences.longest)
 
         def run(part: MicroBatch) -> TokenScores:
@@ -216,7 +224,10 @@ class LoraPolicy:
             value = self._micro_batch(batch, MicroBatch([row]), loss, unread)
             torch.autograd.backward(value.total / batch.denominator)
         finally:
-            self._optimizer.zero_grad(set_to_none=True)
+            self._forget()
+
+    def _forget(self) -> None:
+        self._optimizer.zero_grad(set_to_none=True)
 
     def _micro_batch(
         self, batch: Batch, part: MicroBatch, loss: LossFunction, scores: TokenScores

@@ -117,6 +117,10 @@ class Collector:
         self._scorer = scorer
         self._decode = decode
 
+    async def rest(self) -> None:
+        """The trainer's own passes come now; the next sampling wakes the engine."""
+        await self._engine.rest()
+
     async def collect(self, prompts: Sequence[Prompt], round: Round, tell: Tell) -> Collected:
         """One scored group per prompt. Raises Interrupted, and what the engine and the scorer raise."""
         groups: list[list[Rollout]] = [[] for _ in prompts]

@@ -79,6 +79,7 @@ class RolloutEngine(Protocol):
         """From now on `policy` at `version` can be sampled; `path` is the adapter for engines in other processes."""
 
     async def rest(self) -> None:
-        """Nothing is asked before the next `publish`: what an update could use of the memory goes to it until then."""
+        """Nothing is asked for a while: what passes and updates could use of the memory goes to them until the next
+        `generate` or `publish`."""
 
     async def close(self) -> None: ...

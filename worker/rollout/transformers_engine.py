@@ -14,6 +14,14 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
+from worker.memory import (
+    amount_asked,
+    is_out_of_memory,
+    memory_in_words,
+    out_of_memory,
+    release,
+    with_amount,
+)
 from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import Generated, GenerateRequest, Sample
 from worker.rollout.lean import has_lean_step, lean_step
@@ -50,23 +58,55 @@ class TransformersEngine:
             self._lean = has_lean_step(model)
         share = cache_bytes or max(_cache_bytes(model) // copies, _LEAST_CACHE_BYTES)
         self._tokens_in_cache = share // cache_bytes_per_token(model)
+        self.tell: Callable[[str], None] = lambda message: None
+        """Called with a sentence when memory runs out."""
         self._versions: dict[str, int] = {}
         self._cancelled = threading.Event()
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        collected: dict[int, list[Sample]] = {}
+        """Raises JobFailure `out_of_memory` (retryable) where not even one row has room."""
+        collected: dict[int, list[tuple[int, tuple[Sample, ...]]]] = {}
+        waiting = plan(requests, self._tokens_in_cache)
         try:
-            for parts in plan(requests, self._tokens_in_cache):
-                self._check_version(parts[0].request)
-                async with aclosing(self._run(parts)) as finished:
-                    async for part, samples in finished:
-                        request = part.request
-                        mine = collected.setdefault(id(request), [])
-                        mine.extend(samples)
-                        if len(mine) == request.n:
-                            yield Generated(request, tuple(mine))
+            while waiting:
+                left = list(waiting[0])
+                self._check_version(left[0].request)
+                try:
+                    async with aclosing(self._run(waiting[0])) as finished:
+                        async for part, samples in finished:
+                            left = [other for other in left if other is not part]
+                            mine = collected.setdefault(id(part.request), [])
+                            mine.append((part.first, samples))
+                            if sum(len(some) for _, some in mine) == part.request.n:
+                                yield Generated(part.request, _in_order(mine))
+                    waiting = waiting[1:]
+                    continue
+                except (RuntimeError, MemoryError, OSError) as error:
+                    if not is_out_of_memory(error):
+                        raise
+                    asked = amount_asked(error)
+                # Behind the handler: the error held the frames, and they the tensors. Noise belongs to rows: sampled
+                # again in other batches, they become the same completions.
+                release(self._model.device)
+                self._shrink(waiting[0], asked)
+                left.extend(part for parts in waiting[1:] for part in parts)
+                waiting = plan_parts(left, self._tokens_in_cache)
         finally:
             self._cancelled.clear()
+
+    def _shrink(self, parts: Sequence[Part], asked: str | None) -> None:
+        """Plan for half the tokens that this batch had."""
+        rows, widest = sum(part.count for part in parts), max(_width(part.request) for part in parts)
+        tokens, device = min(self._tokens_in_cache, rows * widest), self._model.device
+        at_hand = memory_in_words(device)
+        why = with_amount(asked) + (f"; {at_hand}" if at_hand else "")
+        if rows == 1:
+            raise out_of_memory(device, f"sampling one row of {widest:,} tokens does not fit{why}")
+        self._tokens_in_cache = max(widest, tokens // 2)
+        self.tell(
+            f"Out of memory while {rows:,} rows of up to {widest:,} tokens were sampled at once{why}. What had not "
+            f"ended is sampled again, {self._tokens_in_cache // widest:,} rows at once"
+        )
 
     async def _run(self, parts: list[Part]) -> AsyncGenerator[tuple[Part, tuple[Sample, ...]], None]:
         policy = parts[0].request.policy
@@ -112,26 +152,40 @@ class TransformersEngine:
 
 def plan(requests: Sequence[GenerateRequest], tokens_in_cache: int) -> list[list[Part]]:
     """Forward batches: requests of one policy and sampling, longest prompts first, within the cache."""
+    return plan_parts([Part(request, 0, request.n) for request in requests], tokens_in_cache)
+
+
+def plan_parts(parts: Sequence[Part], tokens_in_cache: int) -> list[list[Part]]:
+    """As `plan`, of what is left of requests."""
     batches: list[list[Part]] = []
     rows = 0
-    order = sorted(requests, key=lambda request: -len(request.prompt_ids))
-    for request in order:
-        per_row = len(request.prompt_ids) + request.sampling.max_tokens
-        first = 0
-        while first < request.n:
+    for part in sorted(parts, key=lambda part: -len(part.request.prompt_ids)):
+        request, first, end = part.request, part.first, part.first + part.count
+        while first < end:
             head = batches[-1][0].request if batches else None
             same = head is not None and _kind(head) == _kind(request)
             # The longest prompt comes first, so every row of a batch needs at most what its first row does.
-            widest = len(head.prompt_ids) + head.sampling.max_tokens if same and head else per_row
+            widest = _width(head) if same and head else _width(request)
             room = tokens_in_cache // widest - rows if same else 0
             if room < 1:
                 batches.append([])
-                rows, room = 0, max(1, tokens_in_cache // per_row)
-            count = min(request.n - first, room)
+                rows, room = 0, max(1, tokens_in_cache // _width(request))
+            count = min(end - first, room)
             batches[-1].append(Part(request, first, count))
             rows += count
             first += count
     return batches
+
+
+def _width(request: GenerateRequest) -> int:
+    """Tokens of a row, at most."""
+    return len(request.prompt_ids) + request.sampling.max_tokens
+
+
+def _in_order(found: list[tuple[int, tuple[Sample, ...]]]) -> tuple[Sample, ...]:
+    """By their number: what was sampled again may have ended in any order."""
+    ordered = sorted(found, key=lambda each: each[0])
+    return tuple(sample for _, samples in ordered for sample in samples)
 
 
 def cache_bytes_per_token(model: PreTrainedModel) -> int:

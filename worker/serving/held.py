@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
+from worker.memory import is_out_of_memory
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
-from worker.policy.memory import is_out_of_memory
 from worker.serving.engine import Say
 from worker.serving_protocol import Order
 

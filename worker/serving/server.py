@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reinforge.errors import JobFailure, ReinforgeError
-from worker.policy.memory import is_out_of_memory
+from worker.memory import is_out_of_memory
 from worker.serving.engine import Engine, Run
 from worker.serving_protocol import Order, Reply
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from reinforge.errors import JobFailure
 from worker.algorithm.own import NotFiniteError
-from worker.policy.memory import is_out_of_memory
+from worker.memory import is_out_of_memory
 
 FRAMES = 20
 """Innermost frames of a traceback that are kept."""
@@ -33,11 +33,11 @@ def end_of(error: BaseException) -> End:
     trace = _trace(error)
     if is_out_of_memory(error):
         hint = (
-            "Lower rollout.max_completion_tokens, rollout.prompts_per_step or adapter.rank, "
-            "or use a machine with more memory."
+            "Free memory of the machine or its GPU, or give the job a worker with more, then resume it. Or fork it "
+            "with less: rollout.max_completion_tokens, rollout.prompts_per_step."
         )
         return End(
-            "failed", "out_of_memory", f"The trainer ran out of memory: {_first_line(error)}", hint, trace
+            "paused", "out_of_memory", f"The trainer ran out of memory: {_first_line(error)}", hint, trace
         )
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "Free space in the data folder of this worker, then resume the job."

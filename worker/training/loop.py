@@ -37,6 +37,7 @@ from worker.training.position import (
 )
 from worker.training.rounds import StepSampler
 from worker.training.schedule import learning_rate
+from worker.training.undo import undone_if_it_fails
 from worker.training.update import update
 
 
@@ -65,7 +66,7 @@ async def train(
     """Train from `position` (kept up to date in place) to the end of the job, or until a command ends it.
 
     Raises JobFailure, and whatever the parts raise; `position` and the policy's weights are then those of the last
-    completed step, unless the update itself failed.
+    completed step, unless the optimizer or the engine failed behind an update.
     """
     limits, rollout = spec.limits, spec.rollout
     sampling = Sampling(
@@ -139,9 +140,10 @@ async def train(
             passes = update_passes(spec, policy, batch.sequences, sampled.passes, critic)
             credit = assign_credit(spec, sampled.choice, passes, metrics=sampled.metrics)
             rate = learning_rate(spec.optimizer, step, limits.steps)
-            done = update(spec, policy, batch, credit, passes, position.algorithm.get("loss", {}), rate)
-            if critic is not None:
-                update_critic(spec, critic, batch, credit, passes, rate, done)
+            with undone_if_it_fails(spec, policy, critic):
+                done = update(spec, policy, batch, credit, passes, position.algorithm.get("loss", {}), rate)
+                if critic is not None:
+                    update_critic(spec, critic, batch, credit, passes, rate, done)
             if refresh_due(spec, step):
                 policy.refresh_reference(spec.algorithm.reference.mixup)
             await engine.publish(policy.name, step)

@@ -23,13 +23,19 @@ class Passes:
 
 def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes:
     """What slots 1 and 2 read."""
-    algorithm = spec.algorithm
-    in_reward = shaping.reads_reference(algorithm.shaping.model_dump())
-    old = in_reward or algorithm.selection.reads_old_policy
     return Passes(
-        policy.log_probs(sequences) if old else None,
-        policy.reference_log_probs(sequences) if in_reward else None,
+        policy.log_probs(sequences) if has_reward_passes(spec) else None,
+        policy.reference_log_probs(sequences) if _reads_reference(spec) else None,
     )
+
+
+def has_reward_passes(spec: JobSpec) -> bool:
+    """Slots 1 and 2 read something, so that passes run between two rounds of sampling."""
+    return _reads_reference(spec) or spec.algorithm.selection.reads_old_policy
+
+
+def _reads_reference(spec: JobSpec) -> bool:
+    return shaping.reads_reference(spec.algorithm.shaping.model_dump())
 
 
 def update_passes(

@@ -114,15 +114,16 @@ def refresh_due(spec: JobSpec, step: int) -> bool:
 def pack_resume_state(position: Position, policy: PolicyState, critic: PolicyState | None = None) -> bytes:
     body = {"format": FORMAT, "position": dataclasses.asdict(position), "facts": policy.facts}
     files = {
-        "position.json": json.dumps(body, sort_keys=True, indent=1).encode(),
         "adapter.safetensors": save(policy.adapter),
         "optimizer.safetensors": save(policy.optimizer),
     }
     if policy.reference:
         files["reference.safetensors"] = save(policy.reference)
     if critic is not None:
+        body["critic_facts"] = critic.facts
         files["critic.safetensors"] = save(critic.adapter)
         files["critic_optimizer.safetensors"] = save(critic.optimizer)
+    files["position.json"] = json.dumps(body, sort_keys=True, indent=1).encode()
     return pack(files)
 
 
@@ -145,7 +146,7 @@ def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState, PolicySt
         critic = None
         if "critic.safetensors" in files:
             weights, moments = files["critic.safetensors"], files["critic_optimizer.safetensors"]
-            critic = PolicyState(load(weights), load(moments))
+            critic = PolicyState(load(weights), load(moments), body.get("critic_facts", {}))
         return Position(**fields), state, critic
     except (tarfile.TarError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise JobFailure(

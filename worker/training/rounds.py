@@ -17,7 +17,7 @@ from worker.training.batch import StepBatch, assemble
 from worker.training.credit import Choice, choose, no_credit
 from worker.training.data import Prompts
 from worker.training.journal import Journal
-from worker.training.passes import Passes, reward_passes
+from worker.training.passes import Passes, has_reward_passes, reward_passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,9 @@ class StepSampler:
             batch = assemble(collected.groups, self.scorer, round.sampling.temperature, self.decode)
             if rounds == 1:
                 self._check(step, batch)
+            if has_reward_passes(self.spec):
+                # Where there is another round, sampling wakes the engine.
+                await self.collector.rest()
             passes = reward_passes(self.spec, self.policy, batch.sequences)
             choice = choose(self.spec, batch, passes, dict(state), rounds=rounds)
             metrics |= choice.selected.metrics

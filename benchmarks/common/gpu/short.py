@@ -7,8 +7,9 @@ import torch
 from common.gpu.models import batch_of, sequences, trainable, weighted
 from common.gpu.rows import Row, Setting, figure, holds
 from common.gpu.update import STEP
+from reinforge.errors import JobFailure
+from worker.memory import is_out_of_memory
 from worker.policy import activations
-from worker.policy.memory import is_out_of_memory
 
 SHARES = (0.3, 0.1)
 """Of the card's memory that this process may take."""
@@ -34,11 +35,11 @@ def _limited(share: float, setting: Setting) -> Iterator[Row]:
             _without_memory(passes, share)
         model.policy.forward_backward(batch_of(rows), weighted)  # type: ignore[arg-type]
         norm = model.policy.optimizer_step(**STEP)  # type: ignore[arg-type]
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
+    except (JobFailure, RuntimeError, MemoryError) as error:
+        if not (is_out_of_memory(error) or getattr(error, "code", None) == "out_of_memory"):
             raise
         yield holds(
-            f"{label}: a step of long rows ends", False, "out of memory", before=before, after=passes.facts
+            f"{label}: a step of long rows ends", False, str(error), before=before, after=passes.facts
         )
         return
     facts = passes.facts

@@ -10,8 +10,9 @@ from torch.profiler import ProfilerActivity, profile
 from common.gpu.models import Trainable, batch_of, sequences, trainable, weighted
 from common.gpu.rows import Row, Setting, at_least, figure, holds
 from common.matrix import peak, update_flops
+from reinforge.errors import JobFailure
+from worker.memory import is_out_of_memory
 from worker.policy.base import Sequences
-from worker.policy.memory import is_out_of_memory
 
 STEP = {"learning_rate": 1e-6, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "clip_norm": 1.0}
 GOAL = 0.40
@@ -53,10 +54,10 @@ def run(setting: Setting) -> Iterator[Row]:
         for load in (TINY,) if setting.tiny else loads:
             try:
                 yield from _measure(name, model, load, setting, limit)
-            except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error):
+            except (JobFailure, RuntimeError, MemoryError) as error:
+                if not (is_out_of_memory(error) or getattr(error, "code", None) == "out_of_memory"):
                     raise
-                yield holds(f"{name}, {load.label}", False, "out of memory")
+                yield holds(f"{name}, {load.label}", False, str(error))
         if name == "1.5B":
             yield from _profile(name, model, TINY if setting.tiny else FEW, setting)
         del model

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.usefixtures("open_lane")
 FIXABLE = (
     "reward_errors",
     "gradient_not_finite",
+    "out_of_memory",
     "disk_full",
     "storage_full",
     "storage_unavailable",
@@ -18,7 +19,7 @@ FIXABLE = (
     "judge_unavailable",
     "endpoint_unavailable",
 )
-FINAL = ("out_of_memory", "vllm_lost", "vllm_start_failed", "model_load_failed", "trainer_failed", "stalled")
+FINAL = ("vllm_lost", "vllm_start_failed", "model_load_failed", "trainer_failed", "stalled")
 SHOWN = {"message": "It went wrong.", "hint": "Do this.", "traceback": "The last words."}
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from reinforge.errors import JobFailure
 from tests.support.tiny_models import write_tiny_model
+from worker.memory import available_ram
 from worker.policy import activations
 from worker.policy.activations import (
     SETTING,
@@ -30,7 +31,6 @@ from worker.policy.gradient_checkpointing import checkpointed
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
-from worker.policy.memory import available_ram
 
 CPU = torch.device("cpu")
 SEQUENCES = Sequences([[5, 6, 7], [9, 10], [5, 6, 7, 8, 30]], [[40, 41, 1], [50, 60, 70, 80, 1], [33]], 0.8)

@@ -17,6 +17,9 @@ from tests.support.small_jobs import small_spec, write_rows
 from tests.support.tiny_models import write_tiny_model
 from worker.main import Job
 from worker.policy import activations
+from worker.policy.activations import GradientPasses
+from worker.policy.lora import LoraPolicy
+from worker.policy.trained import Trained
 from worker.reporter import LocalReporter
 from worker.training.ends import End, end_of
 
@@ -263,7 +266,7 @@ def test_a_model_that_is_too_large_is_not_a_damaged_one(
 
     monkeypatch.setattr("worker.policy.load.AutoModelForCausalLM.from_pretrained", fail)
     end = attempt.run()
-    assert (end.outcome, end.reason) == ("failed", "out_of_memory")
+    assert (end.outcome, end.reason) == ("paused", "out_of_memory")
 
 
 def test_a_resume_state_that_cannot_be_read_is_a_named_end(attempt: Attempt, tmp_path: Path) -> None:
@@ -274,13 +277,13 @@ def test_a_resume_state_that_cannot_be_read_is_a_named_end(attempt: Attempt, tmp
 @pytest.mark.parametrize(
     ("error", "outcome", "reason"),
     [
-        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "failed", "out_of_memory"),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "paused", "out_of_memory"),
         (
             RuntimeError("[enforce fail] DefaultCPUAllocator: not enough memory: you tried"),
-            "failed",
+            "paused",
             "out_of_memory",
         ),
-        (MemoryError(), "failed", "out_of_memory"),
+        (MemoryError(), "paused", "out_of_memory"),
         (OSError(errno.ENOSPC, "No space left on device"), "paused", "disk_full"),
         (JobFailure("gone", code="sandbox_unavailable", retryable=True), "paused", "sandbox_unavailable"),
         (RuntimeError("something else"), "failed", "trainer_failed"),
@@ -290,6 +293,61 @@ def test_every_error_becomes_a_named_end(error: Exception, outcome: str, reason:
     end = end_of(error)
     assert (end.outcome, end.reason) == (outcome, reason)
     assert end.message
+
+
+def test_a_pause_without_memory_keeps_what_is_whole(
+    attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no row fits: the state of the last whole step. In the optimizer, which may have changed half of the
+    weights: none but those from before."""
+    forward, step = GradientPasses.retry, Trained.step
+    calls = {"retry": 0, "step": 0}
+
+    def no_row_fits(self: GradientPasses, *given: Any) -> Any:
+        calls["retry"] += 1
+        if calls["retry"] == 2:
+            raise JobFailure("a row does not fit", code="out_of_memory", hint="Free some.", retryable=True)
+        return forward(self, *given)
+
+    def no_optimizer_fits(self: Trained, **given: Any) -> float:
+        calls["step"] += 1
+        if calls["step"] == 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return step(self, **given)
+
+    for owner, name, fails, states in (
+        (GradientPasses, "retry", no_row_fits, [1]),
+        (Trained, "step", no_optimizer_fits, []),
+    ):
+        attempt.folder.joinpath("records.jsonl").unlink(missing_ok=True)
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, fails)
+            end = attempt.run(evaluation__rows=0, data__held_out_rows=0)
+        assert (end.outcome, end.reason) == ("paused", "out_of_memory") and end.hint
+        assert [record["step"] for record in attempt.records("resume_state_saved")] == states
+
+
+def test_a_job_that_ran_out_of_memory_says_so_and_goes_on(
+    attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(activations, "memory_at_hand", lambda device: None)
+    run, failed = LoraPolicy._run, list[int]()
+
+    def once(self: LoraPolicy, *given: Any) -> Any:
+        if not failed:
+            failed.append(1)
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return run(self, *given)
+
+    monkeypatch.setattr(LoraPolicy, "_run", once)
+    assert attempt.run(limits__steps=2).outcome == "succeeded"
+    (line,) = [log for log in attempt.records("log") if "Out of memory" in log["message"]]
+    assert (line["level"], line["step"]) == ("info", 0) and "(an allocation of 2.00 GiB failed)" in line[
+        "message"
+    ]
+    before, after = (record["facts"]["micro_batch_tokens"] for record in attempt.records("started"))
+    assert after < before and f"at most {after:,} tokens" in line["message"]
 
 
 def test_a_full_disk_still_lets_the_last_word_out(attempt: Attempt, monkeypatch: pytest.MonkeyPatch) -> None:

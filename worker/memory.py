@@ -1,0 +1,125 @@
+"""Memory at hand, and telling a lack of it from other failures: it comes as four kinds of errors."""
+
+import errno
+import gc
+import re
+from pathlib import Path
+
+import torch
+
+from reinforge.errors import JobFailure
+
+_TEXTS = (
+    "can't allocate memory",
+    "not enough memory",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+)
+"""Of plain RuntimeErrors: of PyTorch's CPU allocator, of the CUDA driver and of cuBLAS."""
+_ASKED = re.compile(r"tried to allocate ([\d.]+ [A-Za-z]+)", re.IGNORECASE)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """PyTorch's CPU allocator raises a plain RuntimeError, mapping a file an OSError."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    if isinstance(error, RuntimeError):
+        return any(text in str(error) for text in _TEXTS)
+    return isinstance(error, OSError) and error.errno == errno.ENOMEM
+
+
+def amount_asked(error: BaseException) -> str | None:
+    """What the allocation that failed was for, such as `2.00 GiB`, where its message says so."""
+    match = _ASKED.search(str(error))
+    return match[1] if match else None
+
+
+def with_amount(asked: str | None) -> str:
+    """For a sentence about what failed."""
+    return f" (an allocation of {asked} failed)" if asked else ""
+
+
+def out_of_memory(device: torch.device, what: str) -> JobFailure:
+    """A pause of a job whose weights are those of its last whole step."""
+    place = "GPU" if device.type == "cuda" else "machine"
+    return JobFailure(
+        f"The trainer ran out of memory: {what}.",
+        code="out_of_memory",
+        hint=f"Free memory of the {place}, or give the job a worker with more, then resume it: it goes on behind its "
+        "last whole step. Or fork it with a smaller rollout.max_completion_tokens.",
+        retryable=True,
+    )
+
+
+def release(device: torch.device) -> None:
+    """Give back what nobody uses any more, as after a pass that was interrupted."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def memory_in_words(device: torch.device) -> str:
+    """Such as `3.2 of 79.6 GiB are at hand`; empty where nobody says."""
+    at_hand, total = memory_at_hand(device), total_memory(device)
+    if at_hand is None or total is None:
+        return ""
+    return f"{at_hand / 2**30:.3g} of {total / 2**30:.3g} GiB are at hand"
+
+
+def total_memory(device: torch.device) -> int | None:
+    """Bytes of the device, or of the machine; None where nobody says."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[1])
+    return total_ram()
+
+
+def total_ram(root: Path = Path("/")) -> int | None:
+    """Bytes of this machine, or of the container. `root`: of /proc and /sys."""
+    system = _field(root / "proc/meminfo", "MemTotal:")
+    if system is None:
+        return None
+    limit = _number(root / "sys/fs/cgroup/memory.max")
+    return system * 1024 if limit is None else min(system * 1024, limit)
+
+
+def memory_at_hand(device: torch.device) -> int | None:
+    """Bytes that tensors on `device` may still take; None where nobody says."""
+    if device.type != "cuda":
+        return available_ram()
+    free, _ = torch.cuda.mem_get_info(device)
+    # What PyTorch holds and does not use is neither free for others nor taken from us.
+    return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+
+
+def available_ram(root: Path = Path("/")) -> int | None:
+    """Bytes that this process may still take: what Linux has, and what a container's limit leaves. `root`: of /proc
+    and /sys."""
+    system = _field(root / "proc/meminfo", "MemAvailable:")
+    if system is None:
+        return None
+    available = system * 1024
+    group = root / "sys/fs/cgroup"
+    limit, used = _number(group / "memory.max"), _number(group / "memory.current")
+    if limit is None or used is None:
+        return available
+    # Files that are cached and not in use give way.
+    cached = _field(group / "memory.stat", "inactive_file") or 0
+    return max(0, min(available, limit - used + cached))
+
+
+def _field(path: Path, name: str) -> int | None:
+    """The number behind a name at the beginning of a line."""
+    try:
+        words = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
+    except OSError:
+        return None
+    return next((int(each[1]) for each in words if len(each) > 1 and each[0] == name), None)
+
+
+def _number(path: Path) -> int | None:
+    """None where there is no such file or it says `max`."""
+    try:
+        text = path.read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None
