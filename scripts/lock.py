@@ -188,7 +188,8 @@ def _hashes(name: str, version: str) -> tuple[str, ...]:
 def _fits(filename: str) -> bool:
     from packaging.utils import parse_wheel_filename
 
-    interpreters = {"py3", "py2", *(f"cp{each.replace('.', '')}" for each in PYTHONS)}
+    numbers = [each.replace(".", "") for each in PYTHONS]
+    interpreters = {"py3", "py2", *(f"{kind}{number}" for kind in ("cp", "py") for number in numbers)}
     for tag in parse_wheel_filename(filename)[3]:
         stable = tag.abi == "abi3" and tag.interpreter.startswith("cp3")
         glibc = "manylinux" in tag.platform and tag.platform.endswith(("_x86_64", "_aarch64"))
