@@ -12,7 +12,7 @@ from worker.policy.base import Batch, LossValue, PolicyState, Sequences, SumCoun
 from worker.policy.lora import Activate, adapter_parameters, tensors_of
 from worker.policy.merged import computing
 from worker.policy.packing import MicroBatch, micro_batches
-from worker.policy.scoring import can_share_prompts, foresee
+from worker.policy.scoring import foresee, layouts_of
 from worker.policy.trained import Trained
 
 
@@ -27,7 +27,7 @@ class LoraCritic:
         self._model = peft.get_base_model()
         self._computing = partial(computing, activate, peft, name)
         self.passes = passes
-        self._prompt_once = can_share_prompts(self._model)
+        self.layout = layouts_of(self._model).usual
         width = self._model.config.get_text_config().hidden_size
         self._head = torch.nn.Linear(width, 1, device=self._model.device, dtype=torch.float32)
         torch.nn.init.zeros_(self._head.weight)
@@ -97,19 +97,22 @@ class LoraCritic:
     def _try(self, batch: Batch, row: int, loss: ValueFunction) -> None:
         """A row alone, forward and backward; the gradient is forgotten."""
         try:
-            self._backward(batch, MicroBatch([row]), loss)
+            self._backward(batch, self._alone(row), loss)
         finally:
             self._forget()
 
     def _forget(self) -> None:
         self._trained.optimizer.zero_grad(set_to_none=True)
 
+    def _alone(self, row: int) -> MicroBatch:
+        return MicroBatch([row], "packed" if self.layout == "packed" else "padded")
+
     def _foresee(self, sequences: Sequences, part: MicroBatch) -> Tensor:
-        return foresee(self._model, sequences.take(part.rows), self._head, prompt_once=part.prompt_once)
+        return foresee(self._model, sequences.take(part.rows), self._head, layout=part.layout)
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> Iterator[MicroBatch]:
         """Who takes the next micro-batch is done with the one before."""
-        parts = micro_batches(sequences, rows, self.passes.tokens, prompt_once=self._prompt_once)
+        parts = micro_batches(sequences, rows, self.passes.tokens, layout=self.layout)
         for part in self.passes.planned(sequences, parts):
             yield part
             self.passes.beat()

@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 from transformers.modeling_layers import GradientCheckpointingLayer
 
+from worker.policy.attention import KEYWORD, packed_attention
+
 Pair = tuple[Tensor, Tensor]
 """Keys and values of one layer."""
 
@@ -30,18 +32,21 @@ def checkpointed(model: torch.nn.Module) -> Iterator[None]:
     layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
     try:
         for layer in layers:
-            vars(layer)["forward"] = partial(_again, layer.forward)
+            vars(layer)["forward"] = partial(_again, model, layer.forward)
         yield
     finally:
         for layer in layers:
             vars(layer).pop("forward", None)
 
 
-def _again(forward: Callable[..., Any], *inputs: Any, **named: Any) -> Any:
+def _again(model: torch.nn.Module, forward: Callable[..., Any], *inputs: Any, **named: Any) -> Any:
     """`forward`, so that it can be run a second time for the backward pass."""
     if not torch.is_grad_enabled():
         return forward(*inputs, **named)
     run_twice = partial(checkpoint, use_reentrant=False, preserve_rng_state=False)
+    if named.get(KEYWORD) is not None:
+        # The second time, too, the layer has to find the attention of packed lines.
+        return run_twice(packed_attention(model)(forward), *inputs, **named)
     cache = named.get("past_key_values")
     if cache is None:
         return run_twice(forward, *inputs, **named)

@@ -26,7 +26,7 @@ from worker.policy.base import (
 from worker.policy.lanes import Lanes
 from worker.policy.merged import computing
 from worker.policy.packing import MicroBatch, micro_batches
-from worker.policy.scoring import can_share_prompts, score
+from worker.policy.scoring import Layouts, layouts_of, score
 from worker.policy.trained import Trained
 
 Activate = Callable[[str | None], AbstractContextManager[None]]
@@ -54,7 +54,10 @@ class LoraPolicy:
         self._model = peft.get_base_model()
         self._activate = activate
         self._split = split
-        self._prompt_once = split is not None and can_share_prompts(self._model)
+        choice = Layouts() if split is None else layouts_of(self._model)
+        self.layouts = choice.available
+        self.layout = choice.usual
+        """Of all passes; any of `layouts`."""
         self._trained = Trained(adapter_parameters(peft, name))
         self._parameters = self._trained.parameters
         self._optimizer = self._trained.optimizer
@@ -179,7 +182,7 @@ class LoraPolicy:
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
         parts = micro_batches(
-            sequences, rows, self.passes.tokens, prompt_once=self._prompt_once, lanes=self._lanes.count
+            sequences, rows, self.passes.tokens, layout=self.layout, lanes=self._lanes.count
         )
         return self.passes.planned(sequences, parts)
 
@@ -191,9 +194,7 @@ class LoraPolicy:
 
         def run(part: MicroBatch) -> TokenScores:
             with torch.no_grad():
-                return score(
-                    self._model, sequences.take(part.rows), self._split, prompt_once=part.prompt_once
-                )
+                return score(self._model, sequences.take(part.rows), self._split, layout=part.layout)
 
         parts = self._plan(sequences, rows)
         for part, found in zip(parts, self._lanes.map(run, parts), strict=True):
@@ -221,7 +222,8 @@ class LoraPolicy:
         """A row alone, forward and backward; the gradient is forgotten."""
         unread = empty_scores(len(batch.sequences), batch.sequences.longest)
         try:
-            value = self._micro_batch(batch, MicroBatch([row]), loss, unread)
+            alone = MicroBatch([row], "packed" if self.layout == "packed" else "padded")
+            value = self._micro_batch(batch, alone, loss, unread)
             torch.autograd.backward(value.total / batch.denominator)
         finally:
             self._forget()
@@ -236,7 +238,7 @@ class LoraPolicy:
             self._model,
             batch.sequences.take(part.rows),
             self._split,
-            prompt_once=part.prompt_once,
+            layout=part.layout,
             entropy_gradient=batch.entropy_gradient,
         )
         _store(scores, part.rows, found)

@@ -9,7 +9,7 @@ import torch
 from reinforge.errors import JobFailure
 from worker.memory import memory_in_words, out_of_memory, total_memory, with_amount
 from worker.policy.base import Sequences
-from worker.policy.packing import MicroBatch
+from worker.policy.packing import MicroBatch, tokens_of
 
 FACT = "memory"
 """Key in a resume state's facts."""
@@ -29,11 +29,8 @@ class Planned:
     def also(self, sequences: Sequences, parts: Iterable[MicroBatch]) -> "Planned":
         largest, longest = self.largest, self.longest
         for part in parts:
-            prompt = max(len(sequences.prompts[row]) for row in part.rows)
-            completion = max(len(sequences.completions[row]) for row in part.rows)
             row = max(len(sequences.prompts[row]) + len(sequences.completions[row]) for row in part.rows)
-            size = prompt + len(part.rows) * completion if part.prompt_once else len(part.rows) * row
-            largest, longest = max(largest, size), max(longest, row)
+            largest, longest = max(largest, tokens_of(sequences, part)), max(longest, row)
         return Planned(largest, longest)
 
 

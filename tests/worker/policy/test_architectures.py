@@ -95,20 +95,20 @@ def distance(found: Tensor, expected: Tensor) -> float:
     return float((found.double() - expected.double()).norm() / expected.double().norm().clamp(min=1e-30))
 
 
-def test_the_fast_path_is_the_naive_one_in_float64(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_layout_is_the_naive_one_in_float64(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(logprobs.SLICE_BYTES, "cpu", 4 * 3 * 260)
     _, policy = make(folder, torch.float64)
     # What the models do in float32 whatever they are given (norms, rotations, routers) they do in float64 here.
     monkeypatch.setattr(torch, "float32", torch.float64)
     monkeypatch.setattr(torch, "float", torch.float64)
     monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
-    logprobs_found = _double_scores(policy)
-    _, gradients = fast(policy)
     expected, expected_gradients = naive(policy)
-    assert distance(logprobs_found, expected) < 1e-9
-    assert gradients.keys() == expected_gradients.keys()
-    for key, gradient in gradients.items():
-        assert distance(gradient, expected_gradients[key]) < 1e-9, key
+    for policy.layout in sorted(policy.layouts):
+        assert distance(_double_scores(policy), expected) < 1e-9, policy.layout
+        _, gradients = fast(policy)
+        assert gradients.keys() == expected_gradients.keys()
+        for key, gradient in gradients.items():
+            assert distance(gradient, expected_gradients[key]) < 1e-9, (policy.layout, key)
 
 
 def test_gradient_checkpointing_gives_the_same_gradients(
@@ -116,13 +116,16 @@ def test_gradient_checkpointing_gives_the_same_gradients(
 ) -> None:
     monkeypatch.setitem(logprobs.SLICE_BYTES, "cpu", 4 * 3 * 260)
     _, policy = make(folder, torch.float64)
-    assert policy._prompt_once == any(part.prompt_once for part in policy._plan(SHARED, range(len(SHARED))))
-    _, expected = fast(policy)
-    policy.passes.checkpointing = True
-    _, gradients = fast(policy)
-    assert gradients.keys() == expected.keys()
-    for key, gradient in gradients.items():
-        assert distance(gradient, expected[key]) < 1e-12, key
+    for policy.layout in sorted(policy.layouts):
+        used = {part.layout for part in policy._plan(SHARED, range(len(SHARED)))}
+        assert policy.layout in used
+        policy.passes.checkpointing = False
+        _, expected = fast(policy)
+        policy.passes.checkpointing = True
+        _, gradients = fast(policy)
+        assert gradients.keys() == expected.keys()
+        for key, gradient in gradients.items():
+            assert distance(gradient, expected[key]) < 1e-12, (policy.layout, key)
 
 
 def test_in_float32_it_errs_at_most_twice_as_much_as_the_naive_one(folder: Path) -> None:
@@ -158,10 +161,13 @@ def test_it_is_adapted_sampled_trained_exported_and_loaded_again(folder: Path, t
     torch.testing.assert_close(again, after[:4, : again.shape[1]], atol=2e-5, rtol=0)
 
 
-def test_prompts_are_shared_where_every_layer_keeps_all_tokens(folder: Path) -> None:
+def test_prompts_are_shared_and_rows_packed_where_every_layer_keeps_all_tokens(folder: Path) -> None:
     _, policy = make(folder)
     slides = "sliding_attention" in (getattr(policy._model.config, "layer_types", None) or ())
-    assert policy._prompt_once == (policy._split is not None and not slides)
+    expected = {"padded"} if policy._split is None or slides else {"padded", "prompt_once", "packed"}
+    assert policy.layouts == expected
+    # On the CPU a line of packed rows is slower than groups behind their prompts.
+    assert policy.layout == ("prompt_once" if "prompt_once" in expected else "padded")
 
 
 def _double_scores(policy: LoraPolicy) -> Tensor:
@@ -170,7 +176,7 @@ def _double_scores(policy: LoraPolicy) -> Tensor:
     with policy._activate(policy.name), torch.no_grad():
         for part in policy._plan(SHARED, range(len(SHARED))):
             rows = SHARED.take(part.rows)
-            said = score(policy._model, rows, policy._split, prompt_once=part.prompt_once)
+            said = score(policy._model, rows, policy._split, layout=part.layout)
             found[part.rows, : said.logprobs.shape[1]] = said.logprobs
     return found
 

@@ -109,17 +109,22 @@ def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:
     _, _, critic = make(folder)
     teach(critic, 3)
     found = []
-    for tokens in (2048, 4):
-        critic.passes.tokens = tokens
+    for critic.passes.tokens, critic.layout in (
+        (2048, "padded"),
+        (4, "padded"),
+        (2048, "packed"),
+        (4, "packed"),
+    ):
         told = critic.forward_backward(batch(), squared)
-        assert told["seen"] == (9.0, 1.0 if tokens > 4 else 3.0)
+        assert told["seen"] == (9.0, 1.0 if critic.passes.tokens > 4 else 3.0)
         found.append(
             {key: p.grad.clone() for key, p in critic._trained.parameters.items() if p.grad is not None}
         )
         critic._trained.optimizer.zero_grad(set_to_none=True)
     assert found[0].keys() == found[1].keys() == critic._trained.parameters.keys()
-    for key, gradient in found[0].items():
-        torch.testing.assert_close(found[1][key], gradient, atol=1e-6, rtol=1e-4)
+    for other in found[1:]:
+        for key, gradient in found[0].items():
+            torch.testing.assert_close(other[key], gradient, atol=1e-6, rtol=1e-4)
 
 
 def test_gradient_checkpointing_gives_the_same_gradients(folder: Path) -> None:

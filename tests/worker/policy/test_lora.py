@@ -135,6 +135,29 @@ def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:
         torch.testing.assert_close(gradient, expected[key], atol=1e-6, rtol=1e-4)
 
 
+def test_packed_rows_have_the_same_scores_and_gradient(folder: Path) -> None:
+    """In one line and in several, in lanes too, and with rows that are looked at only."""
+    batch = batch_of(Sequences([[5, 6, 7]] * 3, SEQUENCES.completions, 0.8), [True, True, False])
+    _, padded = make(folder)
+    padded.layout = "padded"
+    expected = padded.forward_backward(batch, weighted_logprob)
+    for lanes in (1, 2):
+        host = LocalHost(load_base_model(folder), lanes=lanes)
+        policy = host.create_policy("policy", rank=4, alpha=8, targets="all-linear", seed=0)
+        policy.layout = "packed"
+        for tokens in (2048, 6):
+            policy.passes.tokens = tokens
+            found = policy.forward_backward(batch, weighted_logprob)
+            assert found.metrics["seen"] == (9.0, 2.0 if tokens > 6 else 3.0)
+            torch.testing.assert_close(found.scores.logprobs, expected.scores.logprobs, atol=1e-6, rtol=1e-5)
+            torch.testing.assert_close(found.scores.entropies, expected.scores.entropies)
+            for key, gradient in gradients(policy).items():
+                torch.testing.assert_close(gradient, gradients(padded)[key], atol=1e-6, rtol=1e-4)
+            policy._optimizer.zero_grad(set_to_none=True)
+            scored = policy.log_probs(batch.sequences).logprobs
+            torch.testing.assert_close(scored, expected.scores.logprobs, atol=1e-6, rtol=1e-5)
+
+
 def test_the_losss_own_gradients_are_summed_and_divided_like_its_value(folder: Path) -> None:
     def loss(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
         value = weighted_logprob(scores, tensors)

@@ -146,7 +146,8 @@ def test_halving_ends(tokens: int, largest: int, longest: int) -> None:
 
 def test_sizes_count_padding_and_a_shared_prompt_once() -> None:
     rows = Sequences([[1] * 10] * 2 + [[1] * 4], [[2] * 5, [2] * 3, [2]], 1.0)
-    assert Planned().also(rows, [MicroBatch([0, 1], prompt_once=True)]) == Planned(10 + 2 * 5, 15)
+    assert Planned().also(rows, [MicroBatch([0, 1], "prompt_once")]) == Planned(10 + 2 * 5, 15)
+    assert Planned().also(rows, [MicroBatch([0, 1, 2], "packed")]) == Planned(10 + 5 + 3 + 4 + 1, 15)
     assert Planned().also(rows, [MicroBatch([0, 2]), MicroBatch([1])]) == Planned(2 * 15, 15)
 
 

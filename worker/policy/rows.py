@@ -1,0 +1,193 @@
+"""Rows as tensors of one pass: right-padded, or packed into one line in which each prompt stands once, before all of
+its completions."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, pairwise
+
+import torch
+from torch import Tensor
+
+from worker.policy.base import Sequences
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The M completion tokens of n rows, row by row."""
+
+    ids: Tensor
+    """(M,) int64: the tokens."""
+    line: Tensor
+    """(M,) int64: their rows."""
+    column: Tensor
+    """(M,) int64: which of the row's completion tokens."""
+    shape: tuple[int, int]
+    """(n, T)."""
+
+    def spread(self, values: Tensor) -> Tensor:
+        """(M,) → (n, T), 0 where a row has no token."""
+        empty = torch.zeros(self.shape, dtype=values.dtype, device=values.device)
+        return empty.index_put((self.line, self.column), values)
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """A row per line, padded on the right: under the causal mask no real token sees the padding."""
+
+    ids: Tensor
+    """(n, width) int64."""
+    position: Tensor
+    """(M,) int64: where in its line each target is predicted."""
+    targets: Targets
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Queries `start` to `stop` of a packed line see the keys of a prompt before them and each other, causally."""
+
+    start: int
+    stop: int
+    prompt: tuple[int, int] = (0, 0)
+    """Where the prompt's keys begin and end; empty where the segment begins with its own prompt."""
+
+    @property
+    def keys(self) -> int:
+        return self.prompt[1] - self.prompt[0] + self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Which keys the queries of a packed line see. Keys stand in the order of `index`, in which a prompt is repeated
+    before each of its completions; a segment's last query sees its last key, and each before it one key less."""
+
+    segments: tuple[Segment, ...]
+    index: Tensor | None
+    """(K,) int64: the position of each key; None where they are all positions in order."""
+    query_starts: Tensor
+    """(segments + 1,) int32: where each segment's queries begin, and where the last one's end."""
+    key_starts: Tensor
+    """(segments + 1,) int32: the same for keys."""
+    kernels: set[str] = field(default_factory=set)
+    """Names of the kernels that have computed with it."""
+
+    @property
+    def most_queries(self) -> int:
+        return max(segment.stop - segment.start for segment in self.segments)
+
+    @property
+    def most_keys(self) -> int:
+        return max(segment.keys for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    ids: Tensor
+    """(1, S) int64."""
+    position_ids: Tensor
+    """(1, S) int64: of each token in its own row."""
+    picked: Tensor
+    """(M,) int64: where in the line each target is predicted."""
+    spans: Spans
+    targets: Targets
+
+
+def padded(sequences: Sequences, device: torch.device) -> Padded:
+    rows, longest = len(sequences), sequences.longest
+    before = _column(sequences.prompts) - 1
+    lengths = _column(sequences.completions)
+    # The last token of a sequence is predicted, never read.
+    read = before + lengths
+    width = max(int(read.max()) if rows else 0, 1)
+    ids = torch.zeros((rows, width), dtype=torch.int64)
+    ids[torch.arange(width) < read] = _flat(
+        [*prompt, *completion][:-1]
+        for prompt, completion in zip(sequences.prompts, sequences.completions, strict=True)
+    )
+    line, column = (torch.arange(longest) < lengths).nonzero(as_tuple=True)
+    ids, tokens, line, column, position = _moved(
+        device, ids, _flat(sequences.completions), line, column, before[line, 0] + column
+    )
+    return Padded(ids, position, Targets(tokens, line, column, (rows, longest)))
+
+
+def packed(sequences: Sequences, device: torch.device) -> Packed:
+    """Each prompt and its first completion are one segment, each further completion is one of its own."""
+    pieces: list[Sequence[int]] = []
+    positions: list[int] = []
+    segments: list[Segment] = []
+    before, behind = [0] * len(sequences), [0] * len(sequences)
+    size = 0
+    for prompt, rows in groups(sequences, range(len(sequences))):
+        begin, end = size, size + len(prompt)
+        pieces.append(prompt)
+        positions.append(0)
+        size = end
+        for row in rows:
+            # The last token of a sequence is predicted, never read.
+            read = sequences.completions[row][:-1]
+            before[row], behind[row] = end - 1, size
+            pieces.append(read)
+            positions.append(len(prompt))
+            size += len(read)
+            if row == rows[0]:
+                segments.append(Segment(begin, size))
+            elif read:
+                segments.append(Segment(behind[row], size, (begin, end)))
+    lengths = _column(sequences.completions)
+    line, column = (torch.arange(sequences.longest) < lengths).nonzero(as_tuple=True)
+    first, then = torch.tensor(before)[line], torch.tensor(behind)[line] + column - 1
+    ranges = [part for s in segments for part in (s.prompt, (s.start, s.stop))]
+    whole = sum(stop - start for start, stop in ranges) == size
+    starts = list(accumulate((s.stop - s.start for s in segments), initial=0))
+    key_starts = list(accumulate((s.keys for s in segments), initial=0))
+    ids, position_ids, picked, index, query_starts, starts_of_keys, tokens, line, column = _moved(
+        device,
+        _flat(pieces),
+        _counted(positions, [len(piece) for piece in pieces]),
+        torch.where(column == 0, first, then),
+        torch.empty(0, dtype=torch.int64)
+        if whole
+        else _counted([start for start, _ in ranges], [stop - start for start, stop in ranges]),
+        torch.tensor(starts),
+        torch.tensor(key_starts),
+        _flat(sequences.completions),
+        line,
+        column,
+    )
+    spans = Spans(tuple(segments), None if whole else index, query_starts.int(), starts_of_keys.int())
+    targets = Targets(tokens, line, column, (len(sequences), sequences.longest))
+    return Packed(ids[None], position_ids[None], picked, spans, targets)
+
+
+def groups(sequences: Sequences, rows: Sequence[int]) -> list[tuple[tuple[int, ...], list[int]]]:
+    """Prompts, each with its rows, in the order of their first rows."""
+    by_prompt: dict[tuple[int, ...], list[int]] = {}
+    for row in rows:
+        by_prompt.setdefault(tuple(sequences.prompts[row]), []).append(row)
+    return list(by_prompt.items())
+
+
+def _counted(starts: Sequence[int], lengths: Sequence[int]) -> Tensor:
+    """`lengths[i]` numbers upwards from each `starts[i]`, one after the other."""
+    ends = list(accumulate(lengths, initial=0))
+    shift = torch.tensor([start - end for start, end in zip(starts, ends, strict=False)])
+    return torch.arange(ends[-1]) + torch.repeat_interleave(shift, torch.tensor(lengths))
+
+
+def _moved(device: torch.device, *tensors: Tensor) -> list[Tensor]:
+    """All at once; to a GPU without waiting for it."""
+    if device.type == "cpu":
+        return list(tensors)
+    flat = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(device, non_blocking=True)
+    ends = accumulate((tensor.numel() for tensor in tensors), initial=0)
+    parts = [flat[start:stop] for start, stop in pairwise(ends)]
+    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
+
+
+def _column(rows: Sequence[Sequence[int]]) -> Tensor:
+    """(n, 1): how long each is."""
+    return torch.tensor([len(row) for row in rows], dtype=torch.int64)[:, None]
+
+
+def _flat(rows: Iterable[Sequence[int]]) -> Tensor:
+    return torch.tensor(list(chain.from_iterable(rows)), dtype=torch.int64)
