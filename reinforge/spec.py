@@ -101,7 +101,8 @@ class Lora(SpecModel):
     dropout: Literal[0] = 0
     """Fixed at 0: with dropout the trainer's and the sampler's log-probabilities would differ."""
     targets: Literal["all-linear"] | list[str] = "all-linear"
-    """Layers that get an adapter: all linear ones, or names such as `q_proj`."""
+    """Layers that get an adapter: all linear ones (of a mixture of experts attention's alone), or names such as
+    `q_proj`, and `experts` for all experts."""
 
 
 def _auto_or_number(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:

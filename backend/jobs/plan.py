@@ -315,8 +315,11 @@ def _model_problems(spec: JobSpec, model: BaseModel) -> Iterator[InvalidInput]:
         unknown = sorted(set(spec.adapter.targets) - set(model.lora_targets))
         if unknown or not spec.adapter.targets:
             yield InvalidInput(
-                f"{model.id} has no layer {', '.join(unknown)}." if unknown else "No layer is named.",
+                f"{model.id} has no layer {', '.join(unknown)} for an adapter."
+                if unknown
+                else "No layer is named.",
                 code="unknown_target",
                 param="adapter.targets",
-                hint=f"It has: {', '.join(model.lora_targets)}; or say all-linear.",
+                hint=f"It has: {', '.join(model.lora_targets)}; or say all-linear."
+                + (" A router of experts gets no adapter." if "experts" in model.lora_targets else ""),
             )

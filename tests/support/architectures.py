@@ -65,11 +65,35 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 }
 """transformers' names, and what their configurations need beside the sizes."""
 
+_LAYER_TYPES = {"layer_types": ["sliding_attention", "full_attention"]}
+EXPERTS: dict[str, dict[str, Any]] = {
+    **{name: ARCHITECTURES[name] for name in ("qwen3_moe", "gpt_oss", "deepseek_v3")},
+    "mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": None},
+    "olmoe": {"num_experts": 4, "num_experts_per_tok": 2},
+    "qwen2_moe": {**_EXPERTS, "shared_expert_intermediate_size": 32},
+    "phimoe": {"num_local_experts": 4, "num_experts_per_tok": 2},
+    "granitemoe": {"num_local_experts": 4, "num_experts_per_tok": 2},
+    "llama4_text": {"num_local_experts": 4, "head_dim": _WIDTH, "intermediate_size_mlp": 64},
+    "gemma4_text": {
+        "enable_moe_block": True,
+        "num_experts": 4,
+        "top_k_experts": 2,
+        "moe_intermediate_size": 32,
+        "head_dim": _WIDTH,
+        "global_head_dim": _WIDTH,
+        "hidden_size_per_layer_input": 0,
+        "num_kv_shared_layers": 0,
+        **_LAYER_TYPES,
+    },
+}
+"""Mixtures of experts, of which only the adapters' layers are tried where they are not among the others."""
+
 
 def write_architecture(folder: Path, name: str, head_dim: int = 8, **changes: Any) -> Path:
     """A folder that `from_pretrained` loads: safetensors, config, tokenizer. changes: of the configuration."""
     torch.manual_seed(0)
-    own = {key: head_dim if value == _WIDTH else value for key, value in ARCHITECTURES[name].items()}
+    parts = ARCHITECTURES.get(name) or EXPERTS.get(name, {})
+    own = {key: head_dim if value == _WIDTH else value for key, value in parts.items()}
     sizes = _SIZES | {"hidden_size": _HEADS * head_dim} | own | changes
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(name, **sizes))
     with torch.no_grad():

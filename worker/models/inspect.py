@@ -1,5 +1,6 @@
 """What a base model is, read from its files' headers and configuration; no weights are loaded."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from worker.models.tokenizer_files import chat_template, read_json
 
 _NOT_LINEAR = ("embed", "wte", "wpe", "norm", "lm_head", "embed_out", "output_layer", "shared", "score")
 """Parts of names of two-dimensional weights that are no linear layers, or the output layer, which LoRA leaves out."""
+_EXPERTS = "experts"
+"""In a job's `adapter.targets`, and part of the names of experts' weights in nearly every checkpoint."""
 
 
 def inspect_model(
@@ -99,8 +102,31 @@ def read_tensors(folder: Path) -> list[Tensor]:
 
 
 def linear_layers(tensors: list[Tensor]) -> list[str]:
-    """Names of the layers that "all-linear" means: the last part of the name of every linear layer but the output's."""
-    return sorted({tensor.name.split(".")[-2] for tensor in tensors if _is_linear(tensor)})
+    """Names that an adapter's layers have: the last part of the name of every linear layer but the output's. Where
+    there are experts, of those outside of feed-forward blocks, and `experts`, which "all-linear" does not mean."""
+    names = {tensor.name.split(".")[-2] for tensor in _adapted(tensors)}
+    return sorted(names | ({_EXPERTS} if _blocks(tensors) else set()))
+
+
+def _adapted(tensors: list[Tensor]) -> list[Tensor]:
+    """What "all-linear" means (`worker.policy.targets` for the model itself)."""
+    blocks = _blocks(tensors)
+    # Experts may stand in a layer itself, with its number before them.
+    without = {block for block in blocks if not block.isdigit()} | ({_EXPERTS, "router"} if blocks else set())
+    return [each for each in tensors if _is_linear(each) and without.isdisjoint(each.name.split("."))]
+
+
+def _blocks(tensors: list[Tensor]) -> set[str]:
+    """Names of what holds experts, such as `mlp`: what stands before `experts`, or around two tensors of three
+    dimensions with the first in common."""
+    paths = [tensor.name.removesuffix(".weight").split(".") for tensor in tensors]
+    found = {path[path.index(_EXPERTS) - 1] for path in paths if _EXPERTS in path[1:]}
+    stacks = Counter(
+        (".".join(path[:-1]), tensor.shape[0])
+        for path, tensor in zip(paths, tensors, strict=True)
+        if len(tensor.shape) == 3 and _EXPERTS not in path
+    )
+    return found | {place.rpartition(".")[2] for (place, _), count in stacks.items() if count > 1}
 
 
 def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None]:
@@ -108,7 +134,7 @@ def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None
     heads = whole_number(config, ("num_attention_heads", "n_head", "num_heads"))
     hidden = hidden_size(config)
     head_dim = whole_number(config, ("head_dim",)) or (hidden // heads if hidden and heads else None)
-    linear = [each for each in tensors if _is_linear(each)]
+    linear = _adapted(tensors)
     return {
         "layers": whole_number(config, ("num_hidden_layers", "n_layer", "num_layers")),
         "hidden": hidden,

@@ -18,6 +18,7 @@ from worker.policy.lanes import Lanes
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy, base_bytes
 from worker.policy.merged import Active, merged
+from worker.policy.targets import Layers
 
 MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}
 """Tokens of one forward and backward pass, padding included, where memory allows them. On the CPU more does not run
@@ -31,6 +32,7 @@ class LocalHost:
         """lanes: micro-batches that run side by side."""
         self.base = base
         self.lanes = Lanes(lanes)
+        self._layers = Layers(base.model)
         self._peft: PeftModel | None = None
 
     def create_policy(
@@ -75,11 +77,13 @@ class LocalHost:
         )
 
     def _add(self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int) -> PeftModel:
+        resolved = self._layers.resolve(targets)
         config = LoraConfig(
             r=rank,
             lora_alpha=alpha,
             lora_dropout=0.0,
-            target_modules=targets,
+            target_modules=resolved.modules,
+            target_parameters=resolved.parameters or None,
             bias="none",
             task_type="CAUSAL_LM",
         )
@@ -164,6 +168,7 @@ class LocalHost:
             if model.config.architectures
             else type(model).__name__,
             "parameters": sum(p.numel() for key, p in named if "lora_" not in key),
+            "adapter_layers": self._adapted(),
             "trainable_parameters": sum(p.numel() for _, p in named if p.requires_grad),
             "device": name,
             "precision": str(model.dtype).removeprefix("torch."),
@@ -171,6 +176,16 @@ class LocalHost:
             "torch_threads": torch.get_num_threads(),
             "lanes": self.lanes.count,
         }
+
+    def _adapted(self) -> list[str]:
+        """What the newest adapter is beside, as in its adapter_config.json."""
+        if self._peft is None:
+            return []
+        config = list(self._peft.peft_config.values())[-1]
+        modules = config.target_modules or []
+        return sorted(
+            {*([modules] if isinstance(modules, str) else modules), *(config.target_parameters or [])}
+        )
 
     def _head(self) -> Callable[[Tensor], Tensor] | None:
         """The output layer, when logits are exactly `head(decoder(ids))`.

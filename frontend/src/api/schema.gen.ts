@@ -8009,7 +8009,8 @@ export interface components {
             dropout?: 0;
             /**
              * Targets
-             * @description Layers that get an adapter: all linear ones, or names such as `q_proj`.
+             * @description Layers that get an adapter: all linear ones (of a mixture of experts attention's alone), or names such as
+             *     `q_proj`, and `experts` for all experts.
              * @default all-linear
              */
             targets?: "all-linear" | string[];

@@ -16,6 +16,7 @@ from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.policy.scoring import score
+from worker.policy.targets import find_experts
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.transformers_engine import TransformersEngine
@@ -26,6 +27,17 @@ SHARED = Sequences(
     [[50 + i, 60, 70 + i, 80, 90, 100, 1][: 3 + i] for i in range(4)] + [[33, 34, 1], [35]],
     0.8,
 )
+ATTENTION = {
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "o_proj",
+    "q_a_proj",
+    "q_b_proj",
+    "kv_a_proj_with_mqa",
+    "kv_b_proj",
+}
+"""Of the mixtures of experts, whose experts are adapted here, too."""
 STEP = {"learning_rate": 0.02, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "clip_norm": 1.0}
 
 
@@ -46,7 +58,14 @@ def make(folder: Path, dtype: torch.dtype = torch.float32) -> tuple[LocalHost, L
     if dtype == torch.float64:  # the grouped product of experts knows no float64
         base.model.set_experts_implementation("eager")
     host = LocalHost(base)
-    policy = host.create_policy("policy", rank=4, alpha=8, targets="all-linear", seed=0)
+    targets: str | list[str] = "all-linear"
+    if experts := find_experts(base.model).stacks:
+        targets = [
+            *sorted(ATTENTION & {name.split(".")[-1] for name, _ in base.model.named_modules()}),
+            "experts",
+        ]
+        assert len(targets) > 4 and experts
+    policy = host.create_policy("policy", rank=4, alpha=8, targets=targets, seed=0)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for key, parameter in policy._parameters.items():

@@ -1,0 +1,136 @@
+"""Which layers of a model get an adapter, decided from its modules.
+
+In a mixture of experts `all-linear` means the linear layers outside of the blocks that hold experts: attention's.
+Experts, whose stacks are rebuilt whole in every pass with an adapter on them, are adapted where they are asked for as
+`experts`. The router, which decides for all tokens who computes them, never is; PEFT's own `all-linear` takes both.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from transformers.pytorch_utils import Conv1D
+
+from reinforge.errors import JobFailure
+
+ALL = "all-linear"
+EXPERTS = "experts"
+"""In `adapter.targets`: all routed experts of all layers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """As `LoraConfig` has them."""
+
+    modules: str | list[str]
+    parameters: list[str] = field(default_factory=list)
+    """Experts that are one tensor for all of a layer, by the end of their names."""
+
+
+@dataclass(slots=True)
+class Experts:
+    """What a model's mixture of experts is made of; all empty where it has none."""
+
+    blocks: set[str] = field(default_factory=set)
+    """Names that feed-forward blocks have in their layers, such as `mlp`, those without experts too; none where experts
+    stand in the layer itself, beside such a block."""
+    stacks: set[str] = field(default_factory=set)
+    """Parameters (experts, …, …) of a layer, by the end of their names."""
+    routers: set[str] = field(default_factory=set)
+    """Whole names of modules, and of the linear layers in them."""
+
+
+def find_experts(model: torch.nn.Module) -> Experts:
+    """Experts are parameters of three dimensions of one module that have the first dimension in common. A module beside
+    it whose one weight is (experts, hidden) says which of them computes a token: the router. One with a single row, for
+    an expert that all tokens share, is a router, too."""
+    found = Experts()
+    for path, block in model.named_modules():
+        for name, container in block.named_children():
+            stacks, count = _stacks(container)
+            beside = {child: _rows(module) for child, module in block.named_children() if child != name}
+            if count == 0 or count not in beside.values():
+                continue
+            last = _last(path)
+            whole = f"{last}.{name}"
+            if last.isdigit():
+                whole = name
+            else:
+                found.blocks.add(last)
+            found.stacks |= {f"{whole}.{parameter}" for parameter in stacks}
+            for child in (child for child, rows in beside.items() if rows in (1, count)):
+                inner = _linear_in(block.get_submodule(child))
+                found.routers |= {".".join(filter(None, (path, child, each))) for each in ("", *inner)}
+    return found
+
+
+class Layers:
+    """Those of a model that has no adapter yet, as `adapter.targets` speaks of them."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._experts = find_experts(model)
+        self._outside = _outside(model, self._experts)
+
+    def resolve(self, asked: str | Sequence[str]) -> Targets:
+        """Raises JobFailure `invalid_adapter`."""
+        experts = self._experts
+        if not experts.stacks:
+            return Targets(asked if isinstance(asked, str) else list(asked))
+        if isinstance(asked, str):
+            return Targets(self._outside)
+        modules, parameters = list[str](), set[str]()
+        for name in asked:
+            self._refuse_router(name)
+            stacks = [
+                stack
+                for stack in experts.stacks
+                if name == EXPERTS or (f".{stack}".endswith(f".{name}") and name not in self._outside)
+            ]
+            parameters.update(stacks)
+            modules += [] if stacks else [name]
+        return Targets(modules, sorted(parameters))
+
+    def _refuse_router(self, name: str) -> None:
+        suffix = "." + name.removesuffix(".weight")
+        if any(f".{router}".endswith(suffix) for router in self._experts.routers):
+            raise JobFailure(
+                f"adapter.targets: {name} decides which experts compute a token, and gets no adapter: trainer and "
+                "sampler would send tokens to different experts.",
+                code="invalid_adapter",
+                hint=f'Leave it out. "{ALL}" adapts attention, "{EXPERTS}" in a list all experts.',
+            )
+
+
+def _outside(model: torch.nn.Module, experts: Experts) -> list[str]:
+    """Linear layers outside of blocks of experts, without routers and the output layer: last parts of their names where
+    no layer inside is called so."""
+    get_head = getattr(model, "get_output_embeddings", None)
+    head = None if get_head is None else get_head()
+    paths = [path for path in _linear_in(model) if model.get_submodule(path) is not head]
+    outside = [
+        path for path in paths if experts.blocks.isdisjoint(path.split(".")) and path not in experts.routers
+    ]
+    inside = {_last(path) for path in paths if path not in outside}
+    return sorted({path if _last(path) in inside else _last(path) for path in outside})
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+def _linear_in(module: torch.nn.Module) -> list[str]:
+    return [path for path, each in module.named_modules() if isinstance(each, torch.nn.Linear | Conv1D)]
+
+
+def _stacks(container: torch.nn.Module) -> tuple[list[str], int]:
+    """Names of the parameters that hold all experts, and how many experts there are."""
+    shapes = {name: p.shape for name, p in container.named_parameters(recurse=False) if p.dim() == 3}
+    counts = {shape[0] for shape in shapes.values()}
+    return (list(shapes), int(counts.pop())) if len(shapes) >= 2 and len(counts) == 1 else ([], 0)
+
+
+def _rows(module: torch.nn.Module) -> int:
+    """Of a module's own matrix, or of the only one in it; 0 where it is something else."""
+    own = getattr(module, "weight", None)
+    matrices = [own] if isinstance(own, torch.Tensor) else [p for p in module.parameters() if p.dim() > 1]
+    return int(matrices[0].shape[0]) if len(matrices) == 1 and matrices[0].dim() == 2 else 0
