@@ -78,10 +78,18 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
 
 def _resolved(spec: JobSpec, model: Path) -> JobSpec:
     """Raises InvalidInput `hidden_size_unknown`. A folder without a configuration is left to the trainer to refuse."""
-    resolved = spec.resolved(hidden_size=read_hidden_size(model))
+    engine = auto_engine() if spec.rollout.engine == "auto" else spec.rollout.engine
+    resolved = spec.resolved(engine=engine, hidden_size=read_hidden_size(model))
     if resolved.optimizer.learning_rate == AUTO and (model / "config.json").is_file():
         raise unknown_hidden_size(str(model))
     return resolved
+
+
+def auto_engine() -> str:
+    """What `rollout.engine: auto` becomes on this machine, as the worker installed here says."""
+    program = "from worker.serving_choice import job_engines; print(job_engines()[0])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "transformers"
 
 
 def model_folder(model: str) -> Path:

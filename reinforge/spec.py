@@ -74,8 +74,9 @@ MOST_COMPLETIONS_PER_STEP = 262_144
 
 class Rollout(SpecModel):
     engine: Literal["auto", "transformers", "vllm"] = "auto"
-    """What samples: the trainer itself (`transformers`, which is also `auto`), or a vLLM server beside it, on workers
-    that have vLLM."""
+    """What samples: the trainer itself (`transformers`), or a vLLM server beside it, on workers that have vLLM. `auto`
+    becomes `vllm` when the job is created and every worker that is online has a GPU and vLLM for it, else
+    `transformers`."""
     prompts_per_step: int = Field(default=16, ge=1, le=65_536)
     """Rows sampled in each step."""
     completions_per_prompt: int = Field(default=8, ge=1, le=1024)
@@ -280,6 +281,7 @@ class JobSpec(SpecModel):
     def resolved(self, *, engine: str = "transformers", hidden_size: int | None = None) -> "JobSpec":
         """The same specification with nothing left open (no "auto", no default that depends on another field).
 
+        engine: what `rollout.engine: auto` becomes; transformers where vLLM cannot sample what is asked for.
         hidden_size: of the base model; without it `optimizer.learning_rate: auto` stays.
         """
         spec = self.model_dump()
@@ -287,7 +289,8 @@ class JobSpec(SpecModel):
             spec["optimizer"]["learning_rate"] = auto_learning_rate(hidden_size)
             if self.optimizer.initial_learning_rate is None:
                 spec["optimizer"]["initial_learning_rate"] = auto_initial_learning_rate(hidden_size)
-        spec["rollout"]["engine"] = engine if self.rollout.engine == "auto" else self.rollout.engine
+        if self.rollout.engine == "auto":
+            spec["rollout"]["engine"] = "transformers" if self.rollout.top_p < 1 else engine
         if self.adapter.alpha is None:
             spec["adapter"]["alpha"] = 2.0 * self.adapter.rank
         fill_lengths(spec["algorithm"], self.rollout.max_completion_tokens)

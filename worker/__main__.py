@@ -5,6 +5,8 @@ import logging
 import sys
 
 from reinforge.errors import ReinforgeError
+from worker.devices import pools
+from worker.gpus import list_gpus
 from worker.launch import volunteer
 from worker.settings import WorkerSettings
 
@@ -33,6 +35,7 @@ def main(arguments: list[str]) -> int:
             volunteer(CALLS_OOM_SCORE)
             serve(settings)
         else:
+            pools(list_gpus(), settings)  # what cannot be placed is said at the start
             _run_jobs()
     except ReinforgeError as error:
         sys.stderr.write(f"{error.message}\n{error.hint or ''}\n")

@@ -1,12 +1,17 @@
 """The NVIDIA devices of this machine, read from the system without torch. Standard library only."""
 
+import csv
 import os
-from collections.abc import Mapping, MutableMapping
+import subprocess
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 DEVICE = "REINFORGE_DEVICE"
 """Environment variable: `auto` (default), `cpu` or `cuda`."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+"""With it, numbers in CUDA_VISIBLE_DEVICES are those of nvidia-smi."""
 DEVICES = Path("/dev")
 DRIVER = Path("/proc/driver/nvidia")
 _NONE = ("", "-1")
@@ -22,6 +27,81 @@ def gpu_present(environment: Mapping[str, str] = os.environ) -> bool:
     if environment.get(DEVICE) == "cpu" or environment.get(VISIBLE, "all") in _NONE:
         return False
     return any(DEVICES.glob("nvidia[0-9]*"))
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    device: str
+    """What CUDA_VISIBLE_DEVICES calls it: its number in nvidia-smi, or the id of a MIG device."""
+    uuid: str
+    name: str = "NVIDIA GPU"
+    total: int = 0
+    """Bytes; 0 where nobody says."""
+    free: int = 0
+    """Bytes when it was asked; 0 where nobody says."""
+
+
+def list_gpus(environment: Mapping[str, str] = os.environ) -> list[Gpu]:
+    """Those that processes with this environment may use, in the order of CUDA_VISIBLE_DEVICES."""
+    if not gpu_present(environment):
+        return []
+    return visible(_from_nvidia_smi() or _from_the_kernel(), environment.get(VISIBLE))
+
+
+def visible(gpus: Sequence[Gpu], value: str | None) -> list[Gpu]:
+    """Those that a value of CUDA_VISIBLE_DEVICES names, by number or by id; like CUDA, up to the first unknown one."""
+    if value is None:
+        return list(gpus)
+    named: list[Gpu] = []
+    for word in (word.strip() for word in value.split(",")):
+        if word.startswith("MIG-"):
+            named.append(Gpu(word, word, "NVIDIA MIG device"))
+            continue
+        by_id = [gpu for gpu in gpus if word.startswith("GPU-") and gpu.uuid.startswith(word)]
+        match = by_id or [gpu for gpu in gpus if gpu.device == word]
+        if len(match) != 1 or match[0] in named:
+            break
+        named += match
+    return named
+
+
+def parse_nvidia_smi(text: str) -> list[Gpu]:
+    """Of `--query-gpu=index,uuid,name,memory.total,memory.free --format=csv,noheader,nounits`; memory is in MiB."""
+    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
+    return [Gpu(row[0], row[1], row[2], _mib(row[3]), _mib(row[4])) for row in rows if len(row) == 5]
+
+
+def _mib(text: str) -> int:
+    return int(text) * 2**20 if text.isdigit() else 0
+
+
+def _from_nvidia_smi() -> list[Gpu]:
+    query = [
+        "nvidia-smi",
+        "--query-gpu=index,uuid,name,memory.total,memory.free",
+        "--format=csv,noheader,nounits",
+    ]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return parse_nvidia_smi(done.stdout) if done.returncode == 0 else []
+
+
+def _from_the_kernel() -> list[Gpu]:
+    """Without nvidia-smi: device files, with name and id where the driver tells them. CUDA numbers what it can open."""
+    described: dict[str, dict[str, str]] = {}
+    for information in sorted((DRIVER / "gpus").glob("*/information")):
+        lines = information.read_text(errors="replace").splitlines()
+        fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        described[fields.get("Device Minor", "")] = fields
+    minors = sorted(int(path.name.removeprefix("nvidia")) for path in DEVICES.glob("nvidia[0-9]*"))
+    found = []
+    for number, minor in enumerate(minors):
+        fields = described.get(str(minor), {})
+        uuid = fields.get("GPU UUID") or f"nvidia{minor}"
+        found.append(Gpu(str(number), uuid, fields.get("Model") or "NVIDIA GPU"))
+    return found
 
 
 def hide_unwanted(environment: MutableMapping[str, str]) -> None:

@@ -4,14 +4,14 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal
 
 from reinforge import __version__
 from reinforge.broker import BrokerState
 from reinforge.errors import ReinforgeError
-from reinforge.schemas.worker_door import CallKind, Register
+from reinforge.schemas.worker_door import CallKind, EngineName, Register
 from worker.door import Door
+from worker.gpus import list_gpus
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +31,16 @@ class Presence(threading.Thread):
         jail: Callable[[], tuple[str | None, list[str]]],
         answers: list[CallKind] | None = None,
         broker: Callable[[], BrokerState] | None = None,
+        device: str | None = None,
+        engines: list[EngineName] | None = None,
+        waits_for: Callable[[], str | None] = lambda: None,
     ) -> None:
+        """device: what it computes on, in words; by default what it sees. engines, waits_for: as in `Register`."""
         super().__init__(name="presence", daemon=True)
         self._door, self._jail, self._answers, self._broker = door, jail, answers, broker
         self._id, self._kind, self._hostname = worker_id, kind, hostname
-        self._device = device()
+        self._device = device or visible_device()
+        self._engines, self._waits_for = engines, waits_for
         self._process = secrets.token_hex(8)
         self.registered = threading.Event()
         """Set once the backend knows this process. Calls taken before would count as a former process's."""
@@ -73,16 +78,13 @@ class Presence(threading.Thread):
                 answers=self._answers,
                 broker=self._broker() if self._broker is not None else None,
                 process=self._process,
+                engines=self._engines,
+                waits_for=self._waits_for(),
             )
         )
 
 
-def device() -> str:
-    """`cuda: <name>` when an NVIDIA driver shows a device, else `cpu`; without loading torch."""
-    for information in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
-        for line in information.read_text(errors="replace").splitlines():
-            if line.startswith("Model:"):
-                return f"cuda: {line.partition(':')[2].strip()}"
-    if Path("/dev/nvidia0").exists():
-        return "cuda"
-    return "cpu"
+def visible_device() -> str:
+    """`cuda: <name>` when processes of this worker may use an NVIDIA device, else `cpu`; without loading torch."""
+    gpus = list_gpus()
+    return f"cuda: {gpus[0].name}" if gpus else "cpu"

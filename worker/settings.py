@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from reinforge.errors import InvalidInput
@@ -52,6 +52,19 @@ class WorkerSettings(BaseSettings):
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", validation_alias="REINFORGE_DEVICE")
     """What jobs, rewards and deployments compute on. auto: a GPU where there is one; one that torch cannot open ends a
     job with `gpu_unavailable`. cpu: never a GPU. Processes read the variable themselves (`worker.torch_device`)."""
+    trainer_devices: str = Field(default="", validation_alias="REINFORGE_TRAINER_DEVICES")
+    """GPUs that trainers may take, by their numbers in nvidia-smi or their ids, with commas; unset: all that samplers
+    leave. Each job takes one."""
+    sampler_devices: str = Field(
+        default="", validation_alias=AliasChoices("REINFORGE_SAMPLER_DEVICES", "REINFORGE_VLLM_DEVICES")
+    )
+    """GPUs for the vLLM servers of jobs, one for each; unset: the trainer's own."""
+    gpus_per_job: int | None = Field(default=None, ge=1, le=2, validation_alias="REINFORGE_GPUS_PER_JOB")
+    """2: each job takes a GPU for its vLLM server as well. What else could use more there is not."""
+    jobs_per_gpu: int = Field(default=1, ge=1, le=64, validation_alias="REINFORGE_JOBS_PER_GPU")
+    """Jobs that may share one GPU; the same number on all workers of a machine."""
+    gpu_locks: Path | None = Field(default=None, validation_alias="REINFORGE_GPU_LOCKS")
+    """Folder of the locks by which workers of one machine keep off each other's GPUs; unset: `gpus` in `home`."""
     hostname: str = Field(default_factory=socket.gethostname, validation_alias="REINFORGE_HOSTNAME")
 
     @property

@@ -23,6 +23,7 @@ from reinforge.records import Command, Ended, Record
 from reinforge.schemas.worker_door import HEARTBEAT_SECONDS, HEARTBEATS_PER_LEASE, Claimed
 from worker import postmortem
 from worker.blob_cache import BlobCache
+from worker.devices import Hold
 from worker.door import BackendAway, Door
 from worker.lease import Heart, Lease
 from worker.models.sources import ModelStore
@@ -73,8 +74,8 @@ class Supervisor:
     stall_bounds: StallBounds = DEFAULT
     """A trainer that says nothing for so long is ended."""
 
-    def run(self, claimed: Claimed) -> Outcome:
-        """From the claim to the job's end. Call it in a thread that outlives the job."""
+    def run(self, claimed: Claimed, gpus: Hold | None = None) -> Outcome:
+        """From the claim to the job's end, on these GPUs. Call it in a thread that outlives the job."""
         log.info("%s attempt %s begins", claimed.job, claimed.attempt)
         lease = Lease(claimed.lease_seconds)
         try:
@@ -82,7 +83,7 @@ class Supervisor:
         except OSError as error:
             end = _ended(_not_prepared(error), sequence=1)
             return Outcome.DELIVERED if _post_end(self.door, claimed, end) else Outcome.STOPPED
-        attempt = _Attempt(self, claimed, folder, lease, outbox)
+        attempt = _Attempt(self, claimed, folder, lease, outbox, gpus or Hold())
         try:
             outcome = attempt.run()
         finally:
@@ -108,6 +109,7 @@ class _Attempt:
     folder: RunFolder
     lease: Lease
     outbox: Outbox
+    gpus: Hold
     trainer: TrainerProcess | None = None
     last_sequence: int = 0
     last_step: int = 0
@@ -187,6 +189,8 @@ class _Attempt:
     def _train(self) -> None:
         kills_before = postmortem.memory_kills()
         self.stall = StallWatch(self.parent.stall_bounds)
+        if self.claimed.spec.get("rollout", {}).get("engine") != "vllm":
+            self.gpus.drop_samplers()
         try:
             self.trainer = trainer = TrainerProcess(
                 self.folder.path,
@@ -195,6 +199,7 @@ class _Attempt:
                 self._keep,
                 self.parent.command,
                 Secrets(self.claimed.judge_keys, self.claimed.signing_secret).environment(),
+                self.gpus,
             )
         except OSError as error:
             self._end(_not_prepared(error))

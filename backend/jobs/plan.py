@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.base_models import service as base_models
 from backend.datasets import service as datasets
+from backend.jobs.engines import auto_engine, engine_missing
 from backend.judges import service as judges
 from backend.models import BaseModel, Dataset
 from backend.rewards import service as rewards
@@ -64,6 +65,8 @@ class Plan:
     """Tokens, as a worker measured it."""
     hidden_size: int | None = None
     """Of the base model; None until a worker has read it, where the model was added before it was stored."""
+    engine: str = "transformers"
+    """What `rollout.engine: auto` becomes."""
 
     @property
     def prompt_limit(self) -> int | None:
@@ -125,6 +128,8 @@ async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Surve
     if model is not None and dataset is not None:
         pins = [reward for reward in pinned if reward is not None]
         plan = Plan(spec, model, dataset, held_out, pins, hidden_size=base_models.hidden_size(model))
+        plan.engine, missing = await auto_engine(session), await engine_missing(session, spec.rollout.engine)
+        plan.warnings += [missing] if missing else []
     problems += _column_problems(spec, dataset, held_out)
     tables = [each for each in (dataset, held_out) if each is not None]
     for index, (reward, pin) in enumerate(zip(spec.rewards, pinned, strict=True)):

@@ -116,7 +116,7 @@ def resolve(plan: Plan) -> JobSpec:
 
     The learning rate stays `auto` while the plan does not know the model's hidden size, which no worker has read yet.
     """
-    spec = plan.spec.resolved(hidden_size=plan.hidden_size).model_dump()
+    spec = plan.spec.resolved(engine=plan.engine, hidden_size=plan.hidden_size).model_dump()
     spec["rollout"]["max_prompt_tokens"] = plan.prompt_limit
     spec["rewards"] = [
         _resolved(reward, pinned) for reward, pinned in zip(spec["rewards"], plan.rewards, strict=True)

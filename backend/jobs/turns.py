@@ -77,10 +77,12 @@ async def places(
     total = select(func.count()).select_from(line).scalar_subquery()
     rows = await session.execute(select(line.c.id, line.c.place, total).where(line.c.id.in_(queued)))
     online, idle = await workers(session)
-    notice = _notice(broker)
+    waiting_for = await _waiting_workers(session)
+    free = idle - len(waiting_for)
+    notice = _notice(broker) or (f"{waiting_for[0]}." if waiting_for and free <= 0 else None)
     found = {}
     for id, place, waiting in rows:
-        reason = "no_worker" if not online else "about_to_start" if place <= idle else "workers_busy"
+        reason = "no_worker" if not online else "about_to_start" if place <= free else "workers_busy"
         found[id] = QueuePlace(position=place, of=waiting, reason=reason, workers=online, notice=notice)
     return found
 
@@ -102,6 +104,17 @@ async def workers(session: AsyncSession) -> tuple[int, int]:
     counted = select(func.count(), func.count().filter(Worker.id.not_in(busy))).where(*there)
     online, idle = (await session.execute(counted)).one()
     return int(online), int(idle)
+
+
+async def _waiting_workers(session: AsyncSession) -> list[str]:
+    """What each worker waits for that has no job and takes none."""
+    online_since = now() - timedelta(seconds=ONLINE_SECONDS)
+    query = select(Worker.hostname, Worker.waits_for).where(
+        Worker.kind == "trainer", Worker.last_seen_at > online_since, Worker.waits_for.is_not(None)
+    )
+    return [
+        f"{hostname}: {waits_for}" for hostname, waits_for in await session.execute(query.order_by(Worker.id))
+    ]
 
 
 async def detail(session: AsyncSession, job: Job, broker: BrokerState | None = None) -> JobDetail:

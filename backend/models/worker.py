@@ -24,6 +24,10 @@ class Worker(Base):
     """Kinds of calls; None for a worker that has not said it, which may be asked anything."""
     broker: Mapped[dict[str, Any] | None]
     """`reinforge.broker.BrokerState` of its broker; None for calls workers, which need none."""
+    engines: Mapped[list[str] | None]
+    """What `rollout.engine` may be there, first what `auto` means; None for one that has not said it."""
+    waits_for: Mapped[str | None]
+    """Why it takes no job although it has none."""
     process: Mapped[str | None]
     """Which process goes by the id now: ids survive restarts, what a process had in hand does not."""
     registered_at: Mapped[datetime] = mapped_column(default=now)

@@ -70,6 +70,8 @@ async def list_workers(
 
 
 def _notice(worker: Worker, broker: BrokerState | None) -> str | None:
+    if worker.waits_for is not None:
+        return f"It takes no job: {worker.waits_for}."
     if worker.broker is None:
         return None
     return wake_up_problem(BrokerState.model_validate(worker.broker), broker)

@@ -1,15 +1,17 @@
 """The whole platform on one machine: which processes it has, and in which order they start.
 
     PostgreSQL (unless DATABASE_URL), sandboxd (unless SANDBOX_URL or SANDBOX_SOCKET)
-    → migrations → backend api → backend background, worker, worker calls
+    → migrations → backend api → backend background, worker (one for each job that the GPUs take), worker calls
 
 They stop in the reverse order, and none outlives this process.
 """
 
 import contextlib
+import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -20,7 +22,7 @@ from typing import Any, Self
 
 import httpx
 
-from reinforge.errors import StateConflict, Unavailable
+from reinforge.errors import InvalidInput, StateConflict, Unavailable
 from reinforge.platform.environment import Environment
 from reinforge.platform.places import (
     ADDRESS_FILE,
@@ -37,6 +39,7 @@ from reinforge.signals import Relay
 _READY_WITHIN = 60.0
 _WORKERS_WITHIN = 30.0
 _SOCKET = "sandboxd.sock"
+_DEVICES = Path("/dev")
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
@@ -48,7 +51,8 @@ class Platform:
             platform.wait()
 
     Entering returns once requests are answered. `say` gets sentences for people. Raises StateConflict
-    (`already_running`, `port_in_use`) or Unavailable; nothing is left running then.
+    (`already_running`, `port_in_use`), InvalidInput (`impossible_placement`) or Unavailable; nothing is left running
+    then.
     """
 
     def __init__(
@@ -163,10 +167,31 @@ class Platform:
         self._supervisor.start(self._api(env))
         self._supervisor.start(
             self._service("background", "backend", "background", env=env.backend()),
-            self._service("worker", "worker", env=env.worker(), grace=20),
+            *[self._service(name, "worker", env=env.worker(), grace=20) for name in self._workers(env)],
             self._service("calls", "worker", "calls", env=env.worker()),
         )
         self._await_ready()
+
+    def _workers(self, env: Environment) -> list[str]:
+        """Names of the workers that train: as many as jobs find GPUs side by side, one without GPUs.
+
+        Raises InvalidInput `impossible_placement`.
+        """
+        if not any(_DEVICES.glob("nvidia[0-9]*")):
+            return ["worker"]
+        command = [sys.executable, "-P", "-m", "worker.devices"]
+        done = subprocess.run(command, env=env.worker(), capture_output=True, text=True, check=False)
+        try:
+            report = json.loads(done.stdout)
+        except ValueError:
+            return ["worker"]  # a worker that cannot start says why in its own log
+        if "jobs" not in report:
+            raise InvalidInput(
+                report["message"], code=report["code"], param=report["param"], hint=report["hint"]
+            )
+        if report["jobs"] > 1:
+            self._say(f"{report['jobs']} workers: so many jobs find GPUs side by side.")
+        return ["worker", *(f"worker-{number}" for number in range(2, report["jobs"] + 1))]
 
     def _service(self, name: str, *module: str, env: dict[str, str], **options: Any) -> Service:
         # -P: a folder `backend` or `worker` in the working directory is not ours.

@@ -47,7 +47,7 @@ class QueuePlace(Response):
     workers: int
     """So many are there to train."""
     notice: str | None = None
-    """What delays it beside that: the broker does not answer."""
+    """What delays it beside that: the broker does not answer, or every GPU is taken."""
 
 
 class Job(Response):

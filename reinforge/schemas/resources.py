@@ -233,4 +233,5 @@ class WorkerInfo(Response):
     busy: bool = False
     """Runs a job, of whichever project."""
     notice: str | None = None
-    """Why jobs start late on it, and what to do: its broker does not answer, or is not the backend's."""
+    """Why jobs start late on it, and what to do: its broker does not answer, or is not the backend's; or every GPU is
+    taken."""

@@ -28,6 +28,8 @@ CALL_POLL_SECONDS = 25.0
 
 CallKind = Literal["validate", "score", "render", "inspect_model", "sample"]
 
+EngineName = Literal["transformers", "vllm"]
+
 
 class Register(Request):
     id: str = Field(pattern=r"^wrk_[A-Za-z0-9_-]{1,80}$")
@@ -41,6 +43,10 @@ class Register(Request):
     """Kinds of calls that it takes: one without torch does not sample. None: any."""
     broker: BrokerState | None = None
     """Of workers that train."""
+    engines: list[EngineName] | None = None
+    """Of workers that train: what `rollout.engine` may be, first what `auto` means there. None: it has not said."""
+    waits_for: str | None = None
+    """Of workers that train: why it takes no job although it has none, as that every GPU is taken."""
     process: str | None = None
     """Made up anew by every process: the backend then knows that a call taken by an earlier one is lost."""
 

@@ -27,6 +27,42 @@ def test_a_job_is_stored_as_given_and_as_resolved(open_lane: Backend) -> None:
     assert open_lane.job(job["id"]) == job
 
 
+def test_auto_becomes_what_every_worker_would_choose(open_lane: Backend) -> None:
+    def resolved(**rollout: Any) -> tuple[str, str]:
+        response = open_lane.api.post(
+            "/jobs", json=open_lane.spec(rollout={"max_completion_tokens": 16} | rollout)
+        )
+        assert response.status_code == 201, response.text
+        spec = response.json()["resolved_spec"]
+        return spec["rollout"]["engine"], spec["algorithm"]["loss"]["mismatch"]["type"]
+
+    open_lane.sql("DELETE FROM worker WHERE kind = 'trainer'")
+    assert resolved() == ("transformers", "none"), "no worker is online"
+    open_lane.register("wrk_gpu", engines=["vllm", "transformers"])
+    assert resolved() == ("vllm", "importance")
+    assert resolved(top_p=0.9) == ("transformers", "none")
+    assert resolved(engine="transformers") == ("transformers", "none")
+    open_lane.register("wrk_cpu", engines=["transformers"])
+    assert resolved() == ("transformers", "none"), "either may take the job"
+    assert resolved(engine="vllm") == ("vllm", "importance")
+    open_lane.sql("DELETE FROM worker WHERE kind = 'trainer'")
+
+
+def test_an_engine_that_no_worker_has_is_warned_of(open_lane: Backend) -> None:
+    spec = open_lane.spec(rollout={"engine": "vllm", "max_completion_tokens": 16})
+
+    def warnings() -> str:
+        return " ".join(open_lane.api.post("/jobs/check", json=spec).json()["warnings"])
+
+    open_lane.sql("DELETE FROM worker WHERE kind = 'trainer'")
+    assert "vllm" not in warnings()
+    open_lane.register("wrk_cpu", engines=["transformers"])
+    assert "No worker that is online has vllm" in warnings()
+    open_lane.register("wrk_gpu", engines=["vllm", "transformers"])
+    assert "vllm" not in warnings()
+    open_lane.sql("DELETE FROM worker WHERE kind = 'trainer'")
+
+
 @pytest.mark.parametrize(
     ("change", "param", "code"),
     [

@@ -6,10 +6,11 @@ from typing import Literal
 
 import pytest
 
+from reinforge import offline
 from reinforge.platform import doctor
 from worker import gpus
 from worker.calls import serving_command
-from worker.serving_choice import serving_engine
+from worker.serving_choice import job_engines, serving_engine
 from worker.settings import WorkerSettings
 from worker.vllm_python import VARIABLE
 
@@ -94,21 +95,16 @@ def test_who_asks_for_one_gets_it(asked: Asked, monkeypatch: pytest.MonkeyPatch)
     assert engine_of_the_command() == asked
 
 
-@pytest.mark.usefixtures("device")
-def test_jobs_are_sampled_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reinforge.spec import JobSpec
-    from worker.engines import check_engine
-
+def test_what_auto_means_for_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert job_engines() == ["transformers"]
     install(tmp_path, monkeypatch)
-    spec = JobSpec.model_validate(
-        {
-            "model": "m",
-            "data": {"dataset": "d"},
-            "rewards": [{"type": "python", "name": "r", "source": "def grade(sample, item): return 1"}],
-        }
-    )
-    assert spec.rollout.engine == "auto"
-    assert check_engine(spec) == {}, "no vLLM is looked for"
+    assert job_engines() == ["transformers", "vllm"], "vLLM by name, transformers without a GPU"
+    assert offline.auto_engine() == "transformers"
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "nvidia0").touch()
+    assert job_engines() == ["vllm", "transformers"]
+    monkeypatch.setenv("REINFORGE_DEVICE", "cpu")
+    assert job_engines()[0] == "transformers"
 
 
 def test_the_doctor_says_which_serves_and_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

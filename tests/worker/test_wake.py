@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,10 @@ import pytest
 
 from reinforge.errors import ReinforgeError
 from worker import tasks
+from worker.devices import JobGpus
 from worker.door import BackendAway, DoorRefused
+from worker.gpus import Gpu
+from worker.settings import WorkerSettings
 from worker.tasks import TrainerWorker
 
 
@@ -20,10 +24,13 @@ class Woken:
         self.answers, self.ran = list(answers), list[Any]()
         self.stop = threading.Event()
         door = SimpleNamespace(claim=lambda _worker, _job: self._answer())
-        supervisor = SimpleNamespace(stop=self.stop, door=door, run=self.ran.append)
+        supervisor = SimpleNamespace(
+            stop=self.stop, door=door, run=lambda claimed, _: self.ran.append(claimed)
+        )
+        self.gpus = JobGpus(WorkerSettings(), list)
         slot = SimpleNamespace(worker_id="wrk_1")
         stands: Callable[..., Any] = TrainerWorker
-        self.worker = stands(supervisor, slot, door, SimpleNamespace(), SimpleNamespace())
+        self.worker = stands(supervisor, slot, door, SimpleNamespace(), SimpleNamespace(), self.gpus)
 
     def _answer(self) -> Any:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -59,3 +66,17 @@ def test_what_the_backend_refuses_is_not_asked_again() -> None:
     woken = Woken(DoorRefused("no", status=401), "a job")
     woken.worker.wake("ftjob-1")
     assert woken.ran == []
+
+
+def test_without_a_free_gpu_nothing_is_claimed(tmp_path: Path) -> None:
+    settings = WorkerSettings(home=tmp_path)
+    claimed = SimpleNamespace(job="ftjob-1")
+    woken = Woken(claimed, None, claimed, None)
+    woken.worker.gpus = JobGpus(settings, lambda: [Gpu("0", "GPU-a")])
+    with JobGpus(settings, lambda: [Gpu("0", "GPU-a")]).held("wrk_2"):
+        woken.worker.wake("a job")
+        woken.worker._run_queued()
+        assert woken.ran == [] and woken.worker.gpus.waits_for == "every GPU is taken (GPU 0: wrk_2)"
+    woken.worker._run_queued()
+    woken.worker.wake("a job")
+    assert woken.ran == [claimed, claimed]

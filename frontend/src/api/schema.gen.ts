@@ -10344,6 +10344,10 @@ export interface components {
             /** Answers */
             answers?: ("validate" | "score" | "render" | "inspect_model" | "sample")[] | null;
             broker?: components["schemas"]["BrokerState"] | null;
+            /** Engines */
+            engines?: ("transformers" | "vllm")[] | null;
+            /** Waits For */
+            waits_for?: string | null;
             /** Process */
             process?: string | null;
         };
@@ -11255,8 +11259,9 @@ export interface components {
         Rollout: {
             /**
              * Engine
-             * @description What samples: the trainer itself (`transformers`, which is also `auto`), or a vLLM server beside it, on workers
-             *     that have vLLM.
+             * @description What samples: the trainer itself (`transformers`), or a vLLM server beside it, on workers that have vLLM. `auto`
+             *     becomes `vllm` when the job is created and every worker that is online has a GPU and vLLM for it, else
+             *     `transformers`.
              * @default auto
              * @enum {string}
              */

@@ -94,6 +94,17 @@ def test_place_and_reason_are_told(line: Backend) -> None:
     assert told() == [(2, 3, "workers_busy", 1), (3, 3, "workers_busy", 1)]
 
 
+def test_a_job_that_waits_for_a_gpu_says_so(line: Backend) -> None:
+    job = queue(line, "a", 1)[0]
+    line.register("wrk_1", waits_for="every GPU is taken (GPU 0: calls)")
+    place = line.job(job)["queue"]
+    assert place["reason"] == "workers_busy" and place["notice"] == "here: every GPU is taken (GPU 0: calls)."
+    told = {each["id"]: each["notice"] for each in line.api.get("/workers").json()["data"]}
+    assert told["wrk_1"] == "It takes no job: every GPU is taken (GPU 0: calls)."
+    line.register("wrk_1")
+    assert (line.job(job)["queue"]["reason"], line.job(job)["queue"]["notice"]) == ("about_to_start", None)
+
+
 def test_the_places_that_are_told_are_the_order_in_which_jobs_are_taken(line: Backend) -> None:
     for project, count in (("a", 5), ("b", 3), ("c", 1)):
         queue(line, project, count)

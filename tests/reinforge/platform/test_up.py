@@ -14,8 +14,9 @@ import httpx
 import psycopg
 import pytest
 
-from reinforge.errors import StateConflict, Unavailable
-from reinforge.platform import keeper
+from reinforge.errors import InvalidInput, StateConflict, Unavailable
+from reinforge.platform import keeper, up
+from reinforge.platform.environment import Environment
 from reinforge.platform.places import running_address
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.up import Platform
@@ -229,3 +230,23 @@ def test_folder_named_like_a_room_in_the_working_directory_is_not_ours(
     monkeypatch.chdir(tmp_path)
     with Platform(home, port=0) as platform:
         assert httpx.get(platform.url + "/healthz").status_code == 200
+
+
+def test_there_is_a_worker_for_each_job_that_finds_gpus(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dev").mkdir()
+    monkeypatch.setattr(up, "_DEVICES", tmp_path / "dev")
+    home.mkdir()
+
+    def workers(report: str) -> list[str]:
+        monkeypatch.setenv("STUB_DEVICES", report)
+        return Platform(home)._workers(Environment(home, "http://here", "db", home / "s"))
+
+    assert workers("not asked without a device") == ["worker"]
+    (tmp_path / "dev" / "nvidia0").touch()
+    assert workers('{"jobs": 3}') == ["worker", "worker-2", "worker-3"]
+    assert workers("") == ["worker"], "its own log says what is wrong with it"
+    with pytest.raises(InvalidInput) as refused:
+        workers('{"message": "no GPU 9", "code": "impossible_placement", "param": "X", "hint": null}')
+    assert (refused.value.code, refused.value.param) == ("impossible_placement", "X")

@@ -53,7 +53,11 @@ def test_top_p_is_refused_where_it_is() -> None:
         spec(rollout={"engine": "vllm", "top_p": 0.9})
     [error] = caught.value.errors()
     assert error["ctx"]["param"] == "rollout.top_p"
-    assert spec(rollout={"top_p": 0.9}).resolved().rollout.engine == "transformers"
+    auto = spec(rollout={"engine": "auto"}).resolved(engine="vllm")
+    assert (auto.rollout.engine, auto.algorithm.loss.mismatch.type) == ("vllm", "importance")
+    assert auto.resolved(engine="transformers") == auto, "what is resolved stays"
+    truncated = spec(rollout={"engine": "auto", "top_p": 0.9}).resolved(engine="vllm")
+    assert truncated.rollout.engine == "transformers"
 
 
 @pytest.mark.parametrize(("rank", "allowed"), [(1, 1), (2, 8), (16, 16), (17, 32), (300, 320), (512, 512)])
