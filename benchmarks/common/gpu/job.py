@@ -38,7 +38,7 @@ def no_vllm(setting: Setting) -> str | None:
         return vllm_missing()
     if setting.device == "cuda" and build == CPU_BUILD:
         return f"the vLLM here is {CPU_BUILD}"
-    return "left out with --tiny: starting it takes 30 s" if setting.tiny else None
+    return None
 
 
 def _learns(setting: Setting) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy
 
 SHAPES = {"0.5B": HALF_B, "1.5B": ONE_AND_A_HALF_B, "7B": SEVEN_B}
-TINY = Shape(64, 2, 4, 2, 128, 16, 512, 65_536, half=True)
+TINY = Shape(64, 2, 4, 2, 128, 32, 512, 65_536, half=True)
 RANK = 16
 
 

@@ -1,23 +1,183 @@
 """Section `vllm`: the server as a job starts it, beside the trainer's policy on the same GPU."""
 
-from collections.abc import Iterator
+import asyncio
+import time
+from collections.abc import Awaitable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
 
 from common.gpu.job import no_vllm
-from common.gpu.rows import Row, Setting, waiting
+from common.gpu.models import RANK, move, sequences, shape_of
+from common.gpu.rows import Row, Setting, at_most, figure, holds, waiting
+from common.random_model import Shape, save
+from reinforge.errors import JobFailure
+from reinforge.spec import JobSpec
+from worker.engines import options, scorer
+from worker.policy.base import Sequences
+from worker.policy.host import LocalHost
+from worker.policy.load import load_base_model
+from worker.policy.lora import LoraPolicy
+from worker.rollout.engine import GenerateRequest, NoiseKey, Sample, Sampling
+from worker.rollout.noise import Stream
+from worker.rollout.vllm.engine import VllmEngine
+from worker.rollout.vllm.probe import AdapterProbe
+from worker.rollout.vllm.server import Server
+from worker.vllm_python import vllm_python
 
-NAMES = (
-    "start",
-    "sampling",
-    "gap of log-probabilities",
-    "a new adapter",
-    "release of the cache",
-    "sleep and waking",
-)
+NAMES = ("start", "gap of log-probabilities", "probe", "sampling", "a new adapter", "rest and waking")
+POLICY = "policy"
+PER_PROMPT = 8
+LARGEST_GAP = 0.3
+"""Nats, the mean over tokens: what is beyond is not the same policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    rows: tuple[int, ...] = (64, 256, 1024)
+    prompt: int = 256
+    completion: int = 256
 
 
 def run(setting: Setting) -> Iterator[Row]:
     if missing := no_vllm(setting):
-        for name in NAMES:
-            yield waiting(name, missing)
+        yield from (waiting(f"{model}: {name}", missing) for model in ("0.5B", "1.5B") for name in NAMES)
         return
-    raise NotImplementedError
+    for name in ("0.5B",) if setting.tiny else ("0.5B", "1.5B"):
+        bench = Bench(shape_of(name, setting), setting, Load((8,), 24, 16) if setting.tiny else Load())
+        try:
+            yield from bench.rows(name)
+        except JobFailure as error:
+            end = (getattr(error, "traceback", "") or "").strip().splitlines()[-12:]
+            yield holds(f"{name}: the server works", False, error.message, log=end)
+        finally:
+            bench.close()
+
+
+class Bench:
+    """A model with an adapter, loaded by the trainer and by a server on the same device."""
+
+    def __init__(self, shape: Shape, setting: Setting, load: Load) -> None:
+        folder = setting.folder / f"model-{shape.hidden}-{shape.layers}"
+        save(folder, shape, device=setting.device)
+        self.setting, self.load = setting, load
+        self.base = load_base_model(folder)
+        self.policy: LoraPolicy = LocalHost(self.base).create_policy(
+            POLICY, rank=RANK, alpha=2.0 * RANK, targets="all-linear", seed=0
+        )
+        move(self.policy)
+        job = JobSpec.model_validate(
+            {
+                "model": str(folder),
+                "data": {"dataset": "none"},
+                "rewards": [{"type": "string_check", "input": "a", "operation": "eq", "reference": "a"}],
+                "rollout": {
+                    "engine": "vllm",
+                    "prompts_per_step": max(load.rows) // PER_PROMPT,
+                    "completions_per_prompt": PER_PROMPT,
+                    "max_completion_tokens": load.completion,
+                },
+                "adapter": {"rank": RANK},
+            }
+        )
+        python = vllm_python()
+        assert python is not None
+        chosen = options(job, self.base, folder, load.prompt + load.completion)
+        self.server = Server(python, chosen, setting.folder / "vllm.log", make_room=torch.cuda.empty_cache)
+        self.engine = VllmEngine(self.server, self._export)
+        self.loop = asyncio.new_event_loop()
+        self.version = 0
+        self.shape = shape
+
+    def rows(self, name: str) -> Iterator[Row]:
+        yield figure(f"{name}: start", self._publish(), "s")
+        yield from self._gaps(name)
+        yield self._probe(name)
+        for rows in self.load.rows:
+            for policy in (None, POLICY):
+                seconds, samples = self._sample(policy, rows, self.load.completion)
+                tokens = sum(len(sample.token_ids) for _, sample in samples)
+                how = "base" if policy is None else "adapter"
+                yield figure(f"{name}, {rows} rows, {how}: sampling", tokens / seconds, "tokens/s")
+        yield figure(f"{name}: a new adapter", self._publish(), "s")
+        resting = self._timed(self.engine.rest())
+        yield figure(f"{name}: rest", resting, "s")
+        yield figure(f"{name}: a new adapter after a rest", self._publish(), "s")
+        _, samples = self._sample(POLICY, 8, 8)
+        yield holds(f"{name}: samples after a rest", len(samples) == 8)
+
+    def close(self) -> None:
+        self.loop.run_until_complete(self.engine.close())
+
+    def _gaps(self, name: str) -> Iterator[Row]:
+        """Between what the server says of its samples and what the trainer says of the same tokens."""
+        for how, policy in (("base", None), ("adapter", POLICY)):
+            _, samples = self._sample(policy, 32, min(64, self.load.completion))
+            rows = Sequences([prompt for prompt, _ in samples], [s.token_ids for _, s in samples], 1.0)
+            scores = self.policy.log_probs(rows).logprobs if policy else self.policy.reference_log_probs(rows)
+            gaps = torch.cat(
+                [
+                    (scores[row, : len(sample.logprobs)].cpu() - torch.tensor(sample.logprobs)).abs()
+                    for row, (_, sample) in enumerate(samples)
+                ]
+            )
+            details = {"p95": float(gaps.quantile(0.95)), "largest": float(gaps.max()), "tokens": len(gaps)}
+            label = f"{name}, {how}: mean gap of log-probabilities"
+            yield at_most(label, float(gaps.mean()), LARGEST_GAP, "nats", **details)
+
+    def _probe(self, name: str) -> Row:
+        """The look that a job takes after its first update."""
+        messages: list[str] = []
+        self.engine._probe = AdapterProbe(
+            scorer(lambda rows: self.policy.log_probs(rows).logprobs),
+            scorer(self.policy.reference_log_probs),
+            exact=self.base.model.dtype == torch.float32,
+            say=messages.append,
+        )
+        try:
+            self._sample(POLICY, 8, 8)
+        except JobFailure as error:
+            return holds(f"{name}: probe", False, error.message)
+        return holds(f"{name}: probe", True, "; ".join(messages))
+
+    def _publish(self) -> float:
+        self.version += 1
+        return self._timed(self.engine.publish(POLICY, self.version))
+
+    def _sample(
+        self, policy: str | None, rows: int, tokens: int
+    ) -> tuple[float, list[tuple[Sequence[int], Sample]]]:
+        """Seconds, and every sample with its prompt; prompts are new ones each time."""
+        prompts = sequences(self.shape, rows // PER_PROMPT, 1, self.load.prompt, 1).prompts
+        requests = [
+            GenerateRequest(
+                policy,
+                self.version,
+                (number + 1, rows % 100 + 1, *prompt[2:]),
+                PER_PROMPT,
+                Sampling(tokens, 1.0),
+                NoiseKey(0, Stream.TRAIN, self.version, number),
+                number,
+            )
+            for number, prompt in enumerate(prompts)
+        ]
+        samples: list[tuple[Sequence[int], Sample]] = []
+
+        async def collect() -> None:
+            async for answer in self.engine.generate(requests):
+                samples.extend((answer.request.prompt_ids, sample) for sample in answer.samples)
+
+        return self._timed(collect()), samples
+
+    def _timed(self, work: Awaitable[Any]) -> float:
+        async def awaited() -> None:
+            await work
+
+        began = time.perf_counter()
+        self.loop.run_until_complete(awaited())
+        return time.perf_counter() - began
+
+    def _export(self, _: str, target: Path) -> None:
+        self.policy.export(target, base_model="measured")
