@@ -14,6 +14,7 @@ from worker.policy.base import Batch, Sequences
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy
+from worker.policy.packing import Layout
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.transformers_engine import TransformersEngine
@@ -39,7 +40,7 @@ ARCHITECTURES: dict[str, dict[str, object]] = {
     "gemma3_text": {"head_dim": 32, **WINDOWS},
     "qwen3_moe": {"head_dim": 32, **EXPERTS},
 }
-"""transformers' names, and what their configurations need beside the sizes. The last two cannot pack rows."""
+"""transformers' names, and what their configurations need beside the sizes."""
 FLOAT32_GAP = 1e-3
 """Nats, of one token. Products on a GPU sum in another order."""
 FLOAT32_COSINE = 0.9999
@@ -105,9 +106,17 @@ def _arms(policy: LoraPolicy) -> Iterator[tuple[str, Callable[[], None]]]:
         policy.passes.checkpointing = False
         policy.passes.tokens = 256
 
-    yield "as a job", lambda: None
+    def laid_out(layout: Layout) -> Callable[[], None]:
+        def prepare() -> None:
+            policy.layout = layout
+
+        return prepare
+
+    yield f"as a job, {policy.layout}", lambda: None
     yield "checkpointing", checkpointing
     yield "small micro-batches", small
+    for layout in sorted(policy.layouts - {policy.layout}):
+        yield layout, laid_out(layout)
 
 
 def _compare(label: str, result: Result, exact: Result, plain: Result, dtype: torch.dtype) -> Iterator[Row]:

@@ -71,7 +71,7 @@ def _measure(name: str, model: Trainable, load: Load, setting: Setting, limit: f
     seconds = [step(model, rows, setting) for _ in range(2)][-1]
     flops = load.groups * update_flops(model.shape, load.prompt, load.completion, load.per_group)
     label = f"{name}, {load.label}"
-    facts = model.policy.passes.facts
+    facts = model.policy.passes.facts | {"layout": model.policy.layout}
     yield figure(f"{label}: update", load.completion_tokens / seconds, "completion tokens/s", **facts)
     share = flops / seconds / limit
     name = f"{label}: MFU"
