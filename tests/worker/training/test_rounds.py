@@ -251,3 +251,38 @@ def test_the_distance_from_the_reference_comes_off_the_reward(tmp_path: Path, qw
     assert told[0]["kl/mean"] == pytest.approx(0, abs=1e-9)
     assert told[-1]["reward/mean"] == 1.0
     assert torch.isfinite(torch.tensor(told[-1]["loss/policy"]))
+
+
+# ── Memory between two rounds ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("changes", "rests"),
+    [
+        ({}, ["rest"]),
+        (
+            {"algorithm__shaping": {"type": "weighted_sum", "kl": {"beta": 0.1}}},
+            ["rest", "pass", "pass", "rest"],
+        ),
+    ],
+    ids=["no-passes", "kl-in-the-reward"],
+)
+def test_the_engine_rests_before_passes_of_the_reward(
+    tmp_path: Path, qwen: Path, changes: dict[str, Any], rests: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a server holds on the trainer's GPU is the passes' by then; without any it rests once, before the update."""
+    job = SmallJob(tmp_path, qwen, small_spec(**(SHORT | changes | {"limits__steps": 1})), rows=ROWS)
+    events: list[str] = []
+    score = job.policy._score_all
+
+    async def rest() -> None:
+        events.append("rest")
+
+    def scored(*given: Any) -> Any:
+        events.append("pass")
+        return score(*given)
+
+    monkeypatch.setattr(job.engine, "rest", rest)
+    monkeypatch.setattr(job.policy, "_score_all", scored)
+    assert job.train().outcome == "succeeded"
+    assert events == rests
