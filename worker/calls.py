@@ -30,6 +30,7 @@ from worker.call_prompts import render
 from worker.call_rewards import score, validate
 from worker.call_sample import Sampler
 from worker.call_watch import CallWatch
+from worker.devices import gpu_locks
 from worker.door import BackendAway, Door, DoorRefused
 from worker.jail_status import jail_status
 from worker.models.sources import ModelStore, model_store
@@ -38,6 +39,7 @@ from worker.rewards.checkpoints import ModelProcess
 from worker.sandbox.client import SandboxClient
 from worker.sandbox_access import sandbox_client
 from worker.serving_choice import serving_engine
+from worker.serving_place import Launch, Places
 from worker.serving_process import SERVING, ServingProcess
 from worker.settings import WorkerSettings
 from worker.slots import take_slot
@@ -68,7 +70,9 @@ class CallWorker:
         models: ModelStore,
         sandbox: str | Path | None,
         sampler: Sampler | None = None,
+        places: Callable[[str], Launch] = lambda _: Launch(),
     ) -> None:
+        """places: where reward models are loaded."""
         self._door, self._id, self._models = door, worker_id, models
         self._sandbox = sandbox
         if sandbox is not None:
@@ -76,7 +80,7 @@ class CallWorker:
         self._watch = CallWatch(door)
         self._apart = Apart()
         self._reward_models = ModelProcess(
-            idle_seconds=REWARD_MODEL_IDLE_SECONDS, order_seconds=REWARD_MODEL_ORDER_SECONDS
+            idle_seconds=REWARD_MODEL_IDLE_SECONDS, order_seconds=REWARD_MODEL_ORDER_SECONDS, places=places
         )
         self.stop = threading.Event()
         self._answers: dict[str, Answer] = {
@@ -118,6 +122,10 @@ class CallWorker:
                 # The process goes on saying that it is there, so its threads must be too.
                 log.exception("the calls lane stumbled")
                 self.stop.wait(_AWAY_SECONDS)
+
+    def yield_gpu(self) -> None:
+        """Have idle reward models make room for a queued job."""
+        self._reward_models.yield_gpu()
 
     def start(self, number: int, kinds: list[CallKind]) -> threading.Thread:
         thread = threading.Thread(target=self.loop, args=(kinds,), name=f"calls-{number}", daemon=True)
@@ -171,13 +179,16 @@ def serve(settings: WorkerSettings) -> None:
     slot = take_slot(settings.folder("workers"), "calls", settings.hostname)
     door = Door(settings.backend_url, settings.required_token())
     models = model_store(settings)
+    locks, seats = gpu_locks(settings), settings.jobs_per_gpu
     serving = ServingProcess(
         idle_seconds=settings.serving_idle_seconds,
         command=serving_command(settings, slot.folder / "vllm.log"),
+        places=Places(locks, seats, "deployments and the playground", settings.serving_engine).find,
     )
     blobs = BlobCache(settings.folder("cache", "blobs"), door.get_blob)
     sampler = Sampler(door, models, blobs, slot.folder, serving)
-    worker = CallWorker(door, slot.worker_id, models, settings.sandbox, sampler)
+    reward_places = Places(locks, seats, "tests of reward models", "transformers").find
+    worker = CallWorker(door, slot.worker_id, models, settings.sandbox, sampler, reward_places)
     leave = Relay(worker.stop.set).handle
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)
@@ -194,17 +205,19 @@ def serve(settings: WorkerSettings) -> None:
     log.info("%s answers calls of %s", slot.worker_id, settings.backend_url)
     while not worker.stop.wait(1.0):
         worker.replace_dead(running, threads)
+        serving.yield_gpu()
+        worker.yield_gpu()
     sampler.close()
 
 
 def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]:
-    """How the process that samples on demand is started."""
+    """How the process that samples on demand is started; its place adds the engine, transformers beside a job."""
     engine, why = serving_engine(settings.serving_engine)
     log.info("sampling on demand by %s: %s", engine, why)
     return (
         *SERVING,
         *("--threads", str(settings.serving_threads), "--adapters", str(settings.serving_adapters)),
-        *("--engine", engine, "--log", str(vllm_log)),
+        *("--log", str(vllm_log)),
     )
 
 

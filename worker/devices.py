@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from reinforge.errors import InvalidInput
 from worker.gpus import ORDER, VISIBLE, Gpu, list_gpus
@@ -298,14 +299,14 @@ class JobGpus:
             hold.release()
 
 
-def main() -> None:
-    """Print how many jobs this machine's GPUs take side by side, for `reinforge up`; or why none can be placed."""
+def placement_report() -> dict[str, Any]:
+    """How many jobs this machine's GPUs take side by side, as `jobs`; or the error why none can be placed."""
     try:
-        report: dict[str, object] = {"jobs": pools(list_gpus(), WorkerSettings()).jobs}
+        return {"jobs": pools(list_gpus(), WorkerSettings()).jobs}
     except InvalidInput as error:
-        report = error.envelope()["error"]
-    sys.stdout.write(json.dumps(report))
+        refusal: dict[str, Any] = error.envelope()["error"]
+        return refusal
 
 
 if __name__ == "__main__":
-    main()
+    sys.stdout.write(json.dumps(placement_report()))  # for `reinforge up`

@@ -9,6 +9,8 @@ from pathlib import Path
 
 DEVICE = "REINFORGE_DEVICE"
 """Environment variable: `auto` (default), `cpu` or `cuda`."""
+SHARE = "REINFORGE_GPU_SHARE"
+"""Environment variable of processes beside a job: the part of the GPU's memory that torch may take."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 """With it, numbers in CUDA_VISIBLE_DEVICES are those of nvidia-smi."""

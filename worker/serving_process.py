@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 from pydantic import ValidationError
@@ -20,6 +21,7 @@ from pydantic import ValidationError
 from reinforge.errors import Unavailable
 from worker import launch
 from worker.postmortem import memory_kills
+from worker.serving_place import Launch
 from worker.serving_protocol import Order, Reply
 from worker.trainer_process import child_environment
 
@@ -27,6 +29,8 @@ log = logging.getLogger(__name__)
 
 SERVING: tuple[str, ...] = (sys.executable, "-P", "-m", "worker.serving")
 END_GRACE_SECONDS = 2.0
+PLACED_AGAIN_SECONDS = 30.0
+"""On the CPU of a GPU host or beside a job: so often an order looks for a free GPU first."""
 _STDERR = 2
 Replies = queue.SimpleQueue[Reply]
 
@@ -37,8 +41,15 @@ class ServingProcess:
     Start orders in threads that live as long as the worker: the kernel ends the process with the one that started it.
     """
 
-    def __init__(self, *, idle_seconds: float = 600.0, command: Sequence[str] = SERVING) -> None:
-        self._idle_seconds, self._command = idle_seconds, tuple(command)
+    def __init__(
+        self,
+        *,
+        idle_seconds: float = 600.0,
+        command: Sequence[str] = SERVING,
+        places: Callable[[str], Launch] = lambda _: Launch(),
+    ) -> None:
+        """places: where the model of a folder is to be loaded; may raise Unavailable."""
+        self._idle_seconds, self._command, self._places = idle_seconds, tuple(command), places
         self._lock = threading.Lock()
         self._child: _Child | None = None
         self._open = 0
@@ -55,14 +66,14 @@ class ServingProcess:
         """Have an order carried out; the queue gets its replies, the last with `ended` or `error`.
 
         Leaving the block cancels what is left of it. `starting` is called when the process has to be started first.
-        Raises Unavailable `serving_lost`.
+        Raises Unavailable `serving_lost`, `gpu_busy`.
         """
         with self._lock:
             self._open += 1
             if self._idle is not None:
                 self._idle.cancel()
         try:
-            child = self._running(starting)
+            child = self._running(order, starting)
             replies = child.send(order)
             try:
                 yield replies
@@ -85,16 +96,37 @@ class ServingProcess:
         if child is not None:
             child.end()
 
-    def _running(self, starting: Callable[[], None]) -> "_Child":
+    def yield_gpu(self) -> None:
+        """End the process if it is idle and a queued job wants its GPU."""
+        with self._lock:
+            if self._open or self._child is None or not self._child.launch.hold.wanted:
+                return
+            child, self._child = self._child, None
+            if self._idle is not None:
+                self._idle.cancel()
+        log.info("the serving process gives its GPU to a job")
+        child.end()
+
+    def _running(self, order: Order, starting: Callable[[], None]) -> "_Child":
+        """Raises Unavailable `gpu_busy`."""
         if self.pid is None:
             starting()
         with self._lock:
             if self._child is not None and self._child.ended:
                 self._child.end()
                 self._child = None
+            launch = None
+            if self._child is not None and self._open == 1 and self._child.to_be_placed_again(order.folder):
+                launch = self._places(order.folder)
+                if launch.place != self._child.launch.place:
+                    self._child.end()
+                    self._child = None
+                else:
+                    launch.hold.release()
+                    self._child.launch.at = launch.at
             if self._child is None:
-                self._child = _Child(self._command)
-                log.info("started the serving process %s", self._child.pid)
+                self._child = _Child(self._command, launch or self._places(order.folder), order.folder)
+                log.info("started the serving process %s: %s", self._child.pid, self._child.launch.place)
             return self._child
 
     def _end_idle(self) -> None:
@@ -109,7 +141,8 @@ class ServingProcess:
 class _Child:
     """One run of the process."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], launch_: Launch, folder: str) -> None:
+        self.launch, self._folder = launch_, folder
         self._writing = threading.Lock()
         self._replies: dict[str, Replies] = {}
         self._kills = memory_kills()
@@ -120,15 +153,17 @@ class _Child:
                     sys.executable,
                     *("-S", "-E", launch.__file__, str(os.getpid()), str(write_end)),
                     *command,
+                    *(() if launch_.place is None else ("--engine", launch_.place.engine)),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=_STDERR,
-                pass_fds=(write_end,),
+                pass_fds=(write_end, *launch_.hold.descriptors),
                 start_new_session=True,
-                env=child_environment(),
+                env=child_environment() | launch_.environment(),
             )
         except BaseException:
             os.close(read_end)
+            launch_.hold.release()
             raise
         finally:
             os.close(write_end)
@@ -136,6 +171,13 @@ class _Child:
         self.ended = False
         self._reader = threading.Thread(target=self._read, args=(read_end,), daemon=True)
         self._reader.start()
+
+    def to_be_placed_again(self, folder: str) -> bool:
+        """Whether there may be a better place by now, or none for another model where it is."""
+        place = self.launch.place
+        if place is None or not place.limited:
+            return False
+        return folder != self._folder or time.monotonic() - self.launch.at > PLACED_AGAIN_SECONDS
 
     def send(self, order: Order) -> Replies:
         """Raises Unavailable `serving_lost`."""
@@ -187,6 +229,7 @@ class _Child:
                 if replies is not None:
                     replies.put(reply)
         self._process.wait()
+        self.launch.hold.release()
         with self._writing:
             self.ended = True
             left = dict(self._replies)

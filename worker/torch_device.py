@@ -4,7 +4,7 @@ import os
 
 import torch
 
-from worker.gpus import DEVICE, cannot_open, driver_version, gpu_present
+from worker.gpus import DEVICE, SHARE, cannot_open, driver_version, gpu_present
 
 
 class GpuUnavailable(Exception):
@@ -26,6 +26,8 @@ def compute_device() -> torch.device:
     if demanded == "cpu":
         return torch.device("cpu")
     if torch.cuda.is_available():
+        if share := os.environ.get(SHARE):
+            torch.cuda.set_per_process_memory_fraction(float(share))
         return torch.device("cuda")
     if gpu_present():
         raise GpuUnavailable(*cannot_open(torch.__version__, torch.version.cuda, driver_version(), _reason()))

@@ -27,8 +27,8 @@ QUIET_SECONDS = 300.0
 """Longest wait between two events: a large model takes a while to load."""
 LOADING_AT_MOST = timedelta(seconds=2 * QUIET_SECONDS)
 _OF_THE_HOST = {
-    "adapter_damaged", "call_timeout", "invalid_adapter", "model_changed", "model_load_failed", "out_of_memory",
-    "sampling_failed", "serving_lost", "worker_lost",
+    "adapter_damaged", "call_timeout", "gpu_unavailable", "invalid_adapter", "model_changed", "model_load_failed",
+    "out_of_memory", "sampling_failed", "serving_lost", "worker_lost",
 }  # fmt: skip
 """Errors that say something about the weights or the worker that had them, not about one request."""
 

@@ -275,7 +275,8 @@ def check_sandbox() -> Check:
 
 def check_torch() -> Check:
     program = (
-        "import json, transformers, peft; from worker.torch_device import report; print(json.dumps(report()))"
+        "import json, transformers, peft; from worker.devices import placement_report;"
+        "from worker.torch_device import report; print(json.dumps(report() | {'placement': placement_report()}))"
     )
     answer = _ask([sys.executable, "-P", "-c", program])
     if answer.failure is not None:

@@ -7,11 +7,15 @@ Finding = tuple[Literal["ok", "warn", "fail"], str, str | None]
 
 
 def torch_state(report: dict[str, Any]) -> Finding:
-    """report: of `worker.torch_device.report`."""
+    """report: of `worker.torch_device.report`, with that of `worker.devices.placement_report`."""
     if report["problem"] is not None:
         return "fail", report["problem"], report["remedy"]
+    placement = report["placement"]
+    if "jobs" not in placement:
+        return "fail", placement["message"], placement["hint"] or f"Change {placement['param']}."
     if report["gpu"] is not None:
-        return "ok", f"torch {report['torch']}, {report['gpu']}", None
+        side = f", {placement['jobs']} jobs side by side" if placement["jobs"] > 1 else ""
+        return "ok", f"torch {report['torch']}, {report['gpu']}{side}", None
     where = "on the CPU, as REINFORGE_DEVICE says" if report["cpu_demanded"] else "no GPU"
     remedy = "The starter model trains on the CPU; larger models need a GPU."
     return "warn", f"torch {report['torch']}, {where}", remedy

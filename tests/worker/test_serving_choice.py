@@ -10,7 +10,9 @@ from reinforge import offline
 from reinforge.platform import doctor
 from worker import gpus
 from worker.calls import serving_command
+from worker.devices import gpu_locks
 from worker.serving_choice import job_engines, serving_engine
+from worker.serving_place import Places
 from worker.settings import WorkerSettings
 from worker.vllm_python import VARIABLE
 
@@ -41,9 +43,13 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, distribution: str =
     monkeypatch.setenv(VARIABLE, str(python))
 
 
-def engine_of_the_command() -> str:
-    command = serving_command(WorkerSettings(), Path("vllm.log"))
-    return command[command.index("--engine") + 1]
+def engine_that_serves(tmp_path: Path) -> str:
+    settings = WorkerSettings(home=tmp_path)
+    serving_command(settings, Path("vllm.log"))
+    launch = Places(gpu_locks(settings), 1, "deployments", settings.serving_engine).find("/nowhere")
+    launch.hold.release()
+    assert launch.place is not None
+    return launch.place.engine
 
 
 @pytest.mark.usefixtures("device")
@@ -52,13 +58,13 @@ def test_with_a_device_and_an_interpreter_it_is_vllm_and_the_log_says_why(
 ) -> None:
     install(tmp_path, monkeypatch)
     with caplog.at_level(logging.INFO, logger="worker.calls"):
-        assert engine_of_the_command() == "vllm"
+        assert engine_that_serves(tmp_path) == "vllm"
     assert "vllm: an NVIDIA device and vLLM 0.32.0 are here" in caplog.text
 
 
 @pytest.mark.usefixtures("device")
-def test_without_an_interpreter_it_is_transformers() -> None:
-    assert engine_of_the_command() == "transformers"
+def test_without_an_interpreter_it_is_transformers(tmp_path: Path) -> None:
+    assert engine_that_serves(tmp_path) == "transformers"
     assert "make vllm" in serving_engine("auto")[1]
 
 
@@ -90,9 +96,9 @@ def test_a_device_that_is_hidden_is_none(
 
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("asked", ["transformers", "vllm"])
-def test_who_asks_for_one_gets_it(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_asks_for_one_gets_it(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REINFORGE_SERVING_ENGINE", asked)
-    assert engine_of_the_command() == asked
+    assert engine_that_serves(tmp_path) == asked
 
 
 def test_what_auto_means_for_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from reinforge.errors import JobFailure
 from reinforge.platform import doctor
 from tests.support.tiny_models import write_tiny_classifier, write_tiny_model
 from worker import gpus
+from worker.devices import placement_report
 from worker.gpus import cannot_open, driver_version, gpu_present, hide_unwanted
 from worker.policy import load
 from worker.policy.load import load_base_model
@@ -153,15 +154,27 @@ def test_weights_go_straight_to_the_gpu(machine: Path, monkeypatch: pytest.Monke
     assert given[1]["device_map"] is None and given[1]["dtype"] == torch.float32
 
 
+def checked(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> doctor.Check:
+    told = json.dumps(report() | {"placement": placement_report()} | changes)
+    monkeypatch.setattr(doctor, "_ask", lambda *_, **__: doctor._Answer(told, None))
+    return doctor.check_torch()
+
+
 @pytest.mark.usefixtures("gpu")
 def test_the_doctor_fails_where_jobs_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_ask", lambda *_, **__: doctor._Answer(json.dumps(report()), None))
-    check = doctor.check_torch()
-    assert (
-        check.status == "fail"
-        and "NVIDIA GPU" in check.message
-        and "REINFORGE_DEVICE" in (check.remedy or "")
-    )
+    check = checked(monkeypatch)
+    assert check.status == "fail" and "NVIDIA GPU" in check.message
+    assert "REINFORGE_DEVICE" in (check.remedy or "")
     monkeypatch.setenv("REINFORGE_DEVICE", "cpu")
-    check = doctor.check_torch()
+    check = checked(monkeypatch)
     assert check.status == "warn" and "as REINFORGE_DEVICE says" in check.message
+
+
+def test_the_doctor_tells_how_jobs_are_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    several = checked(monkeypatch, gpu="H100", placement={"jobs": 8})
+    assert (several.status, "H100, 8 jobs side by side" in several.message) == ("ok", True)
+    monkeypatch.setenv("REINFORGE_TRAINER_DEVICES", "4")
+    check = checked(monkeypatch)
+    assert (
+        check.status == "fail" and "REINFORGE_TRAINER_DEVICES names GPU 4" in check.message and check.remedy
+    )

@@ -57,6 +57,8 @@ class ChatRenderer:
             return Rendered("", (), 0, f"the chat template refuses it: {str(error) or type(error).__name__}")
         # A template writes its own special tokens; adding others would double the first.
         ids = tuple(self._tokenizer(text, add_special_tokens=not self.has_template)["input_ids"])
+        if not ids:
+            return Rendered("", (), 0, "the tokenizer makes no token of it")
         return Rendered(text, ids, len(ids)) if len(ids) <= max_tokens else Rendered("", (), len(ids))
 
     def _text(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> str:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -25,6 +25,7 @@ from worker.gpus import DEVICE, hide_unwanted
 from worker.rewards.base import RewardResult
 from worker.rewards.rater import Rater, Row, failed, ok
 from worker.rewards.secrets import VARIABLE
+from worker.serving_place import Launch
 
 COMMAND = (sys.executable, "-P", "-m", "worker.reward_models")
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", DEVICE)
@@ -45,8 +46,11 @@ class ModelProcess:
         *,
         idle_seconds: float | None = None,
         order_seconds: float | None = None,
+        places: Callable[[str], Launch] = lambda _: Launch(),
     ) -> None:
-        self._command = tuple(command)
+        """places: where the checkpoint of a folder is to be loaded; may raise Unavailable."""
+        self._command, self._places = tuple(command), places
+        self._launch = Launch()
         self._idle_seconds, self._idle = idle_seconds, threading.Timer(0, lambda: None)
         self._order_seconds = order_seconds
         self._lock = threading.Lock()
@@ -61,7 +65,7 @@ class ModelProcess:
         `gpu_unavailable` or `out_of_memory`."""
         with self._lock:
             self._idle.cancel()
-            process = self._running()
+            process = self._running(str(order.get("path", "")))
             assert process.stdin is not None and process.stdout is not None
             limit = threading.Timer(self._order_seconds or 0, process.kill)
             limit.daemon = True
@@ -107,10 +111,21 @@ class ModelProcess:
         with self._lock:
             self._end()
 
-    def _running(self) -> "subprocess.Popen[str]":
+    def yield_gpu(self) -> None:
+        """End the process if it is idle and a queued job wants its GPU."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._launch.hold.wanted:
+                    self._idle.cancel()
+                    self._end()
+            finally:
+                self._lock.release()
+
+    def _running(self, path: str) -> "subprocess.Popen[str]":
         if self._process is not None and self._process.poll() is not None:
             self._end()
         if self._process is None:
+            self._launch = self._places(path)
             self._process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,
@@ -118,7 +133,8 @@ class ModelProcess:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env=_environment(),
+                env=_environment() | self._launch.environment(),
+                pass_fds=self._launch.hold.descriptors,
             )
         return self._process
 
@@ -135,6 +151,7 @@ class ModelProcess:
                     pipe.close()
                 except BrokenPipeError:  # what was not sent is of no use any more
                     continue
+        self._launch.hold.release()
         return status
 
 

@@ -94,6 +94,23 @@ def test_a_template_that_refuses_names_the_row(tmp_path: Path) -> None:
         prompts.check()
 
 
+def test_a_prompt_of_no_tokens_is_refused(tmp_path: Path) -> None:
+    class Mute:
+        """Has no token for any word, as a word tokenizer of another language."""
+
+        chat_template = None
+
+        def __call__(self, text: str, **_: Any) -> dict[str, list[int]]:
+            return {"input_ids": []}
+
+    prompts = load(tmp_path, ChatRenderer(Mute()), ROWS[:2], held_out_rows=0)
+    with pytest.raises(
+        JobFailure, match=r"Row 1 cannot be a prompt: the tokenizer makes no token of it"
+    ) as caught:
+        prompts.check()
+    assert caught.value.code == "data_error"
+
+
 TOOLS = "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}"
 ADD = {"type": "function", "function": {"name": "add"}}
 
