@@ -14,13 +14,14 @@ from reinforge.errors import JobFailure
 from worker.memory import is_out_of_memory
 from worker.policy.activations import GradientPasses, mode
 from worker.policy.critic import LoraCritic
+from worker.policy.fused import fuse
 from worker.policy.lanes import Lanes
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy, base_bytes
 from worker.policy.merged import Active, merged
 from worker.policy.targets import Layers
 
-MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}
+MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 32768}
 """Tokens of one forward and backward pass, padding included, where memory allows them. On the CPU more does not run
 faster: the activations leave its caches."""
 
@@ -33,6 +34,8 @@ class LocalHost:
         self.base = base
         self.lanes = Lanes(lanes)
         self._layers = Layers(base.model)
+        if base.model.device.type == "cuda":
+            fuse(base.model)
         self._peft: PeftModel | None = None
 
     def create_policy(

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
+from worker.policy.fused_scores import fused_slice
 from worker.policy.precision import float32_product, has_float32_output
 
 SLICE_BYTES = {"cpu": 2**27, "cuda": 2**30}
@@ -77,7 +78,8 @@ class _FrozenHead(torch.autograd.Function):
             logits = _logits(hidden[part], weight, bias)
             if temperature != 1.0:
                 logits.div_(temperature)
-            logprobs[part], entropies[part], slopes = _slice(logits, targets[part], wanted)
+            fused = None if wanted[1] else fused_slice(logits, targets[part], hidden.dtype, wanted[0])
+            logprobs[part], entropies[part], slopes = fused or _slice(logits, targets[part], wanted)
             for descent, slope in zip(descents, slopes, strict=True):
                 if descent is not None and slope is not None:
                     torch.mm(slope.to(weight.dtype), weight, out=descent[part])
