@@ -75,7 +75,7 @@ def _attention(
         raise CannotPack(
             f"{type(module).__name__} wants {', '.join(wanted) or 'a mask, dropout or no spans'}"
         )
-    queries, keys, values = (states[0].transpose(0, 1) for states in (query, key, value))
+    queries, keys, values = (states.squeeze(0).transpose(0, 1) for states in (query, key, value))
     width = values.shape[-1]
     kernel = _kernel(queries.device, queries.dtype, queries.shape[1], keys.shape[1], queries.shape[-1])
     spans.kernels.add(kernel.__name__)

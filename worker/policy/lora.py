@@ -27,7 +27,7 @@ from worker.policy.lanes import Lanes
 from worker.policy.merged import computing
 from worker.policy.packing import MicroBatch, micro_batches
 from worker.policy.scoring import Layouts, layouts_of, score
-from worker.policy.trained import Trained
+from worker.policy.trained import Trained, on_cpu
 
 Activate = Callable[[str | None], AbstractContextManager[None]]
 
@@ -120,7 +120,7 @@ class LoraPolicy:
                 run = partial(self._run, batch, loss, scores, needs_gradient)
                 with self.passes.running():
                     for value, found in self._lanes.map(run, self._plan(batch.sequences, chosen)):
-                        self._add(found)
+                        self._trained.add(found)
                         self.passes.beat()
                         for key, (total, count) in value.metrics.items():
                             old_total, old_count = metrics.get(key, (0.0, 0.0))
@@ -143,8 +143,8 @@ class LoraPolicy:
         )
 
     def state(self) -> PolicyState:
-        reference = {key: tensor.cpu().clone() for key, tensor in self._reference.items()}
-        return PolicyState(self._trained.weights(), self._trained.moments(), self.passes.learned, reference)
+        weights, moments = self._trained.weights(), self._trained.moments()
+        return PolicyState(weights, moments, self.passes.learned, on_cpu(self._reference))
 
     def load_state(self, state: PolicyState) -> None:
         """Raises KeyError or RuntimeError where the state is of another adapter."""
@@ -166,7 +166,7 @@ class LoraPolicy:
     def export(self, folder: Path, *, base_model: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         tensors = get_peft_model_state_dict(self._peft, adapter_name=self.name, save_embedding_layers=False)
-        plain = {key: tensor.detach().cpu().contiguous() for key, tensor in sorted(tensors.items())}
+        plain = on_cpu({key: tensor.contiguous() for key, tensor in sorted(tensors.items())})
         # Written by us: safetensors' own `save_file` leaves files that only their owner can read.
         (folder / "adapter_model.safetensors").write_bytes(save(plain, metadata={"format": "pt"}))
         config = self._peft.peft_config[self.name].to_dict()
@@ -212,11 +212,6 @@ class LoraPolicy:
             return value, []
         total = value.total / batch.denominator
         return value, list(torch.autograd.grad(total, self._trained.list, allow_unused=True))
-
-    def _add(self, gradients: Sequence[Tensor | None]) -> None:
-        for parameter, gradient in zip(self._trained.list, gradients, strict=False):
-            if gradient is not None:
-                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
 
     def _try(self, batch: Batch, row: int, loss: LossFunction) -> None:
         """A row alone, forward and backward; the gradient is forgotten."""
@@ -266,5 +261,6 @@ def tensors_of(batch: Batch, rows: list[int], device: torch.device) -> dict[str,
 
 def _store(into: TokenScores, rows: Sequence[int], found: TokenScores) -> None:
     width = found.logprobs.shape[1]
-    into.logprobs[rows, :width] = found.logprobs.detach().to(into.logprobs)
-    into.entropies[rows, :width] = found.entropies.detach().to(into.entropies)
+    # From a GPU in one transfer: each waits for the pass.
+    both = torch.stack([found.logprobs.detach(), found.entropies.detach()]).to(into.logprobs)
+    into.logprobs[rows, :width], into.entropies[rows, :width] = both

@@ -143,7 +143,7 @@ def _in_line(model: PreTrainedModel, line: Packed) -> Tensor:
         states: Tensor = model.get_decoder()(
             input_ids=line.ids, position_ids=line.position_ids, use_cache=False, **{KEYWORD: line.spans}
         ).last_hidden_state
-    return states[0, line.picked]
+    return states.squeeze(0)[line.picked]
 
 
 def _behind(decoder: torch.nn.Module, prompt: Sequence[int], rows: Padded) -> Tensor:

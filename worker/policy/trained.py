@@ -1,6 +1,6 @@
 """Parameters by name with their AdamW: what an adapter, or a critic, trains."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -12,9 +12,20 @@ class Trained:
     def __init__(self, parameters: dict[str, torch.nn.Parameter]) -> None:
         self.parameters = parameters
         self.list = list(parameters.values())
-        # On the CPU an adapter's many small tensors take longest to visit one by one.
-        on_cpu = all(parameter.device.type == "cpu" for parameter in self.list)
-        self.optimizer = torch.optim.AdamW(self.list, fused=on_cpu or None)
+        # An adapter's many small tensors take longest to visit one by one.
+        self.optimizer = torch.optim.AdamW(self.list, fused=True)
+
+    def add(self, gradients: Sequence[Tensor | None]) -> None:
+        """To the parameters' own, in their order; None adds nothing."""
+        into, more = [], []
+        for parameter, gradient in zip(self.list, gradients, strict=False):
+            if gradient is not None and parameter.grad is not None:
+                into.append(parameter.grad)
+                more.append(gradient)
+            elif gradient is not None:
+                parameter.grad = gradient
+        if into:
+            torch._foreach_add_(into, more)
 
     def step(
         self,
@@ -36,15 +47,17 @@ class Trained:
 
     def weights(self) -> dict[str, Tensor]:
         """Copies on the CPU."""
-        return {key: parameter.detach().cpu().clone() for key, parameter in self.parameters.items()}
+        return on_cpu(self.parameters)
 
     def moments(self) -> dict[str, Tensor]:
         """The optimizer's state by `<parameter>|<part>`, copies on the CPU."""
-        found = {}
-        for key, parameter in self.parameters.items():
-            for part, value in self.optimizer.state.get(parameter, {}).items():
-                found[f"{key}|{part}"] = value.detach().cpu().clone()
-        return found
+        return on_cpu(
+            {
+                f"{key}|{part}": value
+                for key, parameter in self.parameters.items()
+                for part, value in self.optimizer.state.get(parameter, {}).items()
+            }
+        )
 
     def put(self, weights: Mapping[str, Tensor]) -> None:
         """Raises KeyError or RuntimeError where they are of other parameters."""
@@ -59,11 +72,24 @@ class Trained:
         for name, value in moments.items():
             key, part = name.rsplit("|", 1)
             parameter = self.parameters[key]
-            # AdamW keeps its step count on the CPU, whatever the parameter's device.
-            device = value.device if part == "step" else parameter.device
-            self.optimizer.state[parameter][part] = value.to(device).clone()
+            self.optimizer.state[parameter][part] = value.to(parameter.device).clone()
 
     @property
     def bytes(self) -> int:
         """Of weights, gradients and AdamW's two moments, each as large as the weights."""
         return 4 * sum(parameter.nbytes for parameter in self.parameters.values())
+
+
+def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copies; from a GPU all at once, where they are of one kind."""
+    kinds = {(tensor.device, tensor.dtype) for tensor in tensors.values()}
+    if len(kinds) != 1 or next(iter(kinds))[0].type == "cpu":
+        return {key: tensor.detach().cpu().clone() for key, tensor in tensors.items()}
+    return in_one_copy(tensors)
+
+
+def in_one_copy(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """On the CPU, as parts of one tensor."""
+    flat = torch.cat([tensor.detach().flatten() for tensor in tensors.values()]).cpu()
+    parts = torch.split(flat, [tensor.numel() for tensor in tensors.values()])
+    return {key: part.view(tensor.shape) for (key, tensor), part in zip(tensors.items(), parts, strict=True)}
