@@ -26,7 +26,7 @@ def run(setting: Setting) -> Iterator[Row]:
         yield from _published(setting)
     for engine in ("transformers", "vllm"):
         if engine == "vllm" and (missing := no_vllm(setting)):
-            yield waiting("0.5B, vllm: three steps", missing)
+            yield waiting("0.5B, vllm: two steps", missing)
             continue
         yield from _steps(engine, setting)
 
@@ -54,9 +54,9 @@ def _learns(setting: Setting) -> Iterator[Row]:
                 "reference": "<answer>{{item.answer}}</answer>",
             }
         ],
-        "rollout": _rollout(4, 4, 56) if setting.tiny else _rollout(32, 8, 56),
-        "evaluation": {"every_steps": 40, "rows": 8 if setting.tiny else 64, "samples_per_row": 2},
-        "limits": {"steps": 2 if setting.tiny else 40},
+        "rollout": _rollout(4, 4, 56) if setting.tiny else _rollout(24, 8, 56),
+        "evaluation": {"every_steps": 99, "rows": 8 if setting.tiny else 64, "samples_per_row": 2},
+        "limits": {"steps": 2 if setting.tiny else 30, "checkpoint_every": 99},
     }
     records, failure = _finished(job, setting.folder / "learns")
     if failure is not None:
@@ -71,7 +71,7 @@ def _learns(setting: Setting) -> Iterator[Row]:
 
 
 def _steps(engine: str, setting: Setting) -> Iterator[Row]:
-    """Three steps of 16 × 8 completions of 256 tokens."""
+    """Two steps of 16 × 8 completions of 256 tokens."""
     shape = shape_of("0.5B", setting)
     model = setting.folder / "model"
     if not model.exists():
@@ -97,7 +97,7 @@ def _steps(engine: str, setting: Setting) -> Iterator[Row]:
         "adapter": {"rank": RANK},
         "optimizer": {"learning_rate": 1e-5},
         "evaluation": {"rows": 0},
-        "limits": {"steps": 2 if setting.tiny else 3, "checkpoint_every": 99},
+        "limits": {"steps": 2, "checkpoint_every": 99},
     }
     yield from _times(f"0.5B, {engine}", job, setting.folder / f"steps-{engine}")
 

@@ -11,28 +11,42 @@ from reinforge.errors import JobFailure
 from worker.memory import is_out_of_memory
 from worker.policy import activations
 
-SHARES = (0.3, 0.1)
-"""Of the card's memory that this process may take."""
+SHARES = (0.3, 0.05)
+"""Of the card's memory that this process may take. Nobody tells the trainer: it has to find out by running out."""
+LEFT = 0.1
+"""Of the card's memory that others leave, which the trainer can see."""
 
 
 def run(setting: Setting) -> Iterator[Row]:
+    yield from _step(
+        f"0.5B beside others that leave {LEFT:.0%} of the memory", setting, _taken(setting), LEFT
+    )
     for share in SHARES:
-        yield from _limited(share, setting)
+        if setting.device == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.set_per_process_memory_fraction(share)
+        yield from _step(f"0.5B with {share:.0%} of the memory, untold", setting, None, share)
 
 
-def _limited(share: float, setting: Setting) -> Iterator[Row]:
-    """One step that would like more memory than there is; nobody tells the trainer of the limit."""
-    label = f"0.5B with {share:.0%} of the memory"
-    if setting.device == "cuda":
-        torch.cuda.set_per_process_memory_fraction(share)
+def _taken(setting: Setting) -> torch.Tensor | None:
+    """Memory of the card that somebody else holds."""
+    if setting.device == "cpu":
+        return None
+    free, total = torch.cuda.mem_get_info()
+    return torch.empty(max(0, free - int(LEFT * total)), dtype=torch.uint8, device="cuda")
+
+
+def _step(label: str, setting: Setting, taken: torch.Tensor | None, share: float) -> Iterator[Row]:
+    """One step of rows that would like more memory than there is. `taken` is held until it ends."""
+    setting.reset_peak()
     model = trainable("0.5B", setting)
     rows = sequences(model.shape, 2, 4, 48, 32) if setting.tiny else sequences(model.shape, 8, 8, 1024, 3072)
     passes, messages = model.policy.passes, list[str]()
     passes.tell = lambda message, facts: messages.append(message)
     before = passes.facts
+    if setting.device == "cpu":
+        _without_memory(share)
     try:
-        if setting.device == "cpu":
-            _without_memory(passes, share)
         model.policy.forward_backward(batch_of(rows), weighted)  # type: ignore[arg-type]
         norm = model.policy.optimizer_step(**STEP)  # type: ignore[arg-type]
     except (JobFailure, RuntimeError, MemoryError) as error:
@@ -42,13 +56,13 @@ def _limited(share: float, setting: Setting) -> Iterator[Row]:
             f"{label}: a step of long rows ends", False, str(error), before=before, after=passes.facts
         )
         return
-    facts = passes.facts
-    yield holds(
-        f"{label}: a step of long rows ends", norm > 0, "; ".join(messages), before=before, after=facts
-    )
-    yield figure(f"{label}: tokens of a micro-batch", facts["micro_batch_tokens"], "")
+    about = {"before": before, "after": passes.facts, "peak_gib": setting.peak_gib()}
+    if taken is not None:
+        about["taken_gib"] = taken.nbytes / 2**30
+    yield holds(f"{label}: a step of long rows ends", norm > 0, "; ".join(messages), **about)
+    yield figure(f"{label}: tokens of a micro-batch", passes.facts["micro_batch_tokens"], "")
 
 
-def _without_memory(passes: activations.GradientPasses, share: float) -> None:
+def _without_memory(share: float) -> None:
     """The CPU has no limit for one process: the decision is tried with the memory that is left."""
     activations.memory_at_hand = lambda device: int(share * 2**22)  # type: ignore[assignment]
