@@ -80,7 +80,7 @@ def choose(
 
 def _busy(why: str) -> Unavailable:
     return Unavailable(
-        f"Every GPU of this worker is used by jobs. {why}",
+        f"Every GPU of this worker is taken. {why}",
         code="gpu_busy",
         hint="Try again when a job has ended, or start `worker calls` where a GPU is free.",
     )

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from reinforge.records import Record
-from tests.support.processes import open_pipes
+from tests.support.processes import eventually, open_pipes
+from worker.devices import GpuLocks, Pools
+from worker.gpus import Gpu
 from worker.launch import OOM_SCORE
 from worker.slots import Slot, take_slot
 from worker.trainer_process import TrainerProcess
@@ -66,3 +68,20 @@ def test_where_memory_runs_out_the_trainer_is_ended_first(tmp_path: Path, slot: 
     trainer = TrainerProcess(tmp_path, log, slot, lambda _: None, (sys.executable, "-c", printing))
     ended_by_itself(trainer)
     assert int(log.read_text()) >= OOM_SCORE
+
+
+def test_it_sees_its_own_gpu_alone_and_keeps_the_lock_for_as_long_as_it_lives(
+    tmp_path: Path, slot: Slot
+) -> None:
+    locks, pool = GpuLocks(tmp_path / "gpus"), Pools((Gpu("3", "GPU-d"),))
+    hold = locks.take(pool, "this job")
+    assert hold is not None
+    log = tmp_path / "log"
+    program = "import os, sys; print(os.environ['CUDA_VISIBLE_DEVICES'], flush=True); sys.stdin.read()"
+    command = (sys.executable, "-S", "-c", program)
+    trainer = TrainerProcess(tmp_path, log, slot, lambda _: None, command, gpus=hold)
+    hold.release()  # the worker's own part, as when it is killed
+    eventually(lambda: log.read_text() == "3\n")
+    assert locks.take(pool, "another job") is None
+    killed(trainer)
+    assert locks.take(pool, "another job") is not None
