@@ -20795,7 +20795,7 @@ export interface operations {
                      *               },
                      *               "engine": {
                      *                 "default": "auto",
-                     *                 "description": "What samples: the trainer itself (`transformers`, which is also `auto`), or a vLLM server beside it, on workers\nthat have vLLM.",
+                     *                 "description": "What samples: the trainer itself (`transformers`), or a vLLM server beside it, on workers that have vLLM. `auto`\nbecomes `vllm` when the job is created and every worker that is online has a GPU and vLLM for it, else\n`transformers`.",
                      *                 "enum": [
                      *                   "auto",
                      *                   "transformers"
@@ -36614,7 +36614,7 @@ export interface operations {
                      *               },
                      *               "engine": {
                      *                 "default": "auto",
-                     *                 "description": "What samples: the trainer itself (`transformers`, which is also `auto`), or a vLLM server beside it, on workers\nthat have vLLM.",
+                     *                 "description": "What samples: the trainer itself (`transformers`), or a vLLM server beside it, on workers that have vLLM. `auto`\nbecomes `vllm` when the job is created and every worker that is online has a GPU and vLLM for it, else\n`transformers`.",
                      *                 "enum": [
                      *                   "auto",
                      *                   "transformers"
