@@ -37,7 +37,7 @@ def probe(
 ) -> AdapterProbe:
     ours = policy or (lambda sequences: trainer.policy.log_probs(sequences).logprobs)
     base = scorer(trainer.policy.reference_log_probs)
-    return AdapterProbe(scorer(ours), base, exact=exact, say=said.append)
+    return AdapterProbe(scorer(ours), base, exact=exact, say=said.append, warn=said.append)
 
 
 def look(probe: AdapterProbe, bench: Bench, trainer: Trainer, api: Api, names: Sequence[str]) -> bool:
@@ -48,9 +48,10 @@ def name(bench: Bench) -> str:
     return bench.engine._adapters.held[-1].name
 
 
-def test_agreement_is_told_once(bench: Bench, trainer: Trainer, api: Api) -> None:
+@pytest.mark.parametrize("exact", [True, False])
+def test_agreement_is_told_once(bench: Bench, trainer: Trainer, api: Api, exact: bool) -> None:
     said: list[str] = []
-    bench.engine._probe = probe(trainer, said)
+    bench.engine._probe = probe(trainer, said, exact=exact)
     bench.generate(trainer.ask(PROMPTS, version=50))
     bench.generate(trainer.ask(PROMPTS, version=50))
     assert bench.engine._probe is None and len(said) == 1
@@ -65,12 +66,48 @@ def test_a_server_with_another_policy_ends_the_job(
     bench.engine._probe = probe(trainer, [], exact=exact)
     try:
         with pytest.raises(JobFailure) as caught:
-            bench.generate(trainer.ask(PROMPTS, version=50))
+            for _ in range(1 if exact else 4):  # the third look is the fourth call's
+                bench.generate(trainer.ask(PROMPTS, version=50))
     finally:
         bench.engine._probe = None
     end = end_of(caught.value)
     assert (end.outcome, end.reason) == ("failed", "sampler_mismatch") and "nats" not in (end.hint or "")
     assert bench.generate(trainer.ask(["1+1="], version=50))  # the server has done nothing wrong
+
+
+def test_in_bfloat16_a_server_that_leaves_the_adapter_out_ends_the_job(
+    bench: Bench, trainer: Trainer, api: Api
+) -> None:
+    with pytest.raises(JobFailure) as caught:
+        look(probe(trainer, [], exact=False), bench, trainer, api, [BASE, BASE])
+    assert end_of(caught.value).reason == "adapter_not_applied"
+
+
+def test_in_bfloat16_more_than_rounding_is_a_warning(bench: Bench, trainer: Trainer, api: Api) -> None:
+    def rounded_otherwise(sequences: Sequences) -> torch.Tensor:
+        return trainer.policy.log_probs(sequences).logprobs + 0.1
+
+    said: list[str] = []
+    other = probe(trainer, said, rounded_otherwise, exact=False)
+    look(other, bench, trainer, api, [name(bench)] * 2)
+    look(other, bench, trainer, api, [name(bench)] * 2)
+    assert said[0].startswith("vLLM and the trainer differ more than rounding explains") and len(said) == 1
+
+
+def test_in_bfloat16_an_update_too_small_to_see_is_looked_at_less_and_less(
+    bench: Bench, trainer: Trainer, api: Api
+) -> None:
+    said: list[str] = []
+    scored = 0
+
+    def unmoved(sequences: Sequences) -> torch.Tensor:
+        nonlocal scored
+        scored += 1
+        return trainer.policy.reference_log_probs(sequences)
+
+    small = probe(trainer, said, unmoved, exact=False)
+    assert not any(look(small, bench, trainer, api, [BASE, BASE]) for _ in range(7))
+    assert scored == 2 * 3 and len(said) == 1  # looks 1, 2 and 4
 
 
 def test_a_server_that_leaves_the_adapter_out_ends_the_job(bench: Bench, trainer: Trainer, api: Api) -> None:
