@@ -51,6 +51,7 @@ from worker.training.data import Prompts, load_prompts
 from worker.training.ends import End, end_of
 from worker.training.fork import start_of
 from worker.training.journal import Journal
+from worker.training.lengths import continuation_room, prompt_limit
 from worker.training.loop import Outcome, train
 from worker.training.metrics import peak_memory_gib
 from worker.training.model_texts import ModelTexts, load_with_texts
@@ -143,7 +144,7 @@ class Job:
         manifest, reporter = self.manifest, self.reporter
         reporter.report(Phase, phase="loading", step=0)
         spec = self.spec = checked_spec(manifest.spec)
-        engine_versions = check_engine(spec)
+        engine_versions = check_engine(spec, Path(manifest.model_path))
         base, texts = load_with_texts(Path(manifest.model_path))
         reporter.report(Phase, phase="loading", step=0)
         lanes = set_threads(base.model.config.get_text_config().hidden_size)
@@ -257,8 +258,12 @@ class Job:
             seed=spec.seed,
             max_tokens=prompt_limit(spec, base.context_length),
         )
-        prompts.check()
-        return prompts
+        longest = prompts.check()
+        if spec.rollout.engine != "vllm":
+            return prompts
+        # The server is started for what the job can ask for, not for all of the model's context.
+        limit = min(prompts.max_tokens, longest + continuation_room(spec))
+        return dataclasses.replace(prompts, max_tokens=limit)
 
     def _columns(self, prompts: Prompts) -> list[tuple[str, list[str]]]:
         """Each data file's name, and the columns that its rows have."""
@@ -341,20 +346,6 @@ def proved_jail(client: SandboxClient) -> str:
             retryable=True,
         )
     return status.jail
-
-
-def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
-    """Longest prompt in tokens: what the job allows and the model's context leaves."""
-    rollout = spec.rollout
-    room = (context_length or 2**31) - rollout.max_completion_tokens
-    if room < 1:
-        raise JobFailure(
-            f"The model's context of {context_length} tokens leaves no room for a prompt beside completions of "
-            f"{rollout.max_completion_tokens}.",
-            code="data_error",
-            hint="Lower rollout.max_completion_tokens.",
-        )
-    return min(rollout.max_prompt_tokens or room, room)
 
 
 def versions() -> dict[str, str]:

@@ -94,7 +94,7 @@ class Bench:
         self.log = folder / "vllm.log"
         self.said: list[str] = []
         self.stages: list[str] = []
-        options = Options(STARTER, "float32", "cpu", max_model_len=512, rank=RANK, sleeps=True)
+        options = Options(STARTER, "float32", "cpu", max_model_len=512, rank=RANK, sleeps="weights")
         self.server = Server(
             python,
             options,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reinforge.errors import JobFailure, Unavailable
+from worker.gpus import gpu_present
 from worker.rollout.vllm.api import Api, Refused, ServerLost
 from worker.rollout.vllm.options import BASE, MAX_LORA_RANKS
 from worker.rollout.vllm.server import Server
@@ -17,6 +18,7 @@ from worker.serving.held import ADAPTERS
 from worker.serving.vllm_model import ServedModel, adapter_rank, load
 from worker.serving.vllm_run import VllmRun
 from worker.serving_protocol import Order
+from worker.vllm_checks import check_gpu_build
 from worker.vllm_python import VARIABLE, vllm_missing, vllm_python
 
 TOGETHER = 4
@@ -47,7 +49,8 @@ class VllmServing:
         return held.model.device != "cpu" or not mixed
 
     def start(self, order: Order, in_use: Collection[str | None], say: Say) -> Run:
-        """Raises JobFailure `engine_missing`, `model_load_failed`, `invalid_adapter`, Unavailable `serving_lost`."""
+        """Raises JobFailure `engine_missing`, `vllm_needs_compiler`, `model_load_failed`, `gpu_memory_short`,
+        `impossible_placement`, `invalid_adapter`; Unavailable `serving_lost`."""
         held = self._held
         if held is None or held.key != _key(order) or held.lost or _rank(order) > held.rank:
             self.close()
@@ -87,11 +90,11 @@ class VllmServing:
                 code="engine_missing",
                 hint=f"Run `make vllm` there or set {VARIABLE}; or set REINFORGE_SERVING_ENGINE=auto.",
             )
-        model = load(Path(order.folder))
-        rank = max(RANK, _rank(order))
-        options = model.options(
-            rank=rank, adapters=self._most, together=min(TOGETHER, self._most), threads=self._threads
-        )
+        if gpu_present():
+            check_gpu_build()
+        rank, together = max(RANK, _rank(order)), min(TOGETHER, self._most)
+        model = load(Path(order.folder), rank=rank, together=together)
+        options = model.options(rank=rank, adapters=self._most, together=together, threads=self._threads)
         say(f"Starting vLLM with {order.model}")
         server = Server(
             python,

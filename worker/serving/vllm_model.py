@@ -1,7 +1,8 @@
 """What the serving process knows of a base model whose weights lie in a vLLM server: its tokenizer and its sizes."""
 
 import json
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,15 +11,20 @@ import torch
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 
 from reinforge.errors import JobFailure
+from worker.models.inspect import read_tensors
 from worker.policy.load import job_device
 from worker.rollout.transformers_engine import cache_bytes_per_token
-from worker.rollout.vllm.options import Options
+from worker.rollout.vllm.demand import memory_of, served_demand
+from worker.rollout.vllm.model_shape import ModelShape, model_shape
+from worker.rollout.vllm.options import DEVICES, Options, own_devices
+from worker.rollout.vllm.sizing import batch_limits, served_sizes
+from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
 
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
 """For keys and values on the CPU."""
-_LONGEST = 2**15
-"""Tokens, for models that do not say how many they take."""
+_LONGEST, _LONGEST_UNKNOWN = 2**15, 2**13
+"""Tokens, for models that do not say how many they take, and for GPUs that do not say how much they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +36,14 @@ class ServedModel:
     vocabulary: int
     context: int
     """Tokens; less than the model's own where the cache has no room for more."""
-    cache_bytes: int
+    cache_bytes: int | None
+    """None: what vLLM's share of a GPU leaves."""
     device: str
+    sequences: int = 256
+    batch_tokens: int = 2048
+    share: float = 0.4
+    """These three on a GPU, as `Options` has them."""
+    fused_experts: bool = False
 
     def options(self, *, rank: int, adapters: int, together: int, threads: int) -> Options:
         """adapters: most that are held. together: most in one batch."""
@@ -46,11 +58,17 @@ class ServedModel:
             held=adapters + together,
             cache_bytes=self.cache_bytes,
             threads=threads,
+            sequences=self.sequences,
+            batch_tokens=self.batch_tokens,
+            share=self.share,
+            tensor_parallel=max(1, len(own_devices())),
+            fused_experts=self.fused_experts,
         )
 
 
-def load(folder: Path) -> ServedModel:
-    """Raises JobFailure `model_load_failed`, `gpu_unavailable`."""
+def load(folder: Path, *, rank: int = 16, together: int = 1) -> ServedModel:
+    """rank: of the largest adapter. together: adapters in one batch. Raises JobFailure `model_load_failed`,
+    `gpu_unavailable`, `gpu_memory_short`, `impossible_placement`."""
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -65,15 +83,54 @@ def load(folder: Path) -> ServedModel:
             hint="The folder needs config.json, tokenizer.json and *.safetensors of a causal language model.",
         ) from error
     device = job_device().type
+    stop_ids = _stop_ids(folder, tokenizer)
     if device == "cuda":
-        return ServedModel(folder, tokenizer, _stop_ids(folder, tokenizer), vocabulary, context, _GIB, device)
+        check_tensor_parallel(config, max(1, len(own_devices())), DEVICES)
+        plain = ServedModel(folder, tokenizer, stop_ids, vocabulary, context, None, device)
+        memory = memory_of(own_devices())
+        return on_gpu(plain, model_shape(config), *memory, rank=rank, together=together)
     sizes = cast(PreTrainedModel, SimpleNamespace(config=config, dtype=torch.float32))
     per_token = cache_bytes_per_token(sizes)
     cache = max(_GIB, min(4 * per_token * context, _MOST_CACHE_BYTES))
-    stop_ids = _stop_ids(folder, tokenizer)
     return ServedModel(
         folder, tokenizer, stop_ids, vocabulary, min(context, cache // per_token), cache, device
     )
+
+
+def on_gpu(
+    plain: ServedModel, shape: ModelShape, gpu_free: int, gpu_total: int, *, rank: int, together: int
+) -> ServedModel:
+    """`plain` with the sizes that a GPU leaves to it. Raises JobFailure `gpu_memory_short`."""
+    gpus, fused = max(1, len(own_devices())), shape.experts > 0
+    tokens, sequences = batch_limits(gpu_total)
+    if gpu_total == 0:
+        context = min(plain.context, _LONGEST_UNKNOWN)
+        return replace(plain, context=context, sequences=sequences, batch_tokens=tokens, fused_experts=fused)
+    demand = served_demand(
+        shape,
+        weights=_weights(plain.folder),
+        context=plain.context,
+        rows=sequences,
+        rank=rank,
+        loras=together,
+        gpu_total=gpu_total,
+        gpus=gpus,
+    )
+    found = served_sizes(gpu_free, gpu_total, demand)
+    return replace(
+        plain,
+        context=found.max_model_len,
+        cache_bytes=found.kv_bytes,
+        sequences=found.max_num_seqs,
+        batch_tokens=tokens,
+        share=found.share,
+        fused_experts=fused,
+    )
+
+
+def _weights(folder: Path) -> int:
+    """Bytes of a model in bfloat16."""
+    return 2 * sum(math.prod(tensor.shape) for tensor in read_tensors(folder))
 
 
 def _stop_ids(folder: Path, tokenizer: Any) -> tuple[int, ...]:

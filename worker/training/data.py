@@ -105,11 +105,15 @@ class Prompts:
         """The values of a column, over all rows, that metrics tell apart."""
         return Slices.of(column, [row.item for row in (*self.train, *self.held_out)])
 
-    def check(self) -> None:
-        """Render every row once, so that a bad one ends the job before it trains. Raises JobFailure `data_error`."""
-        rows = [*self.train, *self.held_out]
+    def check(self) -> int:
+        """Tokens of the longest prompt. Every row is rendered once, so that a bad one ends the job before it trains.
+
+        Raises JobFailure `data_error`."""
+        rows, longest = [*self.train, *self.held_out], 0
         for start in range(0, len(rows), _CHECKED_AT_ONCE):
-            self._prompts(rows[start : start + _CHECKED_AT_ONCE])
+            made = self._prompts(rows[start : start + _CHECKED_AT_ONCE])
+            longest = max(longest, *(len(prompt.token_ids) for prompt in made))
+        return longest
 
 
 def load_prompts(

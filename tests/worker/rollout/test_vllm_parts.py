@@ -1,8 +1,12 @@
 """Parts of the vLLM engine that need no server."""
 
+import asyncio
 import itertools
+import json
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from pydantic import ValidationError
 
@@ -10,8 +14,19 @@ from reinforge.spec import JobSpec
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.vllm.adapters import Adapters
-from worker.rollout.vllm.api import completion
-from worker.rollout.vllm.options import DEVICES, SLEEP, Options, allowed_rank, sleeps
+from worker.rollout.vllm.api import Api, completion
+from worker.rollout.vllm.options import (
+    DEVICES,
+    GPU_MEMORY,
+    SLEEP,
+    Options,
+    allowed_rank,
+    own_devices,
+    wanted_sleep,
+)
+from worker.rollout.vllm.process import _environment
+from worker.rollout.vllm.server import Server
+from worker.rollout.vllm.sizing import Sleep
 
 
 def spec(**changes: object) -> JobSpec:
@@ -116,34 +131,137 @@ def test_prompts_are_read_whole_on_the_cpu(tmp_path: Path, longest: int, tokens:
     words = Options(tmp_path, "float32", "cpu", max_model_len=longest, rank=8).arguments(tmp_path / "s")
     assert "--no-enable-chunked-prefill" in words
     assert dict(itertools.pairwise(words))["--max-num-batched-tokens"] == str(tokens)
-    assert "--max-num-batched-tokens" not in Options(
-        tmp_path, "bfloat16", "cuda", max_model_len=longest, rank=8
-    ).arguments(tmp_path / "s")
+    gpu = Options(tmp_path, "bfloat16", "cuda", max_model_len=longest, rank=8).arguments(tmp_path / "s")
+    assert "--no-enable-chunked-prefill" not in gpu
+
+
+def test_a_gpu_is_taken_by_bytes_and_not_by_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(GPU_MEMORY, raising=False)
+    options = Options(
+        tmp_path, "bfloat16", "cuda", 64, rank=8, cache_bytes=5 << 30, sequences=96, share=0.3123
+    )
+    words = options.arguments(tmp_path / "s")
+    told = dict(itertools.pairwise(words))
+    assert told["--kv-cache-memory-bytes"] == str(5 << 30)
+    assert (told["--gpu-memory-utilization"], told["--max-num-seqs"]) == ("0.312", "96")
+    assert json.loads(told["--hf-overrides"]) == {"head_dtype": "float32"}  # as the trainer's head
+    assert "--tensor-parallel-size" not in words and "--enable-mixed-moe-lora-format" not in words
+    monkeypatch.setenv(GPU_MEMORY, "0.55")
+    words = options.arguments(tmp_path / "s")
+    assert dict(itertools.pairwise(words))["--gpu-memory-utilization"] == "0.55"
+    assert "--kv-cache-memory-bytes" not in words
+
+
+def test_several_gpus_and_experts_have_words_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DEVICES, "2,3")
+    assert own_devices() == ["2", "3"]
+    options = Options(tmp_path, "bfloat16", "cuda", 64, rank=8, tensor_parallel=2, fused_experts=True)
+    words = options.arguments(tmp_path / "s")
+    assert dict(itertools.pairwise(words))["--tensor-parallel-size"] == "2"
+    assert "--enable-mixed-moe-lora-format" in words
+    environment = options.environment()
+    assert environment["CUDA_VISIBLE_DEVICES"] == "2,3"
+    assert environment["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # the numbers of nvidia-smi
 
 
 @pytest.mark.parametrize(
-    ("device", "told", "devices", "expected"),
+    ("told", "expected"), [(None, None), ("off", "no"), ("cache", "cache"), ("on", "weights"), ("?", None)]
+)
+def test_the_workers_owner_says_how_deep_it_sleeps(
+    monkeypatch: pytest.MonkeyPatch, told: str | None, expected: str | None
+) -> None:
+    monkeypatch.delenv(SLEEP, raising=False)
+    if told is not None:
+        monkeypatch.setenv(SLEEP, told)
+    assert wanted_sleep() == expected
+
+
+@pytest.mark.parametrize("sleeps", ["no", "cache", "weights"])
+def test_only_a_server_that_is_to_sleep_can_be_told_to(tmp_path: Path, sleeps: Sleep) -> None:
+    options = Options(tmp_path, "bfloat16", "cuda", max_model_len=64, rank=8, sleeps=sleeps)
+    assert ("--enable-sleep-mode" in options.arguments(tmp_path / "s")) is (sleeps != "no")
+    assert ("VLLM_SERVER_DEV_MODE" in options.environment()) is (sleeps != "no")
+
+
+class Answers:
+    """A server that answers every request, but for those it does not know; it notes what it is asked."""
+
+    def __init__(self, *unknown: str) -> None:
+        self.unknown, self.asked = unknown, list[str]()
+        self.bodies: list[Any] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.raw_path.decode()
+        self.asked.append(path)
+        self.bodies.append(json.loads(request.content) if request.content else None)
+        if path in self.unknown:
+            return httpx.Response(404, json={"error": {"message": "Not Found"}})
+        return httpx.Response(200, json={"status": "awake"})
+
+
+def server(folder: Path, sleeps: Sleep, answers: Answers, said: list[str]) -> Server:
+    """One whose process has started."""
+    options = Options(folder, "bfloat16", "cuda", max_model_len=64, rank=8, sleeps=sleeps)
+    made = Server(Path("python"), options, None, say=said.append, make_room=lambda: said.append("room"))
+    made.api = Api(folder / "s")
+    made.api._client = httpx.AsyncClient(transport=httpx.MockTransport(answers), base_url="http://vllm")
+    return made
+
+
+async def sleep_and_wake(server: Server, times: int = 1) -> None:
+    for _ in range(times):
+        await server.rest()
+        await server.rest()  # asleep already
+        await server.awake()
+        await server.awake()
+    await server.close()
+
+
+@pytest.mark.parametrize(
+    ("sleeps", "asked"),
     [
-        ("cuda", None, None, True),
-        ("cuda", None, "1", False),
-        ("cuda", "off", None, False),
-        ("cuda", "on", "0", True),
-        ("cpu", None, None, False),
-        ("cpu", "on", None, True),
+        ("no", []),
+        ("cache", ["/sleep?level=0", "/release_kv_cache_memory", "/wake_up?tags=kv_cache"]),
+        ("weights", ["/sleep?level=1", "/wake_up"]),
     ],
 )
-def test_a_server_that_shares_the_trainers_gpu_sleeps_during_updates(
-    monkeypatch: pytest.MonkeyPatch, device: str, told: str | None, devices: str | None, expected: bool
+def test_a_server_gives_back_what_it_is_to(tmp_path: Path, sleeps: Sleep, asked: list[str]) -> None:
+    answers, said = Answers(), list[str]()
+    asyncio.run(sleep_and_wake(server(tmp_path, sleeps, answers, said)))
+    assert answers.asked == asked
+    assert said == ([] if sleeps == "no" else ["room"])
+
+
+def test_a_vllm_that_cannot_release_its_cache_alone_sleeps_whole(tmp_path: Path) -> None:
+    answers, said = Answers("/release_kv_cache_memory"), list[str]()
+    asyncio.run(sleep_and_wake(server(tmp_path, "cache", answers, said), times=2))
+    whole = ["/sleep?level=1", "/wake_up"]
+    assert answers.asked == ["/sleep?level=0", "/release_kv_cache_memory", *whole, *whole]
+    assert said[0].startswith("vLLM cannot give its cache back alone") and said[1:] == ["room", "room"]
+
+
+@pytest.mark.parametrize("parameters", [["mlp.experts.gate_up_proj", "mlp.experts.down_proj"], None])
+def test_adapters_on_experts_are_announced_as_what_they_are(
+    tmp_path: Path, parameters: list[str] | None
 ) -> None:
-    for name, value in ((SLEEP, told), (DEVICES, devices)):
-        monkeypatch.delenv(name, raising=False)
-        if value is not None:
-            monkeypatch.setenv(name, value)
-    assert sleeps(device) is expected
+    (tmp_path / "adapter_config.json").write_text(json.dumps({"r": 8, "target_parameters": parameters}))
+    answers = Answers()
+
+    async def load() -> None:
+        made = server(tmp_path, "no", answers, [])
+        assert made.api is not None
+        await made.api.load("policy-1-1", tmp_path)
+        await made.close()
+
+    asyncio.run(load())
+    assert answers.bodies == [
+        {"lora_name": "policy-1-1", "lora_path": str(tmp_path)}
+        | ({"is_3d_lora_weight": True} if parameters else {})
+    ]
 
 
-@pytest.mark.parametrize("asleep", [True, False])
-def test_only_a_server_that_is_to_sleep_can_be_told_to(tmp_path: Path, asleep: bool) -> None:
-    options = Options(tmp_path, "bfloat16", "cuda", max_model_len=64, rank=8, sleeps=asleep)
-    assert ("--enable-sleep-mode" in options.arguments(tmp_path / "s")) is asleep
-    assert ("VLLM_SERVER_DEV_MODE" in options.environment()) is asleep
+def test_settings_of_the_trainers_allocator_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    assert "PYTORCH_CUDA_ALLOC_CONF" not in _environment()

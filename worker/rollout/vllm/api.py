@@ -71,7 +71,9 @@ class Api:
 
     async def load(self, name: str, path: Path) -> None:
         """Raises Refused, ServerLost."""
-        body = {"lora_name": name, "lora_path": str(path)}
+        body: dict[str, Any] = {"lora_name": name, "lora_path": str(path)}
+        if has_fused_experts(path):
+            body["is_3d_lora_weight"] = True
         # An adapter that it cannot use is status 500 too: whatever it answers, it is there.
         await self._post("/v1/load_lora_adapter", body, LOAD_SECONDS, refuses_from=300)
 
@@ -84,9 +86,16 @@ class Api:
         is answered until `wake`. Raises Refused, ServerLost."""
         await self._post("/sleep?level=1", None, SLEEP_SECONDS)
 
-    async def wake(self) -> None:
-        """Everything is where it was. Raises Refused, ServerLost."""
-        answer = await self._post("/wake_up", None, SLEEP_SECONDS)
+    async def release_cache(self) -> None:
+        """Give up the memory of keys and values alone. Nothing is answered until `wake`. Raises Refused where it cannot
+        do that, ServerLost."""
+        # Level 0 stops it and moves nothing.
+        await self._post("/sleep?level=0", None, SLEEP_SECONDS)
+        await self._post("/release_kv_cache_memory", None, SLEEP_SECONDS)
+
+    async def wake(self, tag: str | None = None) -> None:
+        """Everything is where it was. tag: what it gave up, if not all. Raises Refused, ServerLost."""
+        answer = await self._post("/wake_up" + (f"?tags={tag}" if tag else ""), None, SLEEP_SECONDS)
         if answer["status"] != "awake":
             raise ServerLost(f"it does not wake up: {answer}")
 
@@ -140,6 +149,15 @@ class Api:
             fault = _fault(answer.status_code, answer.content)
             raise Refused(str(fault)) if answer.status_code >= refuses_from else fault
         return answer.json() if "application/json" in answer.headers.get("content-type", "") else None
+
+
+def has_fused_experts(adapter: Path) -> bool:
+    """Whether all experts of a layer are one tensor in it, as PEFT's `target_parameters` are."""
+    try:
+        config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
+        return bool(config.get("target_parameters"))
+    except (OSError, ValueError, AttributeError):
+        return False  # vLLM says what is wrong with it
 
 
 def sampled(request: GenerateRequest) -> int:

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from worker.rollout.vllm.sizing import Sleep
+
 MAX_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """What vLLM takes for --max-lora-rank."""
 BASE = "base"
@@ -15,15 +17,17 @@ STREAM_INTERVAL = 16
 BATCH_TOKENS, SEQUENCES = 2048, 128
 """Of a forward batch on the CPU: tokens, unless one prompt may be longer, and completions; vLLM's own numbers."""
 GPU_MEMORY = "REINFORGE_VLLM_GPU_MEMORY"
-"""Environment variable: the share of a GPU's memory that vLLM takes."""
-GPU_SHARE = 0.4
-"""Of the GPU, beside a trainer on the same one."""
+"""Environment variable: the share of a GPU's memory that vLLM takes; unset: what `sizing` says."""
 DEVICES = "REINFORGE_VLLM_DEVICES"
-"""Environment variable: what vLLM gets as CUDA_VISIBLE_DEVICES; unset: the trainer's."""
+"""Environment variable: what vLLM gets as CUDA_VISIBLE_DEVICES, several for one server; unset: the trainer's."""
 SLEEP = "REINFORGE_VLLM_SLEEP"
-"""Environment variable: whether vLLM gives its memory up during updates, `on` or `off`; unset: where it shares a GPU
-with the trainer."""
+"""Environment variable: what vLLM gives up during updates: `on` weights and cache, `cache`, `off` nothing; unset: what
+`sizing` says."""
 _GIB = 2**30
+
+_SLEEPS: dict[str, Sleep] = {"on": "weights", "cache": "cache", "off": "no"}
+FLOAT32_HEAD = json.dumps({"head_dtype": "float32"})
+"""The head's products are kept in float32, as the trainer has them: logits of 16 to 32 would be rounded to 0.125."""
 
 STRUCTURED_OUTPUTS = {"backend": "guidance", "disable_any_whitespace": True}
 """Without the second a model may write white space between the parts of a JSON value until its tokens are used up."""
@@ -44,11 +48,21 @@ class Options:
     """Adapters that one batch may mix."""
     held: int = 3
     """Adapters that stay loaded: versions that may still be asked for, the newest, and one for evaluation."""
-    cache_bytes: int = _GIB
-    """For keys and values on the CPU."""
+    cache_bytes: int | None = _GIB
+    """For keys and values on each device; None: what `share` leaves on a GPU."""
     threads: int = 1
     """For arithmetic on the CPU."""
-    sleeps: bool = False
+    sequences: int = 256
+    """Completions of a forward batch on a GPU, at most."""
+    batch_tokens: int = 2048
+    """Tokens of a forward batch on a GPU, at most."""
+    share: float = 0.4
+    """Of each GPU's memory: vLLM does not start where less is free."""
+    tensor_parallel: int = 1
+    """GPUs that the model is divided among."""
+    fused_experts: bool = False
+    """Adapters may be on experts, all experts of a layer in one tensor, as PEFT writes them."""
+    sleeps: Sleep = "no"
     """It can be told to give its memory up. vLLM does so on GPUs; on the CPU it stops and keeps its memory."""
 
     def arguments(self, socket: Path) -> list[str]:
@@ -70,8 +84,21 @@ class Options:
             tokens = max(BATCH_TOKENS, self.max_model_len + SEQUENCES)
             whole = ("--no-enable-chunked-prefill", "--max-num-batched-tokens", str(tokens))
             return [*words, "--enforce-eager", *whole, "--max-num-seqs", str(SEQUENCES)]
-        share = os.environ.get(GPU_MEMORY) or str(GPU_SHARE)
-        return [*words, "--gpu-memory-utilization", share, *(["--enable-sleep-mode"] if self.sleeps else [])]
+        return [*words, *self._on_gpu()]
+
+    def _on_gpu(self) -> list[str]:
+        given = os.environ.get(GPU_MEMORY)
+        words = ["--gpu-memory-utilization", given or f"{self.share:.3f}"]
+        if not given and self.cache_bytes is not None:
+            words += ["--kv-cache-memory-bytes", str(self.cache_bytes)]
+        words += ["--max-num-seqs", str(self.sequences), "--max-num-batched-tokens", str(self.batch_tokens)]
+        if self.dtype == "bfloat16":
+            words += ["--hf-overrides", FLOAT32_HEAD]
+        if self.tensor_parallel > 1:
+            words += ["--tensor-parallel-size", str(self.tensor_parallel)]
+        if self.fused_experts:
+            words += ["--enable-mixed-moe-lora-format"]
+        return words + (["--enable-sleep-mode"] if self.sleeps != "no" else [])
 
     def environment(self) -> dict[str, str]:
         """Beside what the server inherits."""
@@ -82,26 +109,29 @@ class Options:
             "HF_HUB_OFFLINE": "1",
             "PYTHONUNBUFFERED": "1",
         }
-        if self.sleeps:
+        if self.sleeps != "no":
             found["VLLM_SERVER_DEV_MODE"] = "1"  # the ways to sleep and to wake up are there with it alone
         if self.device == "cpu":
             # Bound to cores, two servers of a machine would share one core and leave the others idle.
             found |= {
-                "VLLM_CPU_KVCACHE_SPACE": str(max(1, math.ceil(self.cache_bytes / _GIB))),
+                "VLLM_CPU_KVCACHE_SPACE": str(max(1, math.ceil((self.cache_bytes or 0) / _GIB))),
                 "VLLM_CPU_OMP_THREADS_BIND": "nobind",
                 "OMP_NUM_THREADS": str(self.threads),
                 "CUDA_VISIBLE_DEVICES": "",
             }
         elif devices := os.environ.get(DEVICES):
-            found["CUDA_VISIBLE_DEVICES"] = devices
+            found |= {"CUDA_VISIBLE_DEVICES": devices, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # as nvidia-smi's
         return found
 
 
-def sleeps(device: str) -> bool:
-    """Whether a server beside a trainer on `device` is to sleep during updates."""
-    return {"on": True, "off": False}.get(
-        os.environ.get(SLEEP, ""), device == "cuda" and not os.environ.get(DEVICES)
-    )
+def wanted_sleep() -> Sleep | None:
+    """What the worker's owner wants; None: as `sizing` says."""
+    return _SLEEPS.get(os.environ.get(SLEEP, ""))
+
+
+def own_devices() -> list[str]:
+    """Of vLLM alone; empty where it shares the trainer's."""
+    return [word.strip() for word in os.environ.get(DEVICES, "").split(",") if word.strip()]
 
 
 def allowed_rank(rank: int) -> int:

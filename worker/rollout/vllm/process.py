@@ -111,6 +111,8 @@ class ServerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without what would lead the other interpreter into our packages."""
-    ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "OMP_NUM_THREADS")
+    """Ours, without what would lead the other interpreter into our packages, and without the settings of our allocator:
+    some of them vLLM's sleep does not allow."""
+    allocator = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+    ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "OMP_NUM_THREADS", *allocator)
     return {key: value for key, value in os.environ.items() if key not in ours}

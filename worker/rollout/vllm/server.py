@@ -13,6 +13,7 @@ from reinforge.errors import JobFailure
 from worker.rollout.vllm.api import Api, Refused, ServerLost
 from worker.rollout.vllm.options import BASE, Options
 from worker.rollout.vllm.process import ServerProcess, Stage
+from worker.rollout.vllm.sizing import Sleep
 
 START_SECONDS = 900.0
 """From its start until it answers; large models take minutes to load."""
@@ -61,7 +62,8 @@ class Server:
         self.adapters.mkdir()
         self._process: ServerProcess | None = None
         self._restarts = 0
-        self._asleep = False
+        self._sleeps: Sleep = options.sleeps
+        self._asleep: Sleep = "no"
         self.api: Api | None = None
         self.stopped: Callable[[], bool] = lambda: False
         """Asked while the server starts; a start that is stopped ends, and the next one begins anew."""
@@ -105,17 +107,28 @@ class Server:
 
     async def rest(self) -> None:
         """Sleep until `awake`, if it is one that does. Raises Refused, ServerLost."""
-        if self.api is not None and self._options.sleeps and not self._asleep:
-            await self.api.sleep()
-            self._asleep = True
+        if self.api is None or self._sleeps == "no" or self._asleep != "no":
+            return
+        if self._sleeps == "cache":
+            try:
+                await self.api.release_cache()
+                self._asleep = "cache"
+                return
+            except Refused as error:
+                self._say(
+                    f"vLLM cannot give its cache back alone ({error}): its weights give way to updates, too"
+                )
+                self._sleeps = "weights"
+        await self.api.sleep()
+        self._asleep = "weights"
 
     async def awake(self) -> Api:
         """`ready`, and to be asked. Raises Refused, ServerLost besides."""
         api = await self.ready()
-        if self._asleep:
+        if self._asleep != "no":
             self._make_room()
-            await api.wake()
-            self._asleep = False
+            await api.wake("kv_cache" if self._asleep == "cache" else None)
+            self._asleep = "no"
         return api
 
     async def _warm(self, api: Api) -> None:
@@ -157,7 +170,7 @@ class Server:
         shutil.rmtree(self._root, ignore_errors=True)
 
     async def _end(self, grace: float | None = None) -> None:
-        api, self.api, self._asleep = self.api, None, False
+        api, self.api, self._asleep = self.api, None, "no"
         if api is not None:
             with contextlib.suppress(Exception):
                 await api.close()

@@ -1,0 +1,91 @@
+"""What a job, or a server on demand, asks of a GPU: model arithmetic in, `Demand` out."""
+
+import os
+from collections.abc import Sequence
+
+from worker.gpus import VISIBLE, list_gpus
+from worker.rollout.vllm.model_shape import ModelShape
+from worker.rollout.vllm.options import allowed_rank
+from worker.rollout.vllm.sizing import Demand, batch_limits
+
+BUSY_TOKENS = 8192
+"""Of a micro-batch on a GPU: fewer leave it waiting for launches."""
+TRAINER_SHARE = 0.75
+"""Of the memory at hand, what the trainer lets activations take (`worker.policy.activations`)."""
+HEAD_BYTES = 5 * 2**29
+"""Of the trainer's logits, a slice of tokens at a time (`worker.policy.logprobs`)."""
+STATE_BYTES = 12
+"""Per number of the adapter, from the first update on: gradient and two moments in float32."""
+
+
+def job_demand(
+    shape: ModelShape,
+    *,
+    weights: int,
+    longest: int,
+    rows: int,
+    rank: int,
+    gpu_total: int,
+    gpus: int = 1,
+    shared: bool = True,
+) -> Demand:
+    """weights: bytes of the whole model. longest: tokens of the longest prompt with its completion. gpus: that the
+    server is divided among. shared: the trainer is on the same one."""
+    tokens, sequences = batch_limits(gpu_total)
+    sequences = min(rows, sequences)
+    busy = max(longest, min(BUSY_TOKENS, rows * longest))
+    return Demand(
+        weights=-(-weights // gpus),
+        working=shape.working(
+            tokens=tokens, sequences=sequences, rank=allowed_rank(rank), tensor_parallel=gpus
+        ),
+        kv_token=shape.kv_token(tensor_parallel=gpus),
+        longest=longest,
+        rows=rows,
+        activations=_activations(busy * shape.kept_token) if shared else 0,
+        row_activations=_activations(longest * shape.kept_token) if shared else 0,
+        checkpointed_activations=_activations(longest * shape.kept_token_checkpointed) if shared else 0,
+    )
+
+
+def served_demand(
+    shape: ModelShape,
+    *,
+    weights: int,
+    context: int,
+    rows: int,
+    rank: int,
+    loras: int,
+    gpu_total: int,
+    gpus: int = 1,
+) -> Demand:
+    """loras: adapters that one batch may mix."""
+    tokens, sequences = batch_limits(gpu_total)
+    working = shape.working(
+        tokens=tokens,
+        sequences=min(rows, sequences),
+        rank=allowed_rank(rank),
+        loras=loras,
+        tensor_parallel=gpus,
+    )
+    return Demand(-(-weights // gpus), working, shape.kv_token(tensor_parallel=gpus), context, rows)
+
+
+def fused_experts(shape: ModelShape, target_parameters: Sequence[str] | None) -> bool:
+    """Whether an adapter has experts as PEFT writes them, all of a layer in one tensor. target_parameters: of its
+    adapter_config.json."""
+    return shape.experts > 0 and bool(target_parameters)
+
+
+def _activations(kept: int) -> int:
+    return int(kept / TRAINER_SHARE) + HEAD_BYTES
+
+
+def memory_of(devices: Sequence[str]) -> tuple[int, int]:
+    """Bytes that are free on the fullest of some GPUs and there on the smallest; zeros where nobody says.
+
+    devices: as in CUDA_VISIBLE_DEVICES, also those that this process does not see; none: the first that it sees."""
+    gpus = list_gpus(os.environ | {VISIBLE: ",".join(devices)}) if devices else list_gpus()[:1]
+    if len(gpus) < len(devices):
+        return 0, 0
+    return min((gpu.free for gpu in gpus), default=0), min((gpu.total for gpu in gpus), default=0)

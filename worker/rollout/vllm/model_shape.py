@@ -1,0 +1,96 @@
+"""What a model's configuration says about memory: bytes of keys and values, of a training pass, of vLLM at work."""
+
+from dataclasses import dataclass
+from typing import Any
+
+HALF = 2
+"""Bytes of a bfloat16 number."""
+_CONTEXT_BYTES, _GRAPH_BYTES, _GROUP_BYTES = 3 * 2**28, 3 * 2**29, 2**30
+"""Of a process that uses CUDA, of vLLM's CUDA graphs with adapters and without, of talking to other GPUs: estimates
+until a GPU has been measured, on the safe side."""
+_LOGIT_COPIES = 4
+"""float32 tensors (sequences, vocabulary) while tokens are drawn and their log-probabilities taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    layers: int
+    hidden: int
+    intermediate: int
+    """Of the feed-forward layer that a token passes, all its experts together."""
+    vocabulary: int
+    heads: int
+    key_heads: int
+    head_width: int
+    latent: int = 0
+    """Numbers that latent attention keeps per token and layer, in place of keys and values."""
+    experts: int = 0
+    expert_intermediate: int = 0
+
+    def kv_token(self, bytes_per_number: int = HALF, tensor_parallel: int = 1) -> int:
+        """Bytes of one token's keys and values on each GPU. An upper bound for models with windows or states."""
+        if self.latent:
+            return self.layers * self.latent * bytes_per_number
+        return 2 * self.layers * -(-self.key_heads // tensor_parallel) * self.head_width * bytes_per_number
+
+    @property
+    def kept_token(self) -> int:
+        """Bytes that a training pass in bfloat16 keeps per token without gradient checkpointing.
+
+        Eight numbers of the hidden width and four of the feed-forward layer's per layer: within 2 % of what was counted
+        for Qwen 2.5 of 0.5, 1.5 and 7 billion parameters, adapters beside the layers (1.23, 2.60 and 5.64 MiB).
+        """
+        return self.layers * self._kept_layer
+
+    @property
+    def kept_token_checkpointed(self) -> int:
+        """With gradient checkpointing: each layer's input, and one layer."""
+        return self.layers * self.hidden * HALF + self._kept_layer
+
+    @property
+    def _kept_layer(self) -> int:
+        return (8 * self.hidden + 4 * self.intermediate) * HALF
+
+    def working(
+        self, *, tokens: int, sequences: int, rank: int, loras: int = 1, tensor_parallel: int = 1
+    ) -> int:
+        """Bytes that vLLM takes on each GPU beside weights and cache. tokens, sequences: of a batch, at most."""
+        pass_bytes = tokens * (8 * self.hidden + 3 * self.intermediate) * HALF
+        logits = sequences * self.vocabulary * 4 * _LOGIT_COPIES
+        # vLLM has room for adapters on all layers that could have one, and one adapter more.
+        feed_forward = (
+            max(1, self.experts) * 3 * (self.hidden + (self.expert_intermediate or self.intermediate))
+        )
+        room = self.layers * (8 * self.hidden + feed_forward) + self.hidden + self.vocabulary
+        adapters = (loras + 1) * rank * room * HALF // tensor_parallel
+        group = _GROUP_BYTES if tensor_parallel > 1 else 0
+        return _CONTEXT_BYTES + _GRAPH_BYTES + group + pass_bytes + logits + adapters
+
+
+def model_shape(config: Any) -> ModelShape:
+    """config: of transformers."""
+    text = config.get_text_config()
+    hidden = _first(text, "hidden_size", "n_embd") or 1
+    heads = _first(text, "num_attention_heads", "n_head") or 1
+    experts = _first(text, "num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+    dense = _first(text, "intermediate_size", "ffn_dim", "n_inner") or 4 * hidden
+    expert = _first(text, "moe_intermediate_size") or dense
+    active = _first(text, "num_experts_per_tok", "top_k_experts", "moe_topk") or 1
+    latent = _first(text, "kv_lora_rank")
+    return ModelShape(
+        layers=_first(text, "num_hidden_layers", "n_layer") or 1,
+        hidden=hidden,
+        intermediate=max(dense, active * expert) if experts else dense,
+        vocabulary=int(text.vocab_size),
+        heads=heads,
+        key_heads=_first(text, "num_key_value_heads") or heads,
+        head_width=_first(text, "head_dim") or hidden // heads,
+        latent=latent + _first(text, "qk_rope_head_dim") if latent else 0,
+        experts=experts,
+        expert_intermediate=expert if experts else 0,
+    )
+
+
+def _first(config: Any, *names: str) -> int:
+    """The first that is set; 0 where none is."""
+    return next((int(value) for name in names if (value := getattr(config, name, None))), 0)

@@ -1,0 +1,120 @@
+"""How much of a GPU a vLLM server gets, and whether it has to give some back during updates."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from reinforge.errors import JobFailure
+
+Sleep = Literal["no", "cache", "weights"]
+"""What a server gives back during updates: nothing; the cache of keys and values; that and the weights, which move to
+the machine's memory and back."""
+
+BLOCK = 16
+"""Tokens of vLLM's unit of cache."""
+RESERVE_BYTES = 2**30
+"""Of a GPU, left to fragments and to what grows elsewhere."""
+SERVED_ROWS = 32
+"""Completions as long as the context that a server without a job has room for, if half the free memory allows."""
+SERVED_SHARE = 0.5
+"""Of the memory that is free beside the weights: the rest is for jobs that start later."""
+_LARGE_BYTES = 70 * 2**30
+_GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Bytes on each GPU, and counts."""
+
+    weights: int
+    """Of the server's copy of the model."""
+    working: int
+    """What vLLM takes beside weights and cache."""
+    kv_token: int
+    """Keys and values of one token."""
+    longest: int
+    """Tokens of the longest prompt with its completion."""
+    rows: int
+    """Completions that are asked for at once."""
+    activations: int = 0
+    """What the trainer on the same GPU needs for micro-batches that keep it busy; 0: no trainer is there."""
+    row_activations: int = 0
+    """The same for its longest row alone, and with layers computed twice:"""
+    checkpointed_activations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    kv_bytes: int
+    max_model_len: int
+    max_num_seqs: int
+    sleeps: Sleep
+    share: float
+    """Of the GPU's memory, everything of vLLM: it does not start where less is free."""
+
+
+def batch_limits(gpu_total: int) -> tuple[int, int]:
+    """Tokens and completions of a forward batch, at most: vLLM's own numbers for large GPUs and others."""
+    return (8192, 1024) if gpu_total >= _LARGE_BYTES else (2048, 256)
+
+
+def sizes(gpu_free: int, gpu_total: int, demand: Demand, *, sleeps: Sleep | None = None) -> Sizes:
+    """Of a server beside what has taken the rest of `gpu_total` bytes, the trainer's weights among it.
+
+    The cache has room for all rows at their longest, or for what fits. The server sleeps no deeper than it must for the
+    trainer's activations to fit as well. sleeps: what the worker's owner wants instead.
+    Raises JobFailure `gpu_memory_short` (retryable).
+    """
+    row = math.ceil(demand.longest / BLOCK) * BLOCK * demand.kv_token
+    spare = 2 * BLOCK * demand.kv_token
+    rest = gpu_free - RESERVE_BYTES - demand.weights - demand.working
+    if rest < row + spare:
+        raise _short(gpu_free, demand, row + spare)
+    most = min(demand.rows, batch_limits(gpu_total)[1])
+    wanted = row * most + spare
+    needed = sleeps or _needed_sleep(rest, wanted, demand)
+    room = rest if needed != "no" else max(row + spare, rest - demand.activations, rest // 2)
+    kv_bytes = min(wanted, room)
+    # Most completions end before they are as long as they may be.
+    together = max(1, min(most, 2 * (kv_bytes // row)))
+    share = math.floor(1000 * (demand.weights + demand.working + kv_bytes) / gpu_total) / 1000
+    return Sizes(kv_bytes, max(3, demand.longest), together, needed, max(share, 0.001))
+
+
+def _needed_sleep(rest: int, wanted: int, demand: Demand) -> Sleep:
+    """rest: bytes for cache and activations beside the server's weights. wanted: of the cache."""
+    if demand.activations == 0 or wanted + demand.activations <= rest:
+        return "no"
+    if demand.row_activations <= rest:
+        return "cache"
+    # Layers are computed twice then; the weights' place is worth moving them where it spares that, or all fails.
+    spared = demand.row_activations <= rest + demand.weights
+    return "cache" if demand.checkpointed_activations <= rest and not spared else "weights"
+
+
+def served_sizes(gpu_free: int, gpu_total: int, demand: Demand) -> Sizes:
+    """Of a server on demand, beside jobs: `demand.longest` is the model's context, which is cut to what fits.
+
+    Raises JobFailure `gpu_memory_short` (retryable).
+    """
+    rest = gpu_free - RESERVE_BYTES - demand.weights - demand.working
+    tokens = max(0, int(rest * SERVED_SHARE)) // demand.kv_token // BLOCK * BLOCK - 2 * BLOCK
+    context = min(demand.longest, tokens)
+    if context < min(demand.longest, 1024):
+        raise _short(gpu_free, demand, 2 * 1024 * demand.kv_token)
+    kv_bytes = (min(tokens, SERVED_ROWS * context) + 2 * BLOCK) * demand.kv_token
+    share = math.floor(1000 * (demand.weights + demand.working + kv_bytes) / gpu_total) / 1000
+    return Sizes(kv_bytes, context, min(demand.rows, batch_limits(gpu_total)[1]), "no", max(share, 0.001))
+
+
+def _short(gpu_free: int, demand: Demand, cache: int) -> JobFailure:
+    parts = (demand.weights, demand.working + RESERVE_BYTES, cache)
+    weights, working, least = (f"{part / _GIB:.1f}" for part in parts)
+    return JobFailure(
+        f"vLLM needs {sum(parts) / _GIB:.1f} GiB of the GPU, and {gpu_free / _GIB:.1f} are free: {weights} for the "
+        f"model, {working} to work with, {least} for the keys and values of one completion.",
+        code="gpu_memory_short",
+        hint="Free memory of the GPU, or give vLLM another one (REINFORGE_VLLM_DEVICES on the worker), then resume. Or "
+        "lower rollout.max_completion_tokens, take a smaller model, or use rollout.engine transformers.",
+        retryable=True,
+    )

@@ -1,0 +1,24 @@
+"""Several GPUs for one vLLM server: whether a model can be divided among them."""
+
+from typing import Any
+
+from reinforge.errors import JobFailure
+
+
+def check_tensor_parallel(config: Any, gpus: int, variable: str) -> None:
+    """config: of transformers. Raises JobFailure `impossible_placement` where the model cannot be divided by `gpus`."""
+    if gpus == 1:
+        return
+    text = config.get_text_config()
+    heads = int(text.num_attention_heads)
+    key_heads = int(getattr(text, "num_key_value_heads", None) or heads)
+    # Fewer key heads than GPUs are repeated.
+    if heads % gpus or (key_heads % gpus and gpus % key_heads):
+        fitting = [n for n in range(1, gpus) if heads % n == 0 and (key_heads % n == 0 or n % key_heads == 0)]
+        raise JobFailure(
+            f"{variable} gives vLLM {gpus} GPUs, which cannot divide this model's {heads} attention heads and "
+            f"{key_heads} key heads evenly.",
+            code="impossible_placement",
+            hint=f"Give it {' or '.join(map(str, fitting))} in {variable} on the worker, then resume the job.",
+            retryable=True,
+        )
