@@ -67,16 +67,15 @@ class Spans:
     """(segments + 1,) int32: where each segment's queries begin, and where the last one's end."""
     key_starts: Tensor
     """(segments + 1,) int32: the same for keys."""
-    kernels: set[str] = field(default_factory=set)
+    most_queries: int = field(init=False)
+    most_keys: int = field(init=False)
+    kernels: set[str] = field(default_factory=set, init=False)
     """Names of the kernels that have computed with it."""
 
-    @property
-    def most_queries(self) -> int:
-        return max(segment.stop - segment.start for segment in self.segments)
-
-    @property
-    def most_keys(self) -> int:
-        return max(segment.keys for segment in self.segments)
+    def __post_init__(self) -> None:
+        most_queries = max(segment.stop - segment.start for segment in self.segments)
+        object.__setattr__(self, "most_queries", most_queries)
+        object.__setattr__(self, "most_keys", max(segment.keys for segment in self.segments))
 
 
 @dataclass(frozen=True, slots=True)

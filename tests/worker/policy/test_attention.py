@@ -122,10 +122,16 @@ def test_a_kernel_that_errs_or_is_missing_is_not_used(monkeypatch: pytest.Monkey
     def missing(*arguments: object) -> Tensor:
         raise RuntimeError("no kernel image is available")
 
+    def too_large(*arguments: object) -> Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
     shape = (CPU, torch.float32, HEADS, KEY_HEADS, WIDTH)
     assert attention._agrees(loop, *shape)
     assert not attention._agrees(wrong, *shape)
     assert not attention._agrees(missing, *shape)
+    # It says nothing of the kernel.
+    with pytest.raises(torch.OutOfMemoryError):
+        attention._agrees(too_large, *shape)
 
 
 @pytest.mark.parametrize(
