@@ -19,6 +19,7 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,14 +33,14 @@ from common.measure import stamp, table
 SECTIONS = {
     "machine": 60,
     "right": 90,
-    "update": 150,
+    "update": 90,
+    "peer": 100,
     "sampling": 60,
-    "vllm": 200,
-    "job": 150,
-    "peer": 90,
     "short": 60,
+    "vllm": 150,
+    "job": 150,
 }
-"""Limits in seconds. All of them together end within 8 minutes on an H200."""
+"""Limits in seconds, and together those of a run: what is asked for last has the time that is left."""
 TOTAL_SECONDS = 480
 PRELOADED = ["common.gpu.models", "transformers.models.qwen3.modeling_qwen3", "reinforge.offline"]
 """Modules that every section needs, imported once."""
@@ -53,7 +54,7 @@ def main() -> None:
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(PRELOADED)
     result: dict[str, Any] = {"device": given.device, "tiny": given.tiny, "sections": {}}
-    result |= stamp("torch", "transformers", "peft")
+    result |= stamp("torch", "transformers", "peft") | {"gpu": _gpu(given.device)}
     began = time.monotonic()
     for name in given.only or SECTIONS:
         left = TOTAL_SECONDS - (time.monotonic() - began)
@@ -66,6 +67,17 @@ def main() -> None:
     if given.out is not None:
         print(f"\n→ {given.out}")
     sys.exit(any(row["status"] == "failed" for row in _rows(result)))
+
+
+def _gpu(device: str) -> str | None:
+    """The card's name, without opening it in this process."""
+    if device == "cpu":
+        return None
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader", "--id=0"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"unknown: {error}"
 
 
 def _arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -37,12 +37,12 @@ def machine(*packages: str) -> dict[str, Any]:
 
 
 def stamp(*packages: str) -> dict[str, Any]:
-    """What a result that is kept says of its origin: commit, day and machine. Where there is no repository the
-    environment variable COMMIT names the commit."""
+    """What a result that is kept says of its origin: commit, day and machine. The environment variable COMMIT names the
+    commit of a copy without its repository."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return {
-        "commit": done.stdout.strip() or os.environ.get("COMMIT", "unknown"),
+        "commit": os.environ.get("COMMIT") or done.stdout.strip() or "unknown",
         "date": datetime.date.today().isoformat(),
         "machine": machine(*packages),
     }

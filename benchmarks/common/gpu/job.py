@@ -16,7 +16,7 @@ from reinforge.spec import JobSpec
 from worker.vllm_python import CPU_BUILD, vllm_build, vllm_missing
 
 ADDITIONS = ROOT / "examples" / "arithmetic"
-GAIN = 0.2
+GAIN = 0.1
 """Of the held-out reward that the starter model has to win on the device."""
 
 
@@ -56,7 +56,7 @@ def _learns(setting: Setting) -> Iterator[Row]:
         ],
         "rollout": _rollout(4, 4, 56) if setting.tiny else _rollout(24, 8, 56),
         "evaluation": {"every_steps": 99, "rows": 8 if setting.tiny else 64, "samples_per_row": 2},
-        "limits": {"steps": 2 if setting.tiny else 30, "checkpoint_every": 99},
+        "limits": {"steps": 2 if setting.tiny else 24, "checkpoint_every": 99},
     }
     records, failure = _finished(job, setting.folder / "learns")
     if failure is not None:

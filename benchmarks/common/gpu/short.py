@@ -11,7 +11,7 @@ from reinforge.errors import JobFailure
 from worker.memory import is_out_of_memory
 from worker.policy import activations
 
-SHARES = (0.3, 0.05)
+SHARES = (0.15, 0.05)
 """Of the card's memory that this process may take. Nobody tells the trainer: it has to find out by running out."""
 LEFT = 0.1
 """Of the card's memory that others leave, which the trainer can see."""
