@@ -1,6 +1,7 @@
 """`make gpu-check` without a GPU: the very script, with sizes that a CPU finishes."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,10 +13,15 @@ import pytest
 from common.gpu.rows import Row, Setting, at_least, at_most
 from common.measure import ROOT
 
+from worker.vllm_python import vllm_python
 
-def check(out: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
+
+def check(out: Path, *arguments: str, vllm: str = "/nowhere/python") -> tuple[int, dict[str, Any], str]:
     command = [sys.executable, "benchmarks/gpu_check.py", "--device", "cpu", "--tiny", "--out", str(out)]
-    done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    environment = os.environ | {"REINFORGE_VLLM_PYTHON": vllm}
+    done = subprocess.run(
+        [*command, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
+    )
     return done.returncode, json.loads(out.read_text()), done.stdout + done.stderr
 
 
@@ -34,6 +40,17 @@ def test_every_section_runs_on_the_cpu(tmp_path: Path) -> None:
     ]
     assert all(row["note"] and row["value"] is None for row in waiting)
     assert "not measured" in output
+
+
+@pytest.mark.vllm
+def test_the_rows_of_vllm_run_on_the_cpu(tmp_path: Path) -> None:
+    python = vllm_python()
+    assert python is not None
+    status, result, output = check(tmp_path / "out.json", "--only", "vllm", vllm=str(python))
+    assert status == 0, output
+    rows = result["sections"]["vllm"]["rows"]
+    assert {row["status"] for row in rows} == {"passed"}, output
+    assert any("probe" in row["name"] for row in rows)
 
 
 def test_a_value_that_is_not_a_number_fails() -> None:
