@@ -11,6 +11,7 @@ import torch
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
 from worker.gpus import gpu_present
+from worker.memory import available_ram
 from worker.policy.base import Sequences
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel
@@ -193,7 +194,7 @@ def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
     )
     adapter = sum(p.numel() for p in model.parameters() if p.requires_grad)
     later = 0 if own else adapter * STATE_BYTES
-    found = sizes(free - later, total, demand, sleeps=wanted_sleep())
+    found = sizes(free - later, total, demand, sleeps=wanted_sleep(), host_free=available_ram())
     return replace(
         placed,
         max_model_len=found.max_model_len,

@@ -48,7 +48,14 @@ def weights(name: str) -> int:
 
 
 def job(
-    name: str, total: int, *, rows: int = 512, longest: int = 1024, sleeps: Any = None, **changes: Any
+    name: str,
+    total: int,
+    *,
+    rows: int = 512,
+    longest: int = 1024,
+    sleeps: Any = None,
+    host_free: int | None = None,
+    **changes: Any,
 ) -> Sizes:
     """Beside a trainer that has loaded the model; on a GPU of its own with shared=False."""
     taken = weights(name) if changes.get("shared", True) else 0
@@ -61,7 +68,7 @@ def job(
         gpu_total=total,
         **changes,
     )
-    return sizes(total - GIB // 2 - taken, total, demand, sleeps=sleeps)
+    return sizes(total - GIB // 2 - taken, total, demand, sleeps=sleeps, host_free=host_free)
 
 
 @pytest.mark.parametrize(("name", "counted_mib"), [("0.5B", 1.23), ("1.5B", 2.60), ("7B", 5.64)])
@@ -145,6 +152,15 @@ def test_the_workers_owner_decides_otherwise(sleeps: str) -> None:
     assert found.sleeps == sleeps
     if sleeps == "no":  # the trainer gets half of what there is to share
         assert found.kv_bytes < job("7B", H100, sleeps="cache").kv_bytes
+
+
+def test_weights_move_only_where_the_machine_has_room_for_them() -> None:
+    """14B asleep is 29.5 GB of pinned memory."""
+    assert job("14B", H200, longest=8192, rows=64, host_free=64 * GIB).sleeps == "weights"
+    assert job("14B", H200, longest=8192, rows=64, host_free=20 * GIB).sleeps == "cache"
+    with pytest.raises(JobFailure, match=r"have to leave the GPU .* has 20\.0 GiB") as caught:
+        job("32B", H200, longest=12288, rows=64, host_free=20 * GIB)
+    assert caught.value.code == "gpu_memory_short"
 
 
 def test_a_row_that_needs_the_weights_place_gets_it() -> None:

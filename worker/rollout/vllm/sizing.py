@@ -14,6 +14,8 @@ BLOCK = 16
 """Tokens of vLLM's unit of cache."""
 RESERVE_BYTES = 2**30
 """Of a GPU, left to fragments and to what grows elsewhere."""
+HOST_RESERVE_BYTES = 2 * 2**30
+"""Of the machine's memory, left to others when weights move there."""
 SERVED_ROWS = 32
 """Completions as long as the context that a server without a job has room for, if half the free memory allows."""
 SERVED_SHARE = 0.5
@@ -58,11 +60,19 @@ def batch_limits(gpu_total: int) -> tuple[int, int]:
     return (8192, 1024) if gpu_total >= _LARGE_BYTES else (2048, 256)
 
 
-def sizes(gpu_free: int, gpu_total: int, demand: Demand, *, sleeps: Sleep | None = None) -> Sizes:
+def sizes(
+    gpu_free: int,
+    gpu_total: int,
+    demand: Demand,
+    *,
+    sleeps: Sleep | None = None,
+    host_free: int | None = None,
+) -> Sizes:
     """Of a server beside what has taken the rest of `gpu_total` bytes, the trainer's weights among it.
 
     The cache has room for all rows at their longest, or for what fits. The server sleeps no deeper than it must for the
-    trainer's activations to fit as well. sleeps: what the worker's owner wants instead.
+    trainer's activations to fit as well. sleeps: what the worker's owner wants instead. host_free: of the machine's
+    memory, where weights lie asleep; None: nobody says.
     Raises JobFailure `gpu_memory_short` (retryable).
     """
     row = math.ceil(demand.longest / BLOCK) * BLOCK * demand.kv_token
@@ -73,6 +83,10 @@ def sizes(gpu_free: int, gpu_total: int, demand: Demand, *, sleeps: Sleep | None
     most = min(demand.rows, batch_limits(gpu_total)[1])
     wanted = row * most + spare
     needed = sleeps or _needed_sleep(rest, wanted, demand)
+    if needed == "weights" and host_free is not None and host_free < demand.weights + HOST_RESERVE_BYTES:
+        if sleeps or demand.checkpointed_activations > rest:
+            raise _no_place_asleep(host_free, demand)
+        needed = "cache"
     room = rest if needed != "no" else max(row + spare, rest - demand.activations, rest // 2)
     kv_bytes = min(wanted, room)
     # Most completions end before they are as long as they may be.
@@ -105,6 +119,17 @@ def served_sizes(gpu_free: int, gpu_total: int, demand: Demand) -> Sizes:
     kv_bytes = (min(tokens, SERVED_ROWS * context) + 2 * BLOCK) * demand.kv_token
     share = math.floor(1000 * (demand.weights + demand.working + kv_bytes) / gpu_total) / 1000
     return Sizes(kv_bytes, context, min(demand.rows, batch_limits(gpu_total)[1]), "no", max(share, 0.001))
+
+
+def _no_place_asleep(host_free: int, demand: Demand) -> JobFailure:
+    return JobFailure(
+        f"vLLM's weights, {demand.weights / _GIB:.1f} GiB, have to leave the GPU during updates, and the machine has "
+        f"{host_free / _GIB:.1f} GiB of memory for them.",
+        code="gpu_memory_short",
+        hint="Free memory of the machine, or give vLLM another GPU (REINFORGE_VLLM_DEVICES on the worker), then "
+        "resume. Or lower rollout.max_completion_tokens, or use rollout.engine transformers.",
+        retryable=True,
+    )
 
 
 def _short(gpu_free: int, demand: Demand, cache: int) -> JobFailure:
