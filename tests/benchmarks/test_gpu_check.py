@@ -10,6 +10,7 @@ from typing import Any
 
 import gpu_check
 import pytest
+from common.gpu.job import rows_of
 from common.gpu.rows import Row, Setting, at_least, at_most
 from common.measure import ROOT
 
@@ -26,8 +27,13 @@ def check(out: Path, *arguments: str, vllm: str = "/nowhere/python") -> tuple[in
 
 
 def test_every_section_runs_on_the_cpu(tmp_path: Path) -> None:
-    status, result, output = check(tmp_path / "out.json")
+    data = tmp_path / "rows.jsonl"
+    rows = [{"question": f"{n}+{n + 1}=", "answer": f"Add them. #### {2 * n + 1:,}"} for n in range(40, 80)]
+    data.write_text("\n".join(map(json.dumps, rows)))
+    model = ROOT / "worker" / "starter" / "starter-arith"
+    status, result, output = check(tmp_path / "out.json", "--model", str(model), "--data", str(data))
     assert status == 0, output
+    assert "starter-arith, transformers: held-out reward" in output
     assert list(result["sections"]) == list(gpu_check.SECTIONS)
     for name, section in result["sections"].items():
         assert section["rows"], name
@@ -51,6 +57,15 @@ def test_the_rows_of_vllm_run_on_the_cpu(tmp_path: Path) -> None:
     rows = result["sections"]["vllm"]["rows"]
     assert {row["status"] for row in rows} == {"passed"}, output
     assert any("probe" in row["name"] for row in rows)
+
+
+def test_rows_of_questions_become_prompts_with_their_final_number(tmp_path: Path) -> None:
+    data = tmp_path / "rows.jsonl"
+    data.write_text(json.dumps({"question": "How many?", "answer": "1,000 + 234 = 1,234\n#### 1,234"}))
+    row = json.loads(rows_of(str(data), tmp_path).read_text())
+    assert row == {"messages": [{"role": "user", "content": "How many?"}], "answer": "1234"}
+    data.write_text(json.dumps({"messages": [], "answer": "4"}))
+    assert rows_of(str(data), tmp_path) == data
 
 
 def test_a_value_that_is_not_a_number_fails() -> None:

@@ -16,6 +16,8 @@ from reinforge.spec import JobSpec
 from worker.vllm_python import CPU_BUILD, vllm_build, vllm_missing
 
 ADDITIONS = ROOT / "examples" / "arithmetic"
+REWARD = ROOT / "benchmarks" / "common" / "number_reward.py"
+MOST_ROWS = 2000
 GAIN = 0.1
 """Of the held-out reward that the starter model has to win on the device."""
 
@@ -105,22 +107,12 @@ def _steps(engine: str, setting: Setting) -> Iterator[Row]:
 def _published(setting: Setting) -> Iterator[Row]:
     """The model that the user named, on the data that the user named."""
     assert setting.model is not None
-    data = gsm8k(setting.folder) if setting.data in (None, "gsm8k") else Path(str(setting.data))
+    data = rows_of(setting.data or "gsm8k", setting.folder)
     engine = "transformers" if no_vllm(setting) else "vllm"
     job = {
         "model": str(setting.model),
         "data": {"dataset": str(data), "held_out_rows": 32},
-        "rewards": [
-            {
-                "type": "grader",
-                "grader": {
-                    "type": "final_answer",
-                    "name": "answer",
-                    "input": "{{sample.output_text}}",
-                    "reference": "{{item.answer}}",
-                },
-            }
-        ],
+        "rewards": [{"type": "python", "name": "answer", "path": str(REWARD)}],
         "rollout": (_rollout(2, 4, 16) if setting.tiny else _rollout(32, 8, 512)) | {"engine": engine},
         "evaluation": {"every_steps": 20, "rows": 32, "samples_per_row": 1},
         "limits": {"steps": 2 if setting.tiny else 20},
@@ -170,14 +162,23 @@ def _rollout(prompts: int, completions: int, tokens: int) -> dict[str, Any]:
     }
 
 
-def gsm8k(folder: Path) -> Path:
-    """Rows of GSM8K as a JSONL file. It is downloaded: this needs a network and the package `datasets`."""
-    from datasets import load_dataset
+def rows_of(data: str, folder: Path) -> Path:
+    """A JSONL file with `messages` and `answer`: the user's, or made of rows with `question` and `answer`, as GSM8K has
+    them. `gsm8k` itself is downloaded, which needs a network and the package `datasets`."""
+    if data == "gsm8k":
+        from datasets import load_dataset
 
-    file = folder / "gsm8k.jsonl"
+        rows = load_dataset("openai/gsm8k", "main", split="train")
+    else:
+        rows = [json.loads(line) for line in Path(data).read_text(encoding="utf-8").splitlines()]
+        if not rows or "question" not in rows[0]:
+            return Path(data)
+    file = folder / "published.jsonl"
     with file.open("w", encoding="utf-8") as out:
-        for row in itertools.islice(load_dataset("openai/gsm8k", "main", split="train"), 2000):
+        for row in itertools.islice(rows, MOST_ROWS):
             answer = row["answer"].rpartition("####")[2].strip().replace(",", "")
-            messages = [{"role": "user", "content": f"{row['question']}\nEnd with the final number."}]
-            out.write(json.dumps({"messages": messages, "answer": answer}) + "\n")
+            out.write(
+                json.dumps({"messages": [{"role": "user", "content": row["question"]}], "answer": answer})
+                + "\n"
+            )
     return file
