@@ -23,7 +23,7 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup locked newest demo up vllm check audit sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
+.PHONY: help setup locked newest demo up vllm check check-python check-page audit sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
 	proof-defences proof-fuzz proof-upload proof-hostile gpu-check fleet build e2e bench screens clean
 
 help: ## list the verbs
@@ -87,7 +87,11 @@ demo: setup frontend/dist/index.html $(if $(filter vllm,$(ENGINE)),vllm) ## run 
 up: setup frontend/dist/index.html ## serve the platform
 	@exec $(VENV) -m reinforge.cli.main up --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT)
 
+# Two halves side by side: most of either runs on one core.
 check: setup ## formatting, lint, types, import contracts, sizes, the page's types
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync check-python check-page
+
+check-python:
 	@$(VENV) -m ruff format --check .
 	@$(VENV) -m ruff check .
 	@$(VENV) -m mypy
@@ -100,6 +104,8 @@ check: setup ## formatting, lint, types, import contracts, sizes, the page's typ
 	@$(VENV) scripts/algorithm_docs.py --check
 	@$(VENV) scripts/reward_library_docs.py --check
 	@$(VENV) benchmarks/claims.py --check
+
+check-page:
 	@cd frontend && npm run --silent check && npm run --silent drift
 
 audit: setup ## known vulnerabilities of pinned packages, where OSV and npm's registry can be reached
