@@ -33,14 +33,24 @@ def run(record: Path, *parts: str, fails: str = "") -> subprocess.CompletedProce
 def test_without_arguments_everything_runs_in_order(recorded: Path) -> None:
     done = run(recorded)
     assert done.returncode == 0, done.stderr
-    expected = ["setup", "check", "test", "vllm", "test-vllm", "test-attack", "test-chaos", "sbom", "audit"]
-    assert recorded.read_text().split() == expected
+    expected = ["setup", "check", "test", "test-vllm", "test-attack", "test-chaos", "sbom", "audit"]
+    made = recorded.read_text().split()
+    assert [name for name in made if name != "vllm"] == expected
+    assert made.count("vllm") == 1  # it begins beside check
+    assert made.index("setup") < made.index("vllm") < made.index("test-vllm")
     assert "=== time by part" in done.stdout
 
 
 def test_the_named_parts_run_and_no_others(recorded: Path) -> None:
     done = run(recorded, "setup", "rooms")
     assert (done.returncode, recorded.read_text().split()) == (0, ["setup", "rooms"])
+
+
+def test_what_failed_beside_check_is_made_again_at_its_place(recorded: Path) -> None:
+    done = run(recorded, "check", "vllm", "test-vllm", fails="vllm")
+    assert done.returncode != 0
+    assert recorded.read_text().split().count("vllm") == 2
+    assert "test-vllm" not in recorded.read_text().split()
 
 
 def test_the_first_failure_ends_it(recorded: Path) -> None:
