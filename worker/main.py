@@ -177,7 +177,7 @@ class Job:
             self.journal = Journal(
                 reporter, texts.pieces, model=spec.model, revisions=lambda: scorer.revisions
             )
-            facts = host.facts | policy.passes.facts
+            facts = host.facts | policy.passes.facts | {"layout": policy.layout}
             facts |= {"engine": spec.rollout.engine, "jail": jail, "versions": versions() | engine_versions}
             facts |= {"memory_gib": peak_memory_gib(), "held_out_rows": len(prompts.held_out)}
             self._started(facts)

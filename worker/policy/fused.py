@@ -12,6 +12,7 @@ from types import MethodType
 from typing import Any
 
 import torch
+import torch._inductor.config as inductor
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -31,6 +32,8 @@ _ROWS = 5
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` as one kernel where torch can compile it. Sizes may differ between calls."""
+    # A pool of compiler processes would stay for as long as this process, for a handful of kernels.
+    inductor.compile_threads = 1
     compiled_function: Callable[..., Any] = torch.compile(function, dynamic=True)
     return compiled_function
 

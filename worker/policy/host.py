@@ -34,8 +34,7 @@ class LocalHost:
         self.base = base
         self.lanes = Lanes(lanes)
         self._layers = Layers(base.model)
-        if base.model.device.type == "cuda":
-            fuse(base.model)
+        self._fused = fuse(base.model) if base.model.device.type == "cuda" else {}
         self._peft: PeftModel | None = None
 
     def create_policy(
@@ -178,6 +177,7 @@ class LocalHost:
             "context_length": self.base.context_length,
             "torch_threads": torch.get_num_threads(),
             "lanes": self.lanes.count,
+            "fused": self._fused,
         }
 
     def _adapted(self) -> list[str]:
