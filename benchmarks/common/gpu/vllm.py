@@ -15,7 +15,7 @@ from common.gpu.rows import Row, Setting, at_most, figure, holds, waiting
 from common.random_model import Shape, save
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
-from worker.engines import options, scorer
+from worker.engines import describe, options, scorer
 from worker.policy.base import Sequences
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
@@ -84,14 +84,18 @@ class Bench:
         )
         python = vllm_python()
         assert python is not None
-        chosen = options(job, self.base, folder, load.prompt + load.completion)
-        self.server = Server(python, chosen, setting.folder / "vllm.log", make_room=torch.cuda.empty_cache)
+        self.chosen = options(job, self.base, folder, load.prompt + load.completion)
+        self.server = Server(
+            python, self.chosen, setting.folder / "vllm.log", make_room=torch.cuda.empty_cache
+        )
         self.engine = VllmEngine(self.server, self._export)
         self.loop = asyncio.new_event_loop()
         self.version = 0
         self.shape = shape
 
     def rows(self, name: str) -> Iterator[Row]:
+        if self.setting.device == "cuda":
+            yield holds(f"{name}: sizes", True, describe(self.chosen))
         yield figure(f"{name}: start", self._publish(), "s")
         yield from self._gaps(name)
         yield self._probe(name)
@@ -135,6 +139,7 @@ class Bench:
             scorer(self.policy.reference_log_probs),
             exact=self.base.model.dtype == torch.float32,
             say=messages.append,
+            warn=messages.append,
         )
         try:
             self._sample(POLICY, 8, 8)
