@@ -32,6 +32,7 @@ from common.measure import stamp, table
 
 SECTIONS = {
     "machine": 60,
+    "choices": 60,
     "right": 90,
     "update": 90,
     "peer": 100,
