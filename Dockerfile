@@ -1,8 +1,9 @@
 # One file, three images: `backend` (api and background), `worker` (trainer and calls; torch) and `sandbox` (only the
-# libraries that rewards import: no secret and no network, see docker-compose.yml).
+# libraries that rewards import: no secret and no network, see docker-compose.yml). On GPUs docker-compose.gpu.yml takes
+# `worker-gpu` (worker and a C compiler, for Triton's kernels) or `worker-vllm` (that and vLLM) in place of `worker`.
 #
 #   docker compose build                        # all of them, with PyTorch's CPU build
-#   docker compose build --build-arg TORCH_INDEX= worker calls     # PyPI's build of torch with CUDA, several GB
+#   docker compose -f docker-compose.yml -f docker-compose.gpu.yml build     # with CUDA and vLLM
 #
 # Libraries are installed before the sources are copied, so that an edit rebuilds an image in seconds. Every file is compared
 # with its hash in requirements.lock, except torch, whose builds differ by index. scripts/pin_images.py pins the base
@@ -53,12 +54,20 @@ ENV REINFORGE_HOME=/var/lib/reinforge REINFORGE_CONTAINER=backend
 EXPOSE 8321
 CMD ["python", "-m", "backend", "api", "--host", "0.0.0.0", "--port", "8321"]
 
-FROM base AS worker
+FROM base AS worker-libraries
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-RUN pip install torch==2.13.0 ${TORCH_INDEX:+--no-deps --index-url ${TORCH_INDEX}}
+# Builds with CUDA bring NVIDIA's libraries; the CPU build requires nothing that worker.txt lacks.
+RUN case "${TORCH_INDEX}" in \
+      "") pip install torch==2.13.0 ;; \
+      */cpu) pip install torch==2.13.0 --no-deps --index-url "${TORCH_INDEX}" ;; \
+      *) pip install torch==2.13.0 --index-url "${TORCH_INDEX}" ;; \
+    esac
 COPY --from=requirements /lists/build.txt /lists/worker.txt /tmp/
 RUN pip install --no-deps --require-hashes --requirement /tmp/build.txt \
     && pip install --no-deps --require-hashes --no-build-isolation --requirement /tmp/worker.txt
+ENV REINFORGE_HOME=/var/lib/reinforge REINFORGE_CONTAINER=worker
+
+FROM worker-libraries AS worker
 COPY pyproject.toml README.md LICENSE ./
 RUN pip install --no-deps --no-build-isolation --editable .
 COPY reinforge reinforge
@@ -67,7 +76,30 @@ COPY worker worker
 COPY backend/__init__.py backend/__init__.py
 RUN python -m compileall -q /app
 USER reinforge
-ENV REINFORGE_HOME=/var/lib/reinforge REINFORGE_CONTAINER=worker
+CMD ["python", "-m", "worker"]
+
+# Triton compiles a C extension where it runs. Python's headers are in the official images of Python; other base images
+# need them as a package (python3-dev), which vllm_compiler.py says.
+FROM worker-libraries AS worker-compiler
+COPY worker/vllm_compiler.py /tmp/
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/* \
+    && python /tmp/vllm_compiler.py "$(command -v python)"
+
+FROM worker-compiler AS worker-gpu
+COPY --from=worker /app /app
+RUN pip install --no-deps --no-build-isolation --editable .
+USER reinforge
+CMD ["python", "-m", "worker"]
+
+# vLLM wants another torch and transformers than the trainer, hence an environment of its own.
+FROM worker-compiler AS worker-engine
+RUN python -m venv /opt/vllm && /opt/vllm/bin/pip install vllm==0.32.0
+ENV REINFORGE_VLLM_PYTHON=/opt/vllm/bin/python
+
+FROM worker-engine AS worker-vllm
+COPY --from=worker /app /app
+RUN pip install --no-deps --no-build-isolation --editable .
+USER reinforge
 CMD ["python", "-m", "worker"]
 
 FROM ${PYTHON_IMAGE} AS sandbox

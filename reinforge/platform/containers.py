@@ -11,7 +11,7 @@ REMEDIES = {
     "sandbox": "Code rewards are refused; graders without code work. See `docker compose logs sandbox`.",
     "torch": "Build the image again: `docker compose build worker calls`.",
     "page": "Build the image again: `docker compose build`.",
-    "vllm": "This image has no vLLM: set REINFORGE_SERVING_ENGINE=auto in .env.",
+    "vllm": "This image has no vLLM: use docker-compose.gpu.yml, or set REINFORGE_SERVING_ENGINE=auto in .env.",
     "workers": "See `docker compose ps worker calls` and `docker compose logs worker calls`.",
     "server": "See `docker compose ps api` and `docker compose logs api`.",
 }

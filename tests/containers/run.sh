@@ -3,6 +3,7 @@
 #
 # Uses the machine's Docker where its daemon answers, else one of its own (own_docker.sh: Debian, root, no registry).
 # WORK (/tmp/reinforge-containers) keeps downloads and images between runs: several GB. `make test-containers` runs it.
+# GPU_TARGETS="worker-gpu worker-vllm" builds these as well: with CUDA, tens of GB.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 checkout=$(cd "$here/../.." && pwd)
@@ -68,6 +69,23 @@ printf '%s\n' "REINFORGE_VERSION=test" "REINFORGE_PORT=18321" "MODELS=$seen/mode
   "REINFORGE_TRUSTED_PROXIES=172.16.0.0/12" \
   "${torch_index[@]}" >> env
 mkdir -p models
+
+step "docker-compose.gpu.yml: read with and without it"
+compose config worker calls > plain.log 2>&1 || shown plain.log "docker-compose.yml is not read"
+if grep -E 'nvidia|worker-vllm' plain.log; then fail "docker-compose.yml alone asks for a GPU"; fi
+with_gpus() { compose -f "$seen/src/docker-compose.gpu.yml" "$@"; }
+with_gpus config worker calls > gpu-all.log 2>&1 || shown gpu-all.log "docker-compose.gpu.yml is not read"
+awk '/^[^ ]/ { on = /^services:/ } on' gpu-all.log > gpu.log # without the templates x-…
+for setting in 'driver: nvidia' 'count: -1' 'target: worker-vllm' 'shm_size: "8589934592"' 'TRITON_CACHE_DIR: '; do
+  [ "$(grep -c -- "$setting" gpu.log)" = 2 ] || shown gpu.log "worker and calls do not both have $setting"
+done
+for target in ${GPU_TARGETS:-}; do
+  step "build $target"
+  printf 'WORKER_TARGET=%s\n' "$target" >> env
+  with_gpus build worker > build-gpu.log 2>&1 || shown build-gpu.log "$target does not build"
+  sed -i '/^WORKER_TARGET=/d' env
+done
+
 key=$(sed -n 's/^REINFORGE_API_KEY=//p' env)
 compose build > build.log 2>&1 || shown build.log "the images do not build"
 

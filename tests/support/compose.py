@@ -1,4 +1,4 @@
-"""docker-compose.yml as Docker Compose reads it, for tests that have no Docker."""
+"""docker-compose.yml and its override as Docker Compose reads them, for tests that have no Docker."""
 
 import re
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
+MAIN, GPU = "docker-compose.yml", "docker-compose.gpu.yml"
 REQUIRED = (
     "POSTGRES_PASSWORD",
     "REDIS_PASSWORD",
@@ -38,11 +39,24 @@ def interpolate(text: str, variables: dict[str, str]) -> str:
     return text
 
 
-def services(variables: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """The services with their variables filled in. Raises RequiredVariable."""
-    loaded = yaml.safe_load(interpolate((ROOT / "docker-compose.yml").read_text(), variables))
-    found: dict[str, dict[str, Any]] = loaded["services"]
-    return found
+def services(variables: dict[str, str], *overrides: str) -> dict[str, dict[str, Any]]:
+    """The services with their variables filled in; overrides: files that follow. Raises RequiredVariable."""
+    merged: dict[str, dict[str, Any]] = {}
+    for name in (MAIN, *overrides):
+        merged = merge(merged, yaml.safe_load(interpolate((ROOT / name).read_text(), variables))["services"])
+    return merged
+
+
+def merge(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Mappings are merged and other values replaced. Compose appends lists, which no override here has at a place
+    where the main file has one."""
+    result = dict(first)
+    for name, value in second.items():
+        old = result.get(name)
+        assert not (isinstance(old, list) and isinstance(value, list)), f"Compose appends {name}"
+        both = isinstance(old, dict) and isinstance(value, dict)
+        result[name] = merge(result[name], value) if both else value
+    return result
 
 
 def environment(service: dict[str, Any], variables: dict[str, str]) -> dict[str, str]:
