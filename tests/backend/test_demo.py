@@ -122,7 +122,10 @@ def test_who_is_quicker_with_a_job_gets_no_demo(
     monkeypatch.setattr(
         "backend.demo.service._AGAIN_SECONDS", 3600.0
     )  # it looks once, finds nobody, and sleeps
+    looked = threading.Event()
+    monkeypatch.setattr("backend.demo.service.log.debug", lambda *_: looked.set())
     with Backend(database_url, tmp_path / "home", first_demo=True) as backend:
+        assert looked.wait(60)
         backend.register()
         with backend.lane():
             own = backend.create_job()
