@@ -7,5 +7,5 @@ def grade(sample, item):
     numbers = re.findall(r"-?\d[\d,]*(?:\.\d+)?", sample["output_text"])
     if not numbers:
         return {"score": 0.0, "reason": "no number"}
-    given = numbers[-1].replace(",", "").rstrip(".")
-    return {"score": float(given == str(item["answer"])), "reason": given}
+    number = numbers[-1].replace(",", "").rstrip(".")
+    return {"score": float(number == str(item["answer"])), "reason": number}

@@ -10,9 +10,11 @@ from typing import Any
 
 import gpu_check
 import pytest
+from common.gpu import peer
 from common.gpu.job import rows_of
 from common.gpu.rows import Row, Setting, at_least, at_most
 from common.measure import ROOT
+from common.number_reward import grade
 
 from worker.vllm_python import vllm_python
 
@@ -66,6 +68,22 @@ def test_rows_of_questions_become_prompts_with_their_final_number(tmp_path: Path
     assert row == {"messages": [{"role": "user", "content": "How many?"}], "answer": "1234"}
     data.write_text(json.dumps({"messages": [], "answer": "4"}))
     assert rows_of(str(data), tmp_path) == data
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [("so 1,234 in all", 1.0), ("first 1234, then 7", 0.0), ("It is 1234.", 1.0), ("none at all", 0.0)],
+)
+def test_the_last_number_is_the_answer(text: str, score: float) -> None:
+    assert grade({"output_text": text}, {"answer": "1234"})["score"] == score
+
+
+def test_a_peer_that_never_ends_well_is_a_failed_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: object())
+    monkeypatch.setattr(peer, "_peer", lambda *_: "out of memory")
+    rows = list(peer.run(Setting("cpu", True, tmp_path)))
+    assert [row.status for row in rows] == ["waiting", "failed"]
+    assert rows[0].note == "out of memory"
 
 
 def test_a_value_that_is_not_a_number_fails() -> None:

@@ -51,7 +51,7 @@ def fuse(model: torch.nn.Module, compiler: Compiler = compiled) -> dict[str, int
         elif _is_gated(module):
             counts["gates"] += _swap(module, _gated(gate), _sample(module, _width(module)))
         elif type(module).__name__.endswith("Attention"):
-            counts["rotary"] += _rotary(type(module).__module__, compiler, model)
+            counts["rotary"] = counts["rotary"] or _rotary(type(module).__module__, compiler, model)
     log.info("Fused on %s: %s", type(model).__name__, counts)
     return counts
 
@@ -138,11 +138,13 @@ def _close(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def _rotary(name: str, compiler: Compiler, model: torch.nn.Module) -> int:
-    """1 where the architecture's rotary function, which its modules look up by name, is fused now on GPUs."""
+    """1 where the architecture's rotary function, which its modules look up by name, is fused on GPUs."""
     namespace = vars(sys.modules[name])
     own = namespace.get(ROTARY)
-    if own is None or hasattr(own, "fused"):
+    if own is None:
         return 0
+    if hasattr(own, "fused"):  # by an earlier layer, or for another model of this process
+        return 1
     weight = next(model.parameters())
     states = [
         torch.randn((1, heads, _ROWS, 8), generator=torch.Generator().manual_seed(heads)).to(weight)

@@ -60,13 +60,17 @@ def _loaded(setting: Setting) -> Iterator[Row]:
     size = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     before = _own_bytes()
     model = load_base_model(folder).model
-    kept = _own_bytes() - before
+    host_bytes = _own_bytes() - before
     tensors = [*model.parameters(), *model.buffers()]
     yield holds(
         "every weight and buffer is on the device", {t.device.type for t in tensors} == {setting.device}
     )
     name = "1.5B: host memory per byte of weights, once loaded"
-    yield at_most(name, kept / size, COPIED) if setting.device == "cuda" else figure(name, kept / size, "")
+    yield (
+        at_most(name, host_bytes / size, COPIED)
+        if setting.device == "cuda"
+        else figure(name, host_bytes / size, "")
+    )
 
 
 def _own_bytes() -> int:

@@ -75,8 +75,8 @@ def _measure(name: str, model: Trainable, load: Load, setting: Setting, limit: f
     yield figure(f"{label}: update", load.completion_tokens / seconds, "completion tokens/s", **facts)
     share = flops / seconds / limit
     name = f"{label}: MFU"
-    wanted = not setting.tiny and model.shape.hidden >= 1536 and load is not SINGLE
-    yield at_least(name, share, GOAL) if wanted else figure(name, share, "")
+    has_goal = not setting.tiny and model.shape.hidden >= 1536 and load is not SINGLE
+    yield at_least(name, share, GOAL) if has_goal else figure(name, share, "")
     if (held := setting.peak_gib()) is not None:
         yield figure(f"{label}: peak memory", held, "GiB")
 

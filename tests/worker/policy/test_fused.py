@@ -61,6 +61,11 @@ def test_in_bfloat16_it_differs_by_roundings(tmp_path: Path) -> None:
     assert (after - before).abs().max() <= 0.02 * before.abs().max()
 
 
+def test_a_second_model_of_the_process_is_counted_like_the_first(tmp_path: Path) -> None:
+    for number in ("one", "two"):
+        assert fuse(model_of(tmp_path / number, "qwen3"), plain) == FUSED["qwen3"]
+
+
 def test_a_compiler_that_fails_leaves_the_models_own_code(tmp_path: Path) -> None:
     def broken(function):  # type: ignore[no-untyped-def]
         def compile_and_fail(*_: object, **__: object) -> None:
