@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { ApiError, http, madeFrom, type Schemas, unwrap } from "./client";
-import { CANCELLED, LARGE_BYTES, type PartsProgress, sendInParts } from "./parts";
+import { CANCELLED, LARGE_BYTES, type PartsProgress, sendInParts } from "./resumable-upload";
 import { sendFile, type UploadProgress } from "./upload";
 
 export type Dataset = Schemas["Dataset"];

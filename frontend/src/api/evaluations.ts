@@ -1,80 +1,80 @@
-import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { http, type Schemas, unwrap } from "./client";
-import { jobKeys } from "./jobs";
 
-type Evaluation = Schemas["reinforge__schemas__evaluations__Evaluation"];
-/** An evaluation of a job's stored completions. */
-export type Replay = Evaluation & { job: string };
-export type ReplayReport = Schemas["ReplayReport"];
-export type Flip = Schemas["Flip"];
-export type JobChange = Schemas["JobChangeView"];
+/** A base model, an adapter or a checkpoint, sampled on a dataset and scored with one reward. */
+export type Evaluation = Schemas["reinforge__schemas__evaluations__Evaluation"];
+export type EvaluationSummary = NonNullable<Evaluation["summary"]>;
+export type RowScores = Schemas["RowScores"];
+export type EvaluationCreate = Schemas["StandAloneCreate"];
 
-const ROOM = ["evaluations"] as const;
-const POLL_MS = 1_000;
+const ROOM = ["evaluations", "stand-alone"] as const;
+const POLL_MS = 1_500;
+const PAGE = 50;
+const path = (id: string) => ({ params: { path: { id } } });
 
-/** What was asked for by the id of a replay, or by its job, is one. */
-const asReplay = (one: Evaluation) => one as Replay;
+/** Newest first; asked for again while one runs. */
+export const evaluationsQuery = infiniteQueryOptions({
+  queryKey: [...ROOM, "list"],
+  queryFn: ({ pageParam }) =>
+    unwrap(
+      http.GET("/api/v1/evaluations", {
+        params: { query: { kind: "stand_alone", limit: PAGE, after: pageParam } },
+      }),
+    ),
+  initialPageParam: undefined as string | undefined,
+  getNextPageParam: (page) => page.next_cursor ?? undefined,
+  refetchInterval: ({ state }) =>
+    state.data?.pages.some((page) => page.data.some((one) => one.status === "running")) ? 2 * POLL_MS : false,
+});
 
-/** Asked for every second while it runs. */
-export const replayQuery = (id: string) =>
+/** Asked for again and again while it runs. */
+export const evaluationQuery = (id: string) =>
   queryOptions({
     queryKey: [...ROOM, "one", id],
-    queryFn: () => unwrap(http.GET("/api/v1/evaluations/{id}", { params: { path: { id } } })).then(asReplay),
-    refetchInterval: ({ state }) => (state.data && state.data.status !== "running" ? false : POLL_MS),
+    queryFn: () => unwrap(http.GET("/api/v1/evaluations/{id}", path(id))),
+    refetchInterval: ({ state }) => (state.data?.status === "running" ? POLL_MS : false),
   });
 
-/** The newest replays of a job. */
-export const replaysQuery = (job: string) =>
+/** Rewards by row of one that has ended: they do not change any more. */
+export const scoresQuery = (id: string) =>
   queryOptions({
-    queryKey: [...ROOM, "of", job],
-    queryFn: () =>
-      unwrap(http.GET("/api/v1/evaluations", { params: { query: { job, limit: 20 } } })).then((page) => ({
-        ...page,
-        data: page.data.map(asReplay),
-      })),
-    refetchInterval: ({ state }) =>
-      state.data?.data.some((one) => one.status === "running") ? 2 * POLL_MS : false,
+    queryKey: [...ROOM, "rows", id],
+    queryFn: () => unwrap(http.GET("/api/v1/evaluations/{id}/rows", path(id))),
+    staleTime: Number.POSITIVE_INFINITY,
   });
 
-export function useStartReplay() {
+const completionsOf = (id: string, row: number) =>
+  unwrap(
+    http.GET("/api/v1/evaluations/{id}/completions", { params: { path: { id }, query: { row, limit: 16 } } }),
+  );
+
+export type EvaluatedCompletion = Awaited<ReturnType<typeof completionsOf>>["data"][number];
+
+/** What was sampled for one row, and what the reward said. */
+export const rowQuery = (id: string, row: number) =>
+  queryOptions({
+    queryKey: [...ROOM, "row", id, row],
+    queryFn: () => completionsOf(id, row),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+function useChange<In>(change: (input: In) => Promise<Evaluation>) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (body: Schemas["ReplayCreate"]) =>
-      unwrap(http.POST("/api/v1/evaluations", { body })).then(asReplay),
-    onSuccess: (started) => {
-      client.setQueryData(replayQuery(started.id).queryKey, started);
-      return client.invalidateQueries({ queryKey: replaysQuery(started.job).queryKey });
+    mutationFn: change,
+    onSuccess: (now) => {
+      client.setQueryData(evaluationQuery(now.id).queryKey, now);
+      return client.invalidateQueries({ queryKey: [...ROOM, "list"] });
     },
   });
 }
 
-export function useCancelReplay(id: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: () =>
-      unwrap(http.POST("/api/v1/evaluations/{id}/cancel", { params: { path: { id } } })).then(asReplay),
-    onSuccess: (now) => client.setQueryData(replayQuery(id).queryKey, now),
-  });
-}
+export const useStartEvaluation = () =>
+  useChange((body: EvaluationCreate) => unwrap(http.POST("/api/v1/evaluations", { body })));
 
-/** What was changed while the job ran, in the order in which it was asked for. The stream says when it is stale. */
-export const changesQuery = (job: string) =>
-  queryOptions({
-    queryKey: jobKeys.changes(job),
-    queryFn: () => unwrap(http.GET("/api/v1/jobs/{id}/changes", { params: { path: { id: job } } })),
-  });
+export const useCancelEvaluation = () =>
+  useChange((id: string) => unwrap(http.POST("/api/v1/evaluations/{id}/cancel", path(id))));
 
-/** Another revision scores from the job's next step on; its golden cases have to pass. */
-export function useChangeReward(job: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (body: Omit<Schemas["RewardChangeCreate"], "type">) =>
-      unwrap(
-        http.POST("/api/v1/jobs/{id}/changes", {
-          params: { path: { id: job } },
-          body: { type: "reward", ...body },
-        }),
-      ),
-    onSuccess: () => client.invalidateQueries({ queryKey: jobKeys.changes(job) }),
-  });
-}
+/** One that failed or was cancelled goes on behind its last completion. */
+export const useResumeEvaluation = () =>
+  useChange((id: string) => unwrap(http.POST("/api/v1/evaluations/{id}/resume", path(id))));

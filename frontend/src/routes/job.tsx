@@ -4,12 +4,12 @@ import { SkeletonCard } from "@/components/Skeleton";
 import { BriefCompletions } from "@/features/completions/BriefCompletions";
 import { Completions } from "@/features/completions/Completions";
 import { type Place, readPlace, writePlace } from "@/features/completions/place";
-import { Checkpoints } from "@/features/job/Checkpoints";
-import { Config } from "@/features/job/Config";
+import { Checkpoints } from "@/features/job/checkpoints/Checkpoints";
+import { Config } from "@/features/job/config/Config";
+import { toSearch, toView, type View } from "@/features/job/curves/view-state";
 import { JobPage } from "@/features/job/JobPage";
-import { Logs } from "@/features/job/Logs";
-import { Overview } from "@/features/job/Overview";
-import { toSearch, toView, type View } from "@/features/job/view-state";
+import { Logs } from "@/features/job/logs/Logs";
+import { Overview } from "@/features/job/overview/Overview";
 
 const route = getRouteApi("/signed-in/jobs/$id");
 

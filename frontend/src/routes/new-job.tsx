@@ -1,7 +1,7 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import { NewJob } from "@/features/new-job/NewJob";
-import type { Ids } from "@/features/new-job/useDraft";
+import type { Ids } from "@/features/new-job/use-draft";
 
 const route = getRouteApi("/signed-in/jobs/new");
 

@@ -4,7 +4,7 @@ import { type JobFilter, STATES } from "@/api/job-list";
 import { jobQuery, metricsQuery } from "@/api/jobs";
 import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
-import { type ViewSearch, validateView } from "@/features/job/view-state";
+import { type ViewSearch, validateView } from "@/features/job/curves/view-state";
 import type { Place as PlaygroundPlace } from "@/features/playground/Pickers";
 import type { RewardPlace } from "@/features/rewards/place";
 import { SETTINGS_TABS, type SettingsPlace } from "@/features/settings/place";

@@ -7,26 +7,26 @@ import { Notice } from "@/components/Notice";
 import { SkeletonCard } from "@/components/Skeleton";
 import { count } from "@/lib/format";
 import { useShortcuts } from "@/lib/shortcuts";
-import { AcrossSteps } from "./AcrossSteps";
+import { AcrossSteps } from "./across-steps/AcrossSteps";
 import styles from "./Completions.module.css";
-import { chips, type Find, NO_FIND } from "./find";
-import { GroupView } from "./GroupView";
+import { GroupView } from "./group/GroupView";
+import { PromptList } from "./group/PromptList";
 import { onlyThese } from "./groups";
-import { HitBar } from "./HitBar";
-import { terms } from "./hits";
 import { NoneYet } from "./NoneYet";
-import { PromptList } from "./PromptList";
 import type { Go, Place } from "./place";
-import { Results } from "./Results";
-import { SearchBar } from "./SearchBar";
 import { SplitSwitch } from "./SplitSwitch";
 import { StepScrubber } from "./StepScrubber";
+import { chips, type Find, NO_FIND } from "./search/find";
+import { HitBar } from "./search/HitBar";
+import { terms } from "./search/hits";
+import { Results } from "./search/Results";
+import { SearchBar } from "./search/SearchBar";
+import { useHits } from "./search/use-hits";
 import { neighbour } from "./steps";
-import { useHits } from "./use-hits";
 import { useStep } from "./use-step";
 import { Waiting } from "./Waiting";
 
-const LabelMode = lazy(() => import("./LabelMode"));
+const LabelMode = lazy(() => import("./label/LabelMode"));
 
 type Props = {
   job: string;

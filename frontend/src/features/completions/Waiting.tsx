@@ -1,5 +1,5 @@
-import card from "./Card.module.css";
 import styles from "./Completions.module.css";
+import card from "./group/Card.module.css";
 
 const CARDS = [1, 2, 3, 4, 5, 6, 7, 8];
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { NO_FIND } from "./find";
 import { type Place, placeSearch, readPlace, writePlace } from "./place";
+import { NO_FIND } from "./search/find";
 
 const USUAL: Place = {
   step: undefined,

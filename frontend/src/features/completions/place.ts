@@ -1,8 +1,8 @@
 /** Where the person is among the completions of a job. All of it is in the URL. */
 import type { Split } from "@/api/completions";
-import { type Find, readFind, writeFind } from "./find";
 import type { GroupSort, Only } from "./groups";
-import type { Measure } from "./scales";
+import { type Find, readFind, writeFind } from "./search/find";
+import type { Measure } from "./tokens/scales";
 
 export type View = "group" | "steps" | "results" | "label";
 export type Pick = "best" | "first";

@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense } from "react";
 import { useAccess } from "@/api/access";
 import { contentAddress, type Dataset, datasetQuery, useDeleteDataset } from "@/api/datasets";
-import { jobsUsingQuery } from "@/api/usage";
+import { jobsUsingQuery } from "@/api/jobs-using";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Confirm } from "@/components/Confirm";
 import { Empty } from "@/components/Empty";

@@ -1,6 +1,6 @@
 import { NativeSelect } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { type Evaluation, evaluationsQuery, type RowScores } from "@/api/stand-alone";
+import { type Evaluation, evaluationsQuery, type RowScores } from "@/api/evaluations";
 import { Histogram } from "@/components/Histogram";
 import { Notice } from "@/components/Notice";
 import { histogram } from "@/lib/distribution";

@@ -3,7 +3,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useAccess } from "@/api/access";
 import { datasetsQuery } from "@/api/datasets";
-import { type Evaluation, evaluationsQuery } from "@/api/stand-alone";
+import { type Evaluation, evaluationsQuery } from "@/api/evaluations";
 import { ButtonLink } from "@/components/ButtonLink";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";

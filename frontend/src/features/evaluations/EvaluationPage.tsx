@@ -8,7 +8,7 @@ import {
   scoresQuery,
   useCancelEvaluation,
   useResumeEvaluation,
-} from "@/api/stand-alone";
+} from "@/api/evaluations";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";

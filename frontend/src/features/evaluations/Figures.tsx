@@ -1,4 +1,4 @@
-import type { EvaluationSummary } from "@/api/stand-alone";
+import type { EvaluationSummary } from "@/api/evaluations";
 import { count, number, percent, reward } from "@/lib/format";
 import { METRIC_WORDS, METRICS } from "./compare";
 import styles from "./Evaluations.module.css";

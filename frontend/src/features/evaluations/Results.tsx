@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { type Evaluation, evaluationQuery, type RowScores, scoresQuery } from "@/api/stand-alone";
+import { type Evaluation, evaluationQuery, type RowScores, scoresQuery } from "@/api/evaluations";
 import { Failure } from "@/components/Failure";
 import { Histogram } from "@/components/Histogram";
 import { histogram, spread } from "@/lib/distribution";

@@ -1,7 +1,7 @@
 import { Drawer } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { datasetRowsQuery } from "@/api/datasets";
-import { type EvaluatedCompletion, rowQuery } from "@/api/stand-alone";
+import { type EvaluatedCompletion, rowQuery } from "@/api/evaluations";
 import { Failure } from "@/components/Failure";
 import { Skeleton } from "@/components/Skeleton";
 import { count, number } from "@/lib/format";

@@ -1,4 +1,4 @@
-import type { Evaluation } from "@/api/stand-alone";
+import type { Evaluation } from "@/api/evaluations";
 import type { Snippet } from "@/components/Snippets";
 
 const shell = (text: string) => (/^[\w./@:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);

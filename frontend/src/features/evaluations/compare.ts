@@ -1,4 +1,4 @@
-import type { RowScores } from "@/api/stand-alone";
+import type { RowScores } from "@/api/evaluations";
 import { type Estimate, estimate } from "@/lib/bootstrap";
 
 /** One row: its completions' mean reward, and beside another evaluation the other's and the difference. */

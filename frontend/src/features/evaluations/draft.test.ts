@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Evaluation } from "@/api/stand-alone";
+import type { Evaluation } from "@/api/evaluations";
 import { asInJob, bodyOf, EMPTY, faultOf, like } from "./draft";
 
 const full = { ...EMPTY, what: "adp_1", dataset: "file-1", reward: "rew_1" };

@@ -1,4 +1,4 @@
-import type { Evaluation, EvaluationCreate } from "@/api/stand-alone";
+import type { Evaluation, EvaluationCreate } from "@/api/evaluations";
 import { targetOf } from "@/api/targets";
 import { getAt, type JsonObject } from "@/lib/paths";
 

@@ -1,4 +1,4 @@
-import type { Evaluation } from "@/api/stand-alone";
+import type { Evaluation } from "@/api/evaluations";
 import type { Estimate } from "@/lib/bootstrap";
 import { count, number, reward, signed } from "@/lib/format";
 import { type Difference, METRIC_WORDS, type Row } from "./compare";

@@ -15,10 +15,10 @@ import { Confirm } from "@/components/Confirm";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { count } from "@/lib/format";
-import { ChangeReward } from "./ChangeReward";
-import { ChangeSettings } from "./ChangeSettings";
+import { WeightsActions } from "./checkpoints/WeightsActions";
 import { DeleteJob } from "./DeleteJob";
-import { WeightsActions } from "./WeightsActions";
+import { ChangeReward } from "./steer/ChangeReward";
+import { ChangeSettings } from "./steer/ChangeSettings";
 
 type Props = { job: JobDetail; step: number; mayWrite: boolean };
 

@@ -10,26 +10,26 @@ import { SkeletonCard } from "@/components/Skeleton";
 import { setAt } from "@/lib/paths";
 import { useSingleFlight } from "@/lib/single-flight";
 import { assign } from "@/lib/spec-fields";
-import { Advanced } from "./Advanced";
-import { CopyAs } from "./CopyAs";
-import { DataSection } from "./DataSection";
 import { type Basis, type Draft, modelOf, toSpec } from "./draft";
-import { Essentials } from "./Essentials";
 import { firstProblem, focusField } from "./focus";
 import { type Form, FormProvider, useFields } from "./form";
-import { MethodSection } from "./MethodSection";
-import { ModelSection } from "./ModelSection";
+import { MethodSection } from "./method/MethodSection";
 import styles from "./NewJob.module.css";
 import { Problems } from "./Problems";
 import { type Placed, refusal as refusalOf } from "./problems";
-import { RewardSection } from "./RewardSection";
 import { Starter } from "./Starter";
-import { Summary } from "./Summary";
+import { Advanced } from "./sections/Advanced";
+import { DataSection } from "./sections/DataSection";
+import { Essentials } from "./sections/Essentials";
+import { ModelSection } from "./sections/ModelSection";
+import { RewardSection } from "./sections/RewardSection";
 import { saveDraft } from "./storage";
-import { useCheck } from "./useCheck";
-import { countOf, useProblems } from "./useProblems";
+import { CopyAs } from "./summary/CopyAs";
+import { Summary } from "./summary/Summary";
+import { useCheck } from "./summary/use-check";
+import { countOf, useProblems } from "./use-problems";
 
-const PreflightPanel = lazy(() => import("./PreflightPanel"));
+const PreflightPanel = lazy(() => import("./preflight/PreflightPanel"));
 
 type Props = {
   basis: Basis;

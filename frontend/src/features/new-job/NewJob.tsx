@@ -14,7 +14,7 @@ import { basisOf } from "./draft";
 import { JobForm } from "./JobForm";
 import styles from "./NewJob.module.css";
 import { StartFrom } from "./StartFrom";
-import { type Ids, useDraft } from "./useDraft";
+import { type Ids, useDraft } from "./use-draft";
 
 type Props = {
   ids: Ids;

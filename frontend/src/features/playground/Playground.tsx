@@ -14,8 +14,8 @@ import { Pickers, type Place } from "./Pickers";
 import styles from "./Playground.module.css";
 import { Settings } from "./Settings";
 import { type Side, spoken } from "./talk";
-import { type Row, useRows } from "./useRows";
-import { type Sampling, type Seat, useTalk } from "./useTalk";
+import { type Row, useRows } from "./use-rows";
+import { type Sampling, type Seat, useTalk } from "./use-talk";
 
 type Props = {
   place: Place;

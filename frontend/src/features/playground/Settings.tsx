@@ -2,7 +2,7 @@ import { NativeSelect, NumberInput, Textarea, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { rewardsQuery } from "@/api/rewards";
 import styles from "./Playground.module.css";
-import type { Sampling } from "./useTalk";
+import type { Sampling } from "./use-talk";
 
 type Props = {
   value: Sampling;

@@ -1,6 +1,6 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { type Job, type JobDetail, jobQuery } from "@/api/jobs";
-import { jobsUsingQuery } from "@/api/usage";
+import { jobsUsingQuery } from "@/api/jobs-using";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";

@@ -10,9 +10,9 @@ import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { Page } from "@/components/Page";
 import { ago, NOTHING } from "@/lib/format";
+import { atOnce } from "./bench/status";
 import type { OpenedFile } from "./NewReward";
 import styles from "./RewardList.module.css";
-import { atOnce } from "./status";
 
 const COLUMNS: Column<RewardSummary>[] = [
   {

@@ -3,8 +3,8 @@ import { Link } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useAccess } from "@/api/access";
 import { goldenQuery } from "@/api/golden";
+import { jobsUsingQuery } from "@/api/jobs-using";
 import { type Granularity, type RewardDetail, rewardQuery, useReviseReward } from "@/api/rewards";
-import { jobsUsingQuery } from "@/api/usage";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
@@ -14,15 +14,15 @@ import { SkeletonCard } from "@/components/Skeleton";
 import { TabNav } from "@/components/TabNav";
 import { ago } from "@/lib/format";
 import { toastDone } from "@/lib/toast";
-import { useBenchDataset } from "./Bench";
+import { useBenchDataset } from "./bench/Bench";
+import { atOnce } from "./bench/status";
 import type { OnPlace, RewardPlace } from "./place";
 import { Revisions } from "./Revisions";
 import { RewardJobs } from "./RewardJobs";
-import { atOnce } from "./status";
 import { Workbench } from "./Workbench";
 
-const GoldenTab = lazy(() => import("./GoldenTab"));
-const ReplayTab = lazy(() => import("./ReplayTab"));
+const GoldenTab = lazy(() => import("./golden/GoldenTab"));
+const ReplayTab = lazy(() => import("./replay/ReplayTab"));
 
 type Props = { id: string; place: RewardPlace; onPlace: OnPlace };
 

@@ -3,7 +3,7 @@ import { type FormEvent, type ReactNode, useState } from "react";
 import type { Role } from "@/api/keys";
 import { Failure } from "@/components/Failure";
 import { useSingleFlight } from "@/lib/single-flight";
-import { RoleSelect } from "./RoleSelect";
+import { RoleSelect } from "./members/RoleSelect";
 import styles from "./Settings.module.css";
 
 type Props = {

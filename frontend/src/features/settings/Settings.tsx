@@ -10,15 +10,15 @@ import { ThemeChoice } from "@/components/ThemeChoice";
 import { useSingleKeys } from "@/lib/shortcuts";
 import { Account } from "./Account";
 import { Audit } from "./Audit";
-import { Invitations } from "./Invitations";
-import { Judges } from "./Judges";
-import { Keys } from "./Keys";
-import { Members } from "./Members";
+import { Judges } from "./judges/Judges";
+import { Keys } from "./keys/Keys";
+import { Invitations } from "./members/Invitations";
+import { Members } from "./members/Members";
 import { ProjectSection } from "./ProjectSection";
 import { SETTINGS_TABS, type SettingsPlace } from "./place";
 import styles from "./Settings.module.css";
-import { UsageSection } from "./UsageSection";
-import { Webhooks } from "./Webhooks";
+import { UsageSection } from "./usage/UsageSection";
+import { Webhooks } from "./webhooks/Webhooks";
 
 type SectionProps = { id: string; title: string; text: ReactNode; children: ReactNode };
 

@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import styles from "./Palette.module.css";
 import type { Item } from "./palette-items";
-import { usePaletteItems } from "./usePaletteItems";
+import { usePaletteItems } from "./use-palette-items";
 
 type Props = { onClose: () => void; onHelp: () => void; onSignOut: () => void };
 

@@ -1,0 +1,80 @@
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { http, type Schemas, unwrap } from "./client";
+import { jobKeys } from "./jobs";
+
+type Evaluation = Schemas["reinforge__schemas__evaluations__Evaluation"];
+/** An evaluation of a job's stored completions. */
+export type Replay = Evaluation & { job: string };
+export type ReplayReport = Schemas["ReplayReport"];
+export type Flip = Schemas["Flip"];
+export type JobChange = Schemas["JobChangeView"];
+
+const ROOM = ["evaluations"] as const;
+const POLL_MS = 1_000;
+
+/** What was asked for by the id of a replay, or by its job, is one. */
+const asReplay = (one: Evaluation) => one as Replay;
+
+/** Asked for every second while it runs. */
+export const replayQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...ROOM, "one", id],
+    queryFn: () => unwrap(http.GET("/api/v1/evaluations/{id}", { params: { path: { id } } })).then(asReplay),
+    refetchInterval: ({ state }) => (state.data && state.data.status !== "running" ? false : POLL_MS),
+  });
+
+/** The newest replays of a job. */
+export const replaysQuery = (job: string) =>
+  queryOptions({
+    queryKey: [...ROOM, "of", job],
+    queryFn: () =>
+      unwrap(http.GET("/api/v1/evaluations", { params: { query: { job, limit: 20 } } })).then((page) => ({
+        ...page,
+        data: page.data.map(asReplay),
+      })),
+    refetchInterval: ({ state }) =>
+      state.data?.data.some((one) => one.status === "running") ? 2 * POLL_MS : false,
+  });
+
+export function useStartReplay() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: Schemas["ReplayCreate"]) =>
+      unwrap(http.POST("/api/v1/evaluations", { body })).then(asReplay),
+    onSuccess: (started) => {
+      client.setQueryData(replayQuery(started.id).queryKey, started);
+      return client.invalidateQueries({ queryKey: replaysQuery(started.job).queryKey });
+    },
+  });
+}
+
+export function useCancelReplay(id: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () =>
+      unwrap(http.POST("/api/v1/evaluations/{id}/cancel", { params: { path: { id } } })).then(asReplay),
+    onSuccess: (now) => client.setQueryData(replayQuery(id).queryKey, now),
+  });
+}
+
+/** What was changed while the job ran, in the order in which it was asked for. The stream says when it is stale. */
+export const changesQuery = (job: string) =>
+  queryOptions({
+    queryKey: jobKeys.changes(job),
+    queryFn: () => unwrap(http.GET("/api/v1/jobs/{id}/changes", { params: { path: { id: job } } })),
+  });
+
+/** Another revision scores from the job's next step on; its golden cases have to pass. */
+export function useChangeReward(job: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: Omit<Schemas["RewardChangeCreate"], "type">) =>
+      unwrap(
+        http.POST("/api/v1/jobs/{id}/changes", {
+          params: { path: { id: job } },
+          body: { type: "reward", ...body },
+        }),
+      ),
+    onSuccess: () => client.invalidateQueries({ queryKey: jobKeys.changes(job) }),
+  });
+}

@@ -1,0 +1,60 @@
+import { useState } from "react";
+import { count } from "@/lib/format";
+import { Marked } from "../search/Marked";
+import { head, parts, thinks } from "../text";
+import styles from "./Card.module.css";
+
+type Props = {
+  text: string;
+  /** Words of the search. */
+  words: readonly string[];
+  fold: boolean;
+  /** The card is open: as much height as it needs, up to most of the window. */
+  open: boolean;
+};
+
+/** Characters shown at once; the rest on request. */
+const SHORT = 4000;
+/** From here on a text may need scrolling in its card. */
+const SCROLLS = 300;
+
+/** A completion as it stands; nothing in it is interpreted. */
+export function CompletionText({ text, words, fold, open }: Props) {
+  const [all, setAll] = useState(false);
+  const shown = all || text.length <= SHORT ? text : head(text, SHORT);
+  const scrolls = shown.length > SCROLLS || shown.split("\n").length > 8;
+  const more = text.length > SHORT && (
+    <button type="button" className={styles.all} aria-expanded={all} onClick={() => setAll(!all)}>
+      {all ? "show less" : `show all (${count(text.length, "character")})`}
+    </button>
+  );
+  return (
+    <div className={styles.body} data-open={open} tabIndex={scrolls ? 0 : undefined}>
+      {text === "" && <p className={styles.nothing}>empty: the model ended at once</p>}
+      {fold && thinks(shown) ? (
+        parts(shown).map((part, i) =>
+          part.kind === "think" ? (
+            // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text have no other name
+            <details key={i} className={styles.think}>
+              <summary>thinking, {count([...part.text].length, "character")}</summary>
+              <pre dir="auto">
+                <Marked text={part.text} words={words} />
+              </pre>
+            </details>
+          ) : (
+            // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text have no other name
+            <pre key={i} dir="auto">
+              <Marked text={part.text} words={words} />
+            </pre>
+          ),
+        )
+      ) : (
+        <pre dir="auto">
+          <Marked text={shown} words={words} />
+          {!all && text.length > SHORT && "… "}
+        </pre>
+      )}
+      {more}
+    </div>
+  );
+}

@@ -1,0 +1,131 @@
+import { NativeSelect } from "@mantine/core";
+import { type KeyboardEvent, useEffect, useRef } from "react";
+import { number } from "@/lib/format";
+import { type Group, KIND_MEANING, KIND_SHAPE, type Only, onlyThese, rewardScale } from "../groups";
+import { visible } from "../text";
+import styles from "./Prompts.module.css";
+import { RewardDots } from "./RewardDots";
+
+type Props = {
+  groups: readonly Group[];
+  chosen: Group | undefined;
+  only: Only;
+  /** Held-out groups are measured, not trained on: whether they teach is not asked. */
+  trains: boolean;
+  onOnly: (only: Only) => void;
+  onChoose: (group: Group) => void;
+};
+
+const ONLY: Record<Only, string> = {
+  all: "all prompts",
+  signal: "only with signal",
+  right: "equal rewards above 0",
+  wrong: "equal rewards at 0 or below",
+};
+
+/** Rewards of the group in words: `0–0.63–1`, or one number when they are equal. */
+const spread = ({ low, mean, high }: Group) =>
+  [...new Set([low, mean, high])].map((value) => number(value, 2)).join("–");
+
+/** Completions that got no reward, and those that were cut off. */
+function Trouble({ failed = 0, truncated = 0 }: Group) {
+  return (
+    <>
+      {failed > 0 && (
+        <em title={`${failed} without a reward`}>
+          <span aria-hidden="true">✕{failed}</span>
+          <span className="visually-hidden">, {failed} without a reward</span>
+        </em>
+      )}
+      {truncated > 0 && (
+        <em title={`${truncated} truncated: the token limit was reached`}>
+          <span aria-hidden="true">✂{truncated}</span>
+          <span className="visually-hidden">, {truncated} truncated</span>
+        </em>
+      )}
+    </>
+  );
+}
+
+/** The prompts of a step: what each asks and how its completions did. Arrow keys move along. */
+export function PromptList({ groups, chosen, only, trains, onOnly, onChoose }: Props) {
+  const list = useRef<HTMLOListElement>(null);
+  const shown = onlyThese(groups, only);
+  const scale = rewardScale(groups);
+  const reachable = chosen && shown.includes(chosen) ? chosen : shown[0];
+
+  // Within the list alone: the page stays where the person has put it.
+  useEffect(() => {
+    const row = list.current?.querySelector<HTMLElement>("[aria-current=true]");
+    if (!row || !list.current || chosen === undefined) return;
+    const { offsetTop, offsetHeight } = row;
+    const { scrollTop, clientHeight } = list.current;
+    if (offsetTop < scrollTop) list.current.scrollTop = offsetTop;
+    else if (offsetTop + offsetHeight > scrollTop + clientHeight)
+      list.current.scrollTop = offsetTop + offsetHeight - clientHeight;
+  }, [chosen]);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!by) return;
+    const buttons = [...(list.current?.querySelectorAll("button") ?? [])];
+    const next = buttons[buttons.indexOf(document.activeElement as HTMLButtonElement) + by];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+    next.click();
+  };
+
+  return (
+    <nav className={styles.prompts} aria-label="Prompts of the step">
+      <div className={styles.filter}>
+        <NativeSelect
+          size="xs"
+          aria-label="Which prompts"
+          value={only}
+          onChange={(event) => onOnly(event.currentTarget.value as Only)}
+          data={(Object.keys(ONLY) as Only[]).map((value) => ({
+            value,
+            label: `${ONLY[value]} (${onlyThese(groups, value).length})`,
+          }))}
+        />
+        <small title="The strips share this scale">
+          reward {number(scale[0])} to {number(scale[1])}
+        </small>
+      </div>
+      {shown.length === 0 && <p className={styles.none}>No prompt of this kind at this step.</p>}
+      <ol ref={list} onKeyDown={onKeyDown}>
+        {shown.map((group) => (
+          <li key={group.prompt_no}>
+            <button
+              type="button"
+              aria-current={group === chosen}
+              tabIndex={group === reachable ? 0 : -1}
+              onClick={() => onChoose(group)}
+            >
+              <span className={styles.no}>{group.prompt_no + 1}</span>
+              <span className={styles.asks} dir="auto">
+                {visible(group.prompt) || `row ${group.row_index + 1}`}
+              </span>
+              <span className={styles.trouble}>
+                <Trouble {...group} />
+              </span>
+              <span
+                className={styles.kind}
+                data-kind={group.kind}
+                title={trains ? KIND_MEANING[group.kind] : undefined}
+              >
+                <span aria-hidden="true">{KIND_SHAPE[group.kind]}</span> {group.kind}
+              </span>
+              <RewardDots rewards={group.rewards ?? []} mean={group.mean} scale={scale} />
+              <span className={styles.spread}>
+                <span className="visually-hidden">reward </span>
+                {spread(group)}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </nav>
+  );
+}

@@ -1,0 +1,82 @@
+import type { RewardResult } from "@/api/completions";
+import { number } from "@/lib/format";
+import { head, visible } from "../text";
+import styles from "./Card.module.css";
+
+const STATUS: Record<string, string> = {
+  not_applicable: "does not apply to this row",
+  exception: "raised an exception",
+  bad_value: "returned something that is not a number",
+  timeout: "took too long",
+  cpu_limit: "used too much processor time",
+  memory: "used too much memory",
+  crashed: "crashed",
+  exited: "ended its process",
+  output_flood: "printed too much",
+  deadline: "was not reached in time",
+  skipped: "was skipped",
+  load_error: "did not load",
+  sandbox_error: "could not run: the sandbox failed",
+  judge_error: "could not ask its judge",
+  endpoint_error: "could not reach its endpoint",
+};
+
+export const statusWords = (status: string) => STATUS[status] ?? status.replaceAll("_", " ");
+
+/** Characters of a reason, message or print that are drawn; rewards may say a lot. */
+const LONGEST = 20_000;
+/** A reason of more characters may need scrolling. */
+const SCROLLS = 120;
+const shown = (text: string) =>
+  visible(
+    text.length > LONGEST ? `${head(text, LONGEST)}\n… (${text.length - LONGEST} more characters)` : text,
+  );
+
+type Said = Pick<RewardResult, "name" | "status" | "value" | "parts" | "reason" | "message" | "prints">;
+
+/** What one reward said about a completion: parts, reason, prints, or how it failed. */
+export function RewardSaid({ result, alone }: { result: Said; alone: boolean }) {
+  const parts = Object.entries(result.parts ?? {});
+  const applies = result.status !== "not_applicable";
+  const failed = result.status !== "ok" && applies;
+  return (
+    <div className={styles.reward}>
+      {(!alone || failed || !applies) && (
+        <p className={failed ? styles.error : undefined}>
+          <b>{result.name}</b> {result.status === "ok" ? number(result.value) : statusWords(result.status)}
+        </p>
+      )}
+      {parts.length > 0 && (
+        <dl className={styles.parts}>
+          {parts.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{number(value)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {result.reason && (
+        <p className={styles.reason} dir="auto" tabIndex={result.reason.length > SCROLLS ? 0 : undefined}>
+          {shown(result.reason)}
+        </p>
+      )}
+      {result.message && (
+        <details open>
+          <summary>message</summary>
+          <pre tabIndex={0} dir="auto">
+            {shown(result.message)}
+          </pre>
+        </details>
+      )}
+      {result.prints && (
+        <details>
+          <summary>prints</summary>
+          <pre tabIndex={0} dir="auto">
+            {shown(result.prints)}
+          </pre>
+        </details>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,51 @@
+import { useMemo } from "react";
+import { Chart } from "@/components/chart/Chart";
+import type { ChartBand, ChartLine } from "@/components/chart/model";
+import type { Range } from "@/components/chart/zoom";
+import { pick, type SeriesMap } from "../series";
+import type { ChartDef } from "./chart-defs";
+import { linesSentence } from "./chart-sentence";
+
+type Props = {
+  def: ChartDef;
+  series: SeriesMap;
+  range: Range | null;
+  height: number;
+  meaning: string | undefined;
+  log: boolean;
+  onLog: (() => void) | undefined;
+  onMaximise?: (() => void) | undefined;
+};
+
+/** A chart of the catalogue over a job's series; redrawn only when one of its own series has new points. */
+export function MetricChart({ def, series, range, ...rest }: Props) {
+  const sources = def.lines.map((line) => pick(series, line.key));
+  const low = def.band && pick(series, def.band.low);
+  const high = def.band && pick(series, def.band.high);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the series are the parts, one dependency each
+  const lines = useMemo<ChartLine[]>(
+    () => def.lines.map((line, i) => ({ ...line, source: sources[i] })),
+    [def, ...sources],
+  );
+  const band = useMemo<ChartBand | undefined>(
+    () => def.band && { label: def.band.label, color: def.band.color, low, high },
+    [def, low, high],
+  );
+  const summary = useMemo(() => linesSentence(lines, def, range), [lines, def, range]);
+
+  return (
+    <Chart
+      title={def.title}
+      unit={def.unit}
+      lines={lines}
+      band={band}
+      min={def.min}
+      max={def.max}
+      format={def.format}
+      tick={def.tick}
+      summary={summary}
+      {...rest}
+    />
+  );
+}

@@ -1,0 +1,117 @@
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { familyQuery } from "@/api/job-changes";
+import { type Job, metricsQuery } from "@/api/jobs";
+import { STEPS } from "@/components/chart/axis";
+import { Chart } from "@/components/chart/Chart";
+import type { ChartColor, ChartLine } from "@/components/chart/model";
+import { ChartSpaceProvider } from "@/components/chart/space";
+import { StatePill } from "@/components/StatePill";
+import { reward, tick } from "@/lib/format";
+import { pick, seriesMap } from "../series";
+import styles from "./Family.module.css";
+import { carriedWords, labels, type Member, treeLines } from "./family-tree";
+
+const COLORS: ChartColor[] = ["c1", "c2", "c3", "c4"];
+/** Curves that still can be told apart: four colours, each drawn through and dashed. */
+const MOST = 2 * COLORS.length;
+const HEIGHT = 170;
+
+function Line({ member: { job, depth }, open }: { member: Member; open: string }) {
+  const from = job.forked_from;
+  const { held_out_reward: now, held_out_reward_before: before } = job;
+  return (
+    <li style={{ paddingLeft: depth * 22 }}>
+      {from && <i aria-hidden="true">└</i>}
+      {job.id === open ? (
+        <b aria-current="page">{job.name}</b>
+      ) : (
+        <Link to="/jobs/$id" params={{ id: job.id }}>
+          {job.name}
+        </Link>
+      )}
+      <StatePill state={job.status} note={job.verdict_detail?.note} />
+      {from && <span title={`Went on there: ${carriedWords(from.carried)}`}>from step {from.step}</span>}
+      {now != null && (
+        <span>
+          held-out {before != null && `${reward(before)} → `}
+          {reward(now)}
+        </span>
+      )}
+    </li>
+  );
+}
+
+/** The curves of all members over their steps; a fork's begin where it does. */
+function Curves({ jobs }: { jobs: readonly Job[] }) {
+  const drawn = jobs.slice(0, MOST);
+  const found = useQueries({ queries: drawn.map(({ id }) => metricsQuery(id)) });
+  const names = labels(drawn);
+  const last = Math.max(1, ...drawn.map(({ progress }) => progress.steps));
+  const lines = (key: string, sparse: boolean): ChartLine[] =>
+    drawn.map(({ id }, i) => ({
+      label: names.get(id) ?? id,
+      color: COLORS[i % COLORS.length] ?? "c1",
+      dash: i >= COLORS.length,
+      sparse,
+      source: pick(seriesMap(found[i]?.data), key),
+    }));
+  const shared = { unit: "per step", height: HEIGHT, min: 0, max: 1, format: reward, tick };
+  return (
+    <ChartSpaceProvider
+      value={{
+        axis: STEPS,
+        lastStep: last,
+        current: null,
+        range: null,
+        smoothing: 0.6,
+        log: false,
+        sync: "family",
+        name: "forks",
+        onZoom: () => {},
+        onBack: () => {},
+        onReset: () => {},
+      }}
+    >
+      <div className={styles.curves}>
+        <Chart
+          {...shared}
+          title="Held-out reward"
+          lines={lines("held_out/reward_mean", true)}
+          summary="Each job's evaluations; a fork begins with one of its own."
+        />
+        <Chart
+          {...shared}
+          title="Reward in training"
+          lines={lines("reward/mean", false)}
+          summary="Smoothed by 0.6. Jobs with other rewards measure something else."
+        />
+      </div>
+    </ChartSpaceProvider>
+  );
+}
+
+/** What the job was forked from and what was forked from it: the tree and its curves. Nothing where it stands alone. */
+export function Family({ job }: { job: Job }) {
+  const tree = treeLines(useQuery(familyQuery(job.id)).data?.data ?? []);
+  const jobs = tree.map((member) => member.job);
+  if (jobs.length < 2) return null;
+  return (
+    <section className={styles.family} aria-labelledby="family">
+      <h2 id="family">Forks</h2>
+      {job.forked_from && (
+        <p>
+          This job goes on from step {job.forked_from.step} of another with its{" "}
+          {carriedWords(job.forked_from.carried)}; anything else began anew.
+        </p>
+      )}
+      <ul>
+        {tree.map((member) => (
+          <Line key={member.job.id} member={member} open={job.id} />
+        ))}
+      </ul>
+      <Curves jobs={jobs} />
+      {jobs.length > MOST && <p>Drawn: the first {MOST} of the tree.</p>}
+    </section>
+  );
+}

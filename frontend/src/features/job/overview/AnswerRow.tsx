@@ -1,0 +1,106 @@
+import type { ReactNode } from "react";
+import { Change } from "@/components/Change";
+import { change, NOTHING, number, percent, reward, signed } from "@/lib/format";
+import { first, latest } from "@/lib/sentence";
+import { equalGroups } from "../curves/chart-sentence";
+import { pick, type SeriesMap } from "../series";
+import styles from "./Overview.module.css";
+
+type Answer = { title: string; value: string; unit?: string; note: ReactNode };
+
+function since(step: number) {
+  return ` since step ${step}`;
+}
+
+function heldOut(series: SeriesMap): Answer {
+  const points = pick(series, "held_out/reward_mean");
+  const now = latest(points);
+  const base = first(points);
+  const title = "Held-out reward";
+  if (!now || !base) return { title, value: NOTHING, note: "not evaluated yet" };
+  if (now.step === base.step)
+    return { title, value: reward(now.value), note: `the base, at step ${now.step}` };
+  const gain = now.value - base.value;
+  return {
+    title,
+    value: reward(now.value),
+    note: (
+      <>
+        <Change value={gain} text={signed(gain)} better="higher" /> over base {reward(base.value)}
+      </>
+    ),
+  };
+}
+
+function trainReward(series: SeriesMap): Answer {
+  const now = latest(pick(series, "reward/mean"));
+  const low = latest(pick(series, "reward/p10"));
+  const high = latest(pick(series, "reward/p90"));
+  const note = low && high ? `p10–p90 ${reward(low.value)}–${reward(high.value)}` : "after the first step";
+  return { title: "Train reward", value: reward(now?.value), note };
+}
+
+/** A number with what it has become since the first step, told without judgement. */
+function moved(series: SeriesMap, key: string, title: string, unit: string, relative: boolean): Answer {
+  const points = pick(series, key);
+  const now = latest(points);
+  const start = first(points);
+  if (!now || !start) return { title, value: NOTHING, unit, note: "after the first step" };
+  const delta = now.value - start.value;
+  const share = relative && start.value !== 0;
+  const text = share ? `${delta > 0 ? "+" : "−"}${percent(Math.abs(delta / start.value))}` : change(delta);
+  return {
+    title,
+    value: number(now.value),
+    unit,
+    note:
+      now.step === start.step ? (
+        `at step ${now.step}`
+      ) : (
+        <>
+          <Change value={delta} text={text} />
+          {since(start.step)}
+        </>
+      ),
+  };
+}
+
+function usefulGroups(series: SeriesMap): Answer {
+  const uniform = latest(pick(series, "groups/zero_variance_share"));
+  const above = latest(pick(series, "groups/all_right_share"));
+  const value = uniform ? percent(1 - uniform.value) : NOTHING;
+  return { title: "Useful groups", value, note: equalGroups(uniform?.value, above?.value) };
+}
+
+function throughput(series: SeriesMap): Answer {
+  const key = "throughput/completions_per_second";
+  const unit = "completions/s";
+  const answer = moved(series, key, "Throughput", unit, true);
+  return answer.value === NOTHING ? { ...answer, note: "completions trained" } : answer;
+}
+
+/** Six numbers that answer "is it working?" without reading a chart. */
+export function AnswerRow({ series }: { series: SeriesMap }) {
+  const answers = [
+    heldOut(series),
+    trainReward(series),
+    moved(series, "completions/length_mean", "Completion length", "tokens", false),
+    moved(series, "entropy/mean", "Entropy", "nat", true),
+    usefulGroups(series),
+    throughput(series),
+  ];
+  return (
+    <dl className={styles.answers}>
+      {answers.map(({ title, value, unit, note }) => (
+        <div key={title} className={styles.answer}>
+          <dt>{title}</dt>
+          <dd className={styles.value}>
+            {value}
+            {unit && value !== NOTHING && <small>{unit}</small>}
+          </dd>
+          <dd className={styles.note}>{note}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

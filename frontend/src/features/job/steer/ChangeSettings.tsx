@@ -1,0 +1,90 @@
+import { Button, Group, Modal } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { type JobSetting, settingsQuery, useChangeSettings } from "@/api/job-changes";
+import { Failure } from "@/components/Failure";
+import { Skeleton } from "@/components/Skeleton";
+import { NumberText } from "@/components/spec/Control";
+import type { Json } from "@/lib/paths";
+import { shown } from "@/lib/spec-values";
+import { isWrong } from "../forks/fork-body";
+import styles from "./ChangeSettings.module.css";
+import { asked } from "./change-settings";
+
+type Values = Record<string, Json | undefined>;
+
+function Row({
+  setting,
+  value,
+  onChange,
+}: {
+  setting: JobSetting;
+  value: Json | undefined;
+  onChange: (value: Json | undefined) => void;
+}) {
+  const id = `change-${setting.setting}`;
+  return (
+    <div className={styles.row}>
+      <label htmlFor={id}>{setting.title}</label>
+      <code>{setting.setting}</code>
+      <NumberText
+        id={id}
+        label={setting.title}
+        placeholder={shown(setting.value)}
+        value={value}
+        invalid={isWrong(value)}
+        disabled={false}
+        onChange={onChange}
+      />
+    </div>
+  );
+}
+
+type Props = { job: string; opened: boolean; onClose: () => void };
+
+/** Numbers of the specification that the trainer takes up between two steps. */
+export function ChangeSettings({ job, opened, onClose }: Props) {
+  const settings = useQuery({ ...settingsQuery(job), enabled: opened });
+  const change = useChangeSettings(job);
+  const [values, setValues] = useState<Values>({});
+  const wanted = asked(settings.data?.data ?? [], values);
+  const close = () => {
+    setValues({});
+    change.reset();
+    onClose();
+  };
+  return (
+    <Modal opened={opened} onClose={close} title="Change from the next step" size="lg">
+      <p className={styles.about}>
+        The step under way is finished with the numbers it began with. The curves get a mark, and a resumed
+        job makes the change at the same step again.
+      </p>
+      {settings.isError && <Failure title="The settings could not be loaded" error={settings.error} />}
+      {settings.data ? (
+        settings.data.data.map((each) => (
+          <Row
+            key={each.setting}
+            setting={each}
+            value={values[each.setting]}
+            onChange={(value) => setValues((old) => ({ ...old, [each.setting]: value }))}
+          />
+        ))
+      ) : (
+        <Skeleton height={120} />
+      )}
+      {change.error && <Failure title="Not all was changed" error={change.error} />}
+      <Group justify="flex-end" mt="md" gap={8}>
+        <Button variant="default" onClick={close}>
+          Keep all
+        </Button>
+        <Button
+          disabled={wanted === null || wanted.length === 0}
+          loading={change.isPending}
+          onClick={() => wanted && change.mutate(wanted, { onSuccess: close })}
+        >
+          {wanted && wanted.length > 1 ? `Change ${wanted.length} settings` : "Change it"}
+        </Button>
+      </Group>
+    </Modal>
+  );
+}

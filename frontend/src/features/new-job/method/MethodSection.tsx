@@ -1,0 +1,105 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import type { Preset } from "@/api/job-form";
+import { getAt, type JsonObject } from "@/lib/paths";
+import { label } from "@/lib/spec-fields";
+import { withPreset } from "../draft";
+import { fieldId } from "../focus";
+import { useField, useForm } from "../form";
+import styles from "../NewJob.module.css";
+import { Problems } from "../Problems";
+import { Section } from "../Section";
+import method from "./Method.module.css";
+import { PresetPanel } from "./PresetPanel";
+import { PresetPicker } from "./PresetPicker";
+import { usesRecipe, withoutRecipe } from "./preset-parts";
+
+/** Slots that say something else than the preset does. */
+export function useChangedSlots(): string[] {
+  const { fields } = useForm();
+  return fields
+    .filter(
+      ({ path, value, kind, fallback }) =>
+        path.startsWith("algorithm.") &&
+        path !== "algorithm.preset" &&
+        path !== "algorithm.updates_per_step" &&
+        kind !== "fixed" &&
+        value !== undefined &&
+        value !== fallback,
+    )
+    .map(({ path }) => label(path).toLowerCase());
+}
+
+/** The ones to begin with, and when to take them. Another one that is chosen stands beside them. */
+const QUICK: readonly [string, string][] = [
+  ["grpo", "The best known; take it first."],
+  ["dr_grpo", "When completions grow longer without getting better."],
+  ["dapo", "For long answers that are right or wrong."],
+  ["gspo", "For mixtures of experts and long completions."],
+];
+
+/** Step four: how rewards become updates. */
+export function MethodSection() {
+  const { basis, draft, change, readOnly, byPath } = useForm();
+  const { problems } = useField("algorithm.preset");
+  const changed = useChangedSlots();
+  const [open, setOpen] = useState(false);
+  const id = getAt(draft, "algorithm.preset") ?? byPath.get("algorithm.preset")?.fallback;
+  const chosen = basis.presets.find((one) => one.id === id);
+  const choose = (next: Preset) =>
+    change((old) => {
+      const recipe = chosen?.recipe as JsonObject | undefined;
+      return withPreset(recipe && usesRecipe(old, recipe) ? withoutRecipe(old, recipe) : old, next.id);
+    });
+  const quick = QUICK.flatMap(([name, when]) => {
+    const preset = basis.presets.find((one) => one.id === name);
+    return preset ? [{ preset, when }] : [];
+  });
+  if (chosen && !quick.some(({ preset }) => preset === chosen)) {
+    quick.push({ preset: chosen, when: "Chosen among all variants." });
+  }
+  return (
+    <Section
+      id="method"
+      title="Method"
+      about="A preset fills the four slots of the algorithm: shaping, selection, advantage and loss. Each can be changed under Advanced."
+    >
+      <div className={method.quick} id={fieldId("algorithm.preset")} tabIndex={-1}>
+        {quick.map(({ preset, when }) => (
+          <label key={preset.id} className={styles.card}>
+            <input
+              type="radio"
+              name="preset"
+              value={preset.id}
+              checked={preset === chosen}
+              disabled={readOnly}
+              onChange={() => choose(preset)}
+            />
+            <b>{preset.title}</b>
+            <small>{when}</small>
+          </label>
+        ))}
+      </div>
+      {!readOnly && (
+        <Button variant="default" w="fit-content" onClick={() => setOpen(true)}>
+          All variants…
+        </Button>
+      )}
+      <Problems problems={problems} />
+      {chosen ? (
+        <PresetPanel preset={chosen} changed={changed} />
+      ) : (
+        <p className={styles.quiet}>
+          No preset: every slot is as it stands under Advanced. Choosing one replaces them.
+        </p>
+      )}
+      <PresetPicker
+        opened={open}
+        presets={basis.presets}
+        chosen={chosen?.id ?? null}
+        onChoose={choose}
+        onClose={() => setOpen(false)}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,123 @@
+import { Button, Progress } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
+import { isOver, type Preflight, preflightQuery, useCancelPreflight } from "@/api/preflights";
+import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
+import { Notice } from "@/components/Notice";
+import { SkeletonCard } from "@/components/Skeleton";
+import { ago } from "@/lib/format";
+import { type Json, same } from "@/lib/paths";
+import type { Draft } from "../draft";
+import styles from "./Preflight.module.css";
+import { PreflightReport } from "./PreflightReport";
+import { progressWords } from "./preflight-words";
+
+type Props = {
+  id: string;
+  /** What the form says now. */
+  spec: Draft;
+  refusal: string | null;
+  onClose: () => void;
+};
+
+function Running({ one, refusal }: { one: Preflight; refusal: string | null }) {
+  const cancel = useCancelPreflight(one.id);
+  const words = progressWords(one);
+  return (
+    <div className={styles.running}>
+      <Progress value={one.progress.percent} aria-label="Pre-flight" />
+      <p role="status">{words}</p>
+      <GatedButton
+        variant="default"
+        size="compact-sm"
+        refusal={refusal}
+        loading={cancel.isPending || one.status === "cancelling"}
+        onClick={() => cancel.mutate()}
+      >
+        Cancel the pre-flight
+      </GatedButton>
+      {cancel.error && <Failure title="Not cancelled" error={cancel.error} />}
+    </div>
+  );
+}
+
+/** Why there is no report, with the way to the log. */
+function Ended({ one }: { one: Preflight }) {
+  const log = (
+    <Link to="/jobs/$id" params={{ id: one.id }} search={{ tab: "logs" }}>
+      Its log
+    </Link>
+  );
+  if (one.error) {
+    return (
+      <Notice
+        tone="bad"
+        title="The pre-flight failed"
+        action={log}
+        more={one.error.traceback && <pre className={styles.trace}>{one.error.traceback}</pre>}
+      >
+        {one.error.message} {one.error.hint}
+      </Notice>
+    );
+  }
+  return (
+    <Notice
+      tone="info"
+      title={one.status === "cancelled" ? "Cancelled" : "It ended without a report"}
+      action={log}
+    >
+      Nothing was learned from it; check again when you like.
+    </Notice>
+  );
+}
+
+/** A pre-flight from its start to its report. */
+export default function PreflightPanel({ id, spec, refusal, onClose }: Props) {
+  const query = useQuery(preflightQuery(id));
+  const heading = useRef<HTMLHeadingElement>(null);
+  const one = query.data;
+  const over = one !== undefined && isOver(one.status);
+  const changed = one !== undefined && !same(one.spec as Json, spec);
+
+  // Whoever asked for it looks at the end of the form: the panel comes into view when it opens.
+  useEffect(() => {
+    heading.current?.scrollIntoView({ block: "start" });
+    heading.current?.focus({ preventScroll: true });
+  }, []);
+
+  return (
+    <section className={styles.panel} aria-labelledby="part-preflight">
+      <header>
+        <h2 id="part-preflight" ref={heading} tabIndex={-1}>
+          Pre-flight
+        </h2>
+        {one && (
+          <small>{over ? `of ${ago(one.created_at)}` : "a few steps of the job, without learning"}</small>
+        )}
+        {(over || query.isError) && (
+          <Button variant="subtle" size="compact-sm" onClick={onClose}>
+            Close
+          </Button>
+        )}
+      </header>
+      {query.isError && !one && (
+        <Failure
+          title="The pre-flight could not be loaded"
+          error={query.error}
+          retry={() => void query.refetch()}
+        />
+      )}
+      {query.isPending && <SkeletonCard height={120} label="Loading the pre-flight" />}
+      {one && !over && <Running one={one} refusal={refusal} />}
+      {changed && over && one.report && (
+        <Notice tone="info" title="The form has changed since">
+          What follows is about the job as it was then; check again for the one that stands here now.
+        </Notice>
+      )}
+      {one?.report && <PreflightReport report={one.report} />}
+      {over && (!one.report || one.error) && <Ended one={one} />}
+    </section>
+  );
+}

@@ -1,0 +1,40 @@
+import type { BaseModel } from "@/api/models";
+import { ESSENTIALS } from "../essential";
+import { ShortField } from "../Field";
+import { useForm } from "../form";
+import { autoText, LEARNING_RATE } from "../learning-rate";
+import styles from "../NewJob.module.css";
+import { Section } from "../Section";
+
+/** How `auto` was found, and a warning where nobody measured it. */
+function AutoReason({ model }: { model: BaseModel | undefined }) {
+  const auto = model?.auto_learning_rate;
+  if (!auto) return null;
+  const text = `auto for this model: ${auto.reason}`;
+  return <span className={styles.reason}>{auto.measured ? text : <b>{text}</b>}</span>;
+}
+
+/** Step five: the few numbers that most jobs need. */
+export function Essentials() {
+  const { model } = useForm();
+  return (
+    <Section id="essentials" title="Training" about="Empty fields take what is shown in them.">
+      <div className={styles.numbers}>
+        {ESSENTIALS.map(([path, label, about]) => (
+          <ShortField
+            key={path}
+            path={path}
+            label={label}
+            placeholder={path === LEARNING_RATE ? autoText(model) : undefined}
+          >
+            {about}
+            {path === LEARNING_RATE && <AutoReason model={model} />}
+          </ShortField>
+        ))}
+      </div>
+      <ShortField path="name" label="Name of the job" placeholder="Made from the dataset and the model">
+        How the job is listed.
+      </ShortField>
+    </Section>
+  );
+}

@@ -1,0 +1,111 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { type BaseModel, modelsQuery } from "@/api/models";
+import { Failure } from "@/components/Failure";
+import { Skeleton } from "@/components/Skeleton";
+import { StatePill } from "@/components/StatePill";
+import { bytes, number } from "@/lib/format";
+import { setAt } from "@/lib/paths";
+import { modelOf } from "../draft";
+import { fieldId } from "../focus";
+import { useField, useForm } from "../form";
+import styles from "../NewJob.module.css";
+import { Problems } from "../Problems";
+import { Section } from "../Section";
+import { AddModel } from "./AddModel";
+
+/** What inspection found, in one line. */
+const factsOf = (model: BaseModel) =>
+  [
+    model.architecture,
+    model.parameters && `${number(model.parameters)} parameters`,
+    model.context_length && `${number(model.context_length, 6)} tokens of context`,
+    model.has_chat_template ? "chat template" : "no chat template",
+    model.bytes && bytes(model.bytes),
+    model.licence,
+  ].filter(Boolean);
+
+type OptionProps = { model: BaseModel; chosen: boolean; disabled: boolean; onChoose: () => void };
+
+function Option({ model, chosen, disabled, onChoose }: OptionProps) {
+  const failed = model.status !== "ready";
+  return (
+    <label className={styles.card} data-off={failed || undefined}>
+      <input
+        type="radio"
+        name="model"
+        value={model.id}
+        checked={chosen}
+        disabled={disabled || failed}
+        onChange={onChoose}
+      />
+      <b>{model.id}</b>
+      {failed && <StatePill state={model.status} />}
+      <small>{failed ? model.error : factsOf(model).join(" · ")}</small>
+      <small className={styles.source}>{model.source}</small>
+    </label>
+  );
+}
+
+/** Step one: the weights that stay as they are. */
+export function ModelSection() {
+  const { draft, change, readOnly } = useForm();
+  const { problems } = useField("model");
+  const models = useQuery(modelsQuery);
+  const [adding, setAdding] = useState(false);
+  const chosen = modelOf(draft);
+  const choose = (id: string) => change((old) => setAt(old, "model", id));
+  const list = models.data?.data;
+  return (
+    <Section
+      id="model"
+      title="Base model"
+      about="Its weights stay as they are; the job trains a small adapter beside them."
+    >
+      {models.isError && !list && (
+        <Failure
+          title="Models could not be loaded"
+          error={models.error}
+          retry={() => void models.refetch()}
+        />
+      )}
+      <div className={styles.cards} id={fieldId("model")} tabIndex={-1}>
+        {!list && !models.isError && (
+          <div className={styles.card}>
+            <Skeleton width="40%" />
+            <Skeleton width="90%" />
+          </div>
+        )}
+        {list?.map((model) => (
+          <Option
+            key={model.id}
+            model={model}
+            chosen={model.id === chosen}
+            disabled={readOnly}
+            onChoose={() => choose(model.id)}
+          />
+        ))}
+      </div>
+      {list?.length === 0 && (
+        <p>No model yet: the built-in one appears as soon as a worker has inspected it.</p>
+      )}
+      <Problems problems={problems} />
+      {adding ? (
+        <AddModel
+          onCancel={() => setAdding(false)}
+          onAdded={(model) => {
+            choose(model.id);
+            setAdding(false);
+          }}
+        />
+      ) : (
+        !readOnly && (
+          <Button variant="default" w="fit-content" onClick={() => setAdding(true)}>
+            Add a model
+          </Button>
+        )
+      )}
+    </Section>
+  );
+}

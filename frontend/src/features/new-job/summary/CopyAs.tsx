@@ -1,0 +1,56 @@
+import { Button, Menu } from "@mantine/core";
+import { useClipboard } from "@mantine/hooks";
+import { useState } from "react";
+import { CodeBlock } from "@/components/CodeBlock";
+import { CopyButton } from "@/components/CopyButton";
+import { copyAs, FORMATS, type Format } from "@/lib/copy-as";
+import type { JsonObject } from "@/lib/paths";
+import styles from "../NewJob.module.css";
+
+const NAMES: Record<Format, string> = {
+  yaml: "Job file (YAML)",
+  cli: "Command line",
+  python: "Python SDK",
+  curl: "curl (JSON)",
+};
+
+/** The same job as text that starts it from elsewhere: only what differs from the defaults. */
+export function CopyAs({ spec, ready }: { spec: JsonObject; ready: boolean }) {
+  const [shown, setShown] = useState<Format | null>(null);
+  const { copy } = useClipboard();
+  const take = (format: Format) => {
+    setShown(format);
+    copy(copyAs(format, spec));
+  };
+  return (
+    <div className={styles.copy}>
+      <Menu position="bottom-start" withinPortal>
+        <Menu.Target>
+          <Button variant="default" fullWidth>
+            Copy as…
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {FORMATS.map((format) => (
+            <Menu.Item key={format} onClick={() => take(format)}>
+              {NAMES[format]}
+            </Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
+      {shown && (
+        <div className={styles.copied}>
+          <div>
+            <b>{NAMES[shown]}</b>
+            <CopyButton text={copyAs(shown, spec)} size="compact-sm" />
+            <Button variant="default" size="compact-sm" onClick={() => setShown(null)}>
+              Hide
+            </Button>
+          </div>
+          {!ready && <p>Not ready yet: a field is missing or wrong.</p>}
+          <CodeBlock text={copyAs(shown, spec)} label={NAMES[shown]} />
+        </div>
+      )}
+    </div>
+  );
+}

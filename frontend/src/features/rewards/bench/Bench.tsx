@@ -1,0 +1,132 @@
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { datasetsQuery } from "@/api/datasets";
+import { type Granularity, useTestSource } from "@/api/rewards";
+import { Failure } from "@/components/Failure";
+import { GatedButton } from "@/components/GatedButton";
+import { Notice } from "@/components/Notice";
+import { count } from "@/lib/format";
+import { useShortcuts } from "@/lib/shortcuts";
+import type { OnPlace, RewardPlace } from "../place";
+import styles from "./Bench.module.css";
+import { flatten, MOST_TESTED, type Run, readChoice, writeChoice } from "./bench";
+import { CaseList } from "./CaseList";
+import { Results } from "./Results";
+import { RowPicker } from "./RowPicker";
+import { SampleBar } from "./SampleBar";
+import { BY_HAND, type Example, STORED, type useCases } from "./use-cases";
+import type { useStored } from "./use-stored";
+
+const KeepFromBench = lazy(() => import("./KeepFromBench"));
+
+type Props = {
+  /** The stored reward, which can keep golden cases. */
+  reward: string | undefined;
+  source: string;
+  entry: string | null;
+  granularity: Granularity;
+  bench: ReturnType<typeof useCases>;
+  stored: ReturnType<typeof useStored>;
+  dataset: string | undefined;
+  place: RewardPlace;
+  onPlace: OnPlace;
+  refusal: string | null;
+};
+
+export const NO_EXAMPLE: Example = { item: '{"prompt": "68+52=", "answer": "120"}', completions: [""] };
+
+/**
+ * The dataset that the address names, else `likely`, else the newest; undefined for a row written by hand and for
+ * completions of a job.
+ */
+export function useBenchDataset(place: RewardPlace, likely?: string): string | undefined {
+  const datasets = useQuery(datasetsQuery).data?.data;
+  if (place.dataset === BY_HAND || place.dataset === STORED) return undefined;
+  const known = (id: string | undefined) => datasets?.find((one) => one.id === id)?.id;
+  return place.dataset ?? known(likely) ?? datasets?.[0]?.id;
+}
+
+/** Rows and completions on which the source is tried as it stands, saved or not. */
+export function Bench(props: Props) {
+  const { reward, source, entry, granularity, bench, stored, dataset, place, onPlace, refusal } = props;
+  const choice = readChoice(place.rows);
+  const test = useTestSource();
+  const [run, setRun] = useState<Run | null>(null);
+  const [keeping, setKeeping] = useState<number | null>(null);
+  const pane = useRef<HTMLDivElement>(null);
+  const tested = flatten(bench.cases);
+  const blocked =
+    refusal ??
+    bench.itemFault ??
+    (tested.length === 0 ? "Write a completion first." : null) ??
+    (tested.length > MOST_TESTED ? `At most ${MOST_TESTED} completions are scored at once.` : null);
+
+  const start = () => {
+    if (blocked !== null || test.isPending) return;
+    const body = { source, entry, granularity, rows: tested.map((one) => one.row) };
+    test.mutate(body, { onSuccess: (answer) => setRun({ source, tested, answer }) });
+  };
+  useShortcuts("reward", { "mod+enter": start });
+  useEffect(() => {
+    if (run) pane.current?.scrollIntoView({ block: "nearest" });
+  }, [run]);
+
+  const now = tested.map((one) => `${one.case.key} ${one.completion}`).join("\n");
+  const then = run?.tested.map((one) => `${one.case.key} ${one.completion}`).join("\n");
+  return (
+    <div className={styles.bench}>
+      <RowPicker
+        dataset={dataset}
+        stored={stored}
+        choice={choice}
+        total={bench.dataset?.rows ?? 0}
+        item={bench.item}
+        itemFault={bench.itemFault}
+        onDataset={(id) => onPlace({ dataset: id })}
+        onRows={(rows) => onPlace({ rows })}
+        onChoice={(next) => onPlace({ rows: writeChoice(next) })}
+        onItem={bench.setItem}
+      />
+      {bench.error && <Failure title="The rows could not be loaded" error={bench.error} />}
+      <CaseList cases={bench.cases} change={bench.change} />
+      {bench.loading && <div className={styles.loading} aria-busy="true" />}
+      {!refusal && <SampleBar cases={bench.cases} change={bench.change} />}
+      <div className={styles.run}>
+        <GatedButton
+          refusal={blocked}
+          loading={test.isPending}
+          onClick={start}
+          aria-keyshortcuts="Meta+Enter Control+Enter"
+        >
+          Run on {count(tested.length, "completion")}
+        </GatedButton>
+        <span>
+          <kbd>⌘ Enter</kbd> or <kbd>Ctrl Enter</kbd>. Runs in the sandbox of a worker; nothing is stored.
+        </span>
+      </div>
+      {test.error && <Failure title="It was not run" error={test.error} retry={start} />}
+      <div ref={pane}>
+        {run ? (
+          <Results
+            key={run.answer.results.length}
+            run={run}
+            stale={run.source !== source || now !== then}
+            onKeep={reward && !refusal ? setKeeping : undefined}
+          />
+        ) : (
+          !test.error && (
+            <Notice tone="info" title="No scores yet">
+              Run it to see score, parts, reason and prints of every completion. Give it a right, a wrong and
+              an empty one: it should tell them apart.
+            </Notice>
+          )
+        )}
+      </div>
+      {reward && run && keeping !== null && (
+        <Suspense fallback={null}>
+          <KeepFromBench reward={reward} run={run} at={keeping} onClose={() => setKeeping(null)} />
+        </Suspense>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,59 @@
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { isFinal, jobQuery } from "@/api/jobs";
+import { changesQuery, type Replay, useChangeReward } from "@/api/replays";
+import { Confirm } from "@/components/Confirm";
+import { GatedButton } from "@/components/GatedButton";
+import styles from "./Replay.module.css";
+
+type Props = { replay: Replay; revision: number; refusal: string | null };
+
+/** While the job runs: let the revision score from the next step on. */
+export function ApplyChange({ replay, revision, refusal }: Props) {
+  const job = useQuery({ ...jobQuery(replay.job), refetchInterval: 5_000 }).data;
+  const running = job !== undefined && !isFinal(job.status);
+  const changes = useQuery({ ...changesQuery(replay.job), refetchInterval: running ? 2_000 : false });
+  const change = useChangeReward(replay.job);
+  const [asking, { open, close }] = useDisclosure(false);
+  const last = changes.data?.data.findLast((one) => one.reward === replay.reward);
+  const mine = last?.revision === `${replay.stored}@${revision}` ? last : undefined;
+  if (!job) return null;
+  return (
+    <div className={styles.apply}>
+      {mine ? (
+        <p role="status">
+          {mine.step == null
+            ? `Revision ${revision} is asked for: it scores from the job's next step on.`
+            : `Revision ${revision} scores since step ${mine.step}.`}{" "}
+          <Link to="/jobs/$id" params={{ id: job.id }}>
+            Open the job
+          </Link>
+        </p>
+      ) : running ? (
+        <GatedButton variant="default" refusal={refusal} onClick={open}>
+          Apply from the next step
+        </GatedButton>
+      ) : (
+        <p>The job has ended; start a new one with the revision.</p>
+      )}
+      <Confirm
+        opened={asking}
+        onClose={close}
+        title={`Score with revision ${revision} from the next step?`}
+        action="Apply it"
+        busy={change.isPending}
+        error={change.error}
+        onConfirm={() =>
+          change.mutate({ reward: replay.reward, stored: replay.stored, revision }, { onSuccess: close })
+        }
+      >
+        <p>
+          “{job.name}” goes on with the new rewards. Its golden cases have to pass first; the curves get a
+          mark at the step, and every completion names its revision.
+        </p>
+        <p>Steps that are done stay as they are.</p>
+      </Confirm>
+    </div>
+  );
+}

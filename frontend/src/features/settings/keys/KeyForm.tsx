@@ -1,0 +1,128 @@
+import { Button, Checkbox, Group, Modal, Radio, TextInput } from "@mantine/core";
+import { type FormEvent, useState } from "react";
+import { type Role, type Scope, useCreateKey } from "@/api/keys";
+import { CopyField } from "@/components/CopyField";
+import { Failure } from "@/components/Failure";
+import { useSingleFlight } from "@/lib/single-flight";
+import { RoleSelect } from "../members/RoleSelect";
+import styles from "../Settings.module.css";
+import { ShownOnce } from "../ShownOnce";
+import { dayAfter, daysUntil, MOST_DAYS, SCOPE_WORDS, SCOPES_OF } from "./key-draft";
+
+const PERIODS = [
+  [30, "30 days"],
+  [90, "90 days"],
+  [365, "A year"],
+] as const;
+
+type ScopesProps = {
+  role: Role;
+  /** Null: all that the role may. */
+  value: readonly Scope[] | null;
+  onChange: (value: Scope[] | null) => void;
+};
+
+function Scopes({ role, value, onChange }: ScopesProps) {
+  return (
+    <>
+      <Radio.Group
+        label="What it may be used for"
+        value={value ? "some" : "all"}
+        onChange={(one) => onChange(one === "all" ? null : ["read"])}
+      >
+        <Group mt={6} gap={16}>
+          <Radio value="all" label="All that the role may" />
+          <Radio value="some" label="Only this" />
+        </Group>
+      </Radio.Group>
+      {value && (
+        <Checkbox.Group aria-label="Scopes" value={[...value]} onChange={(next) => onChange(next as Scope[])}>
+          <div className={styles.scopes}>
+            {SCOPES_OF[role].map((scope) => (
+              <Checkbox key={scope} value={scope} label={scope} description={SCOPE_WORDS[scope]} />
+            ))}
+          </div>
+        </Checkbox.Group>
+      )}
+    </>
+  );
+}
+
+/** A new key: its name, what it may do and until when; then its secret, this once. */
+export function KeyForm({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [role, setRole] = useState<Role>("editor");
+  const [scopes, setScopes] = useState<Scope[] | null>(null);
+  const [end, setEnd] = useState(dayAfter(90));
+  const create = useCreateKey();
+  const once = useSingleFlight();
+  const days = daysUntil(end);
+  if (create.data)
+    return (
+      <ShownOnce title={`The key ${create.data.name}`} onClose={onClose}>
+        <p>Copy it now: it is not shown again, and the server keeps only its hash.</p>
+        <CopyField label="Secret of the key" text={create.data.key} copy="Copy the key" />
+      </ShownOnce>
+    );
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (days === undefined) return;
+    const body = { name: name.trim(), role, scopes, expires_in_days: days };
+    void once(() => create.mutateAsync(body).catch(() => undefined));
+  };
+  const changeRole = (next: Role) => {
+    setRole(next);
+    setScopes((old) => old?.filter((scope) => SCOPES_OF[next].includes(scope)) ?? null);
+  };
+  return (
+    <Modal opened onClose={onClose} title="New API key" size={520}>
+      <form className={styles.form} onSubmit={submit} noValidate>
+        <TextInput
+          label="Name"
+          description="What uses it, to know later what a revocation stops."
+          placeholder="ci"
+          required
+          maxLength={100}
+          data-autofocus
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+        <RoleSelect label="Role" value={role} onChange={changeRole} />
+        <Scopes role={role} value={scopes} onChange={setScopes} />
+        <TextInput
+          type="date"
+          label="Works until"
+          description="Empty: until somebody revokes it."
+          min={dayAfter(1)}
+          max={dayAfter(MOST_DAYS)}
+          value={end}
+          error={days === undefined && "A day from tomorrow on, within ten years."}
+          onChange={(event) => setEnd(event.currentTarget.value)}
+        />
+        <Group gap={6}>
+          {PERIODS.map(([length, words]) => (
+            <Button key={length} variant="default" size="compact-sm" onClick={() => setEnd(dayAfter(length))}>
+              {words}
+            </Button>
+          ))}
+          <Button variant="default" size="compact-sm" onClick={() => setEnd("")}>
+            No end
+          </Button>
+        </Group>
+        {create.error && <Failure title="Nothing was made" error={create.error} />}
+        <Group justify="flex-end" gap={8}>
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button
+            type="submit"
+            loading={create.isPending}
+            disabled={!name.trim() || days === undefined || scopes?.length === 0}
+          >
+            Make the key
+          </Button>
+        </Group>
+      </form>
+    </Modal>
+  );
+}

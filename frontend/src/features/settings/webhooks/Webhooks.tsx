@@ -1,0 +1,187 @@
+import { Button, Menu } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useAccess } from "@/api/access";
+import {
+  useChangeWebhook,
+  useDeleteWebhook,
+  useRotateSecret,
+  type Webhook,
+  webhooksQuery,
+} from "@/api/webhooks";
+import { Confirm } from "@/components/Confirm";
+import { type Column, DataTable } from "@/components/DataTable";
+import { Empty } from "@/components/Empty";
+import { Failure } from "@/components/Failure";
+import { Notice } from "@/components/Notice";
+import { toastDone, toastFailed } from "@/lib/toast";
+import type { SettingsPlace } from "../place";
+import styles from "../Settings.module.css";
+import { Deliveries } from "./Deliveries";
+import { WebhookForm } from "./WebhookForm";
+import { WebhookSecret } from "./WebhookSecret";
+import { eventWords, stateWords } from "./webhook-words";
+
+const short = (url: string) => url.replace(/^https?:\/\//, "");
+
+type Acts = {
+  onShow: (webhook: Webhook) => void;
+  onEdit: (webhook: Webhook) => void;
+  onSwitch: (webhook: Webhook) => void;
+  onRotate: (webhook: Webhook) => void;
+  onDelete: (webhook: Webhook) => void;
+};
+
+const columns = (shown: Webhook | undefined, acts: Acts): Column<Webhook>[] => [
+  {
+    head: "Address",
+    grow: true,
+    cell: (one) => (
+      <button
+        type="button"
+        data-row
+        aria-pressed={one.id === shown?.id}
+        title={one.url}
+        onClick={() => acts.onShow(one)}
+      >
+        {short(one.url)}
+      </button>
+    ),
+  },
+  { head: "For", hide: "medium", cut: true, cell: (one) => one.description },
+  {
+    head: "Hears of",
+    hide: "narrow",
+    cell: (one) => <span title={one.events.join(", ")}>{eventWords(one.events)}</span>,
+  },
+  { head: "State", cell: (one) => <span title={stateWords(one)}>{one.enabled ? "on" : "off"}</span> },
+  {
+    head: "Do",
+    align: "right",
+    cell: (one) => (
+      <span className={styles.rowActions}>
+        <Menu position="bottom-end">
+          <Menu.Target>
+            <Button variant="default" size="compact-sm" aria-label={`More for ${short(one.url)}`}>
+              More
+            </Button>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item onClick={() => acts.onEdit(one)}>Change…</Menu.Item>
+            <Menu.Item onClick={() => acts.onSwitch(one)}>
+              {one.enabled ? "Switch it off" : "Switch it on"}
+            </Menu.Item>
+            <Menu.Item onClick={() => acts.onRotate(one)}>New secret</Menu.Item>
+            <Menu.Item onClick={() => acts.onDelete(one)}>Delete…</Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      </span>
+    ),
+  },
+];
+
+type Props = { place: SettingsPlace; onPlace: (place: SettingsPlace) => void };
+
+/** Addresses that hear of what happens here, and what was sent to them; for owners. */
+export function Webhooks({ place, onPlace }: Props) {
+  const { ownersOnly } = useAccess();
+  const webhooks = useQuery({ ...webhooksQuery, enabled: ownersOnly === null });
+  const change = useChangeWebhook();
+  const rotate = useRotateSecret();
+  const remove = useDeleteWebhook();
+  const [form, setForm] = useState<{ of?: Webhook }>();
+  const [deleting, setDeleting] = useState<Webhook>();
+  const rows = webhooks.data?.data;
+  const shown = rows?.find((one) => one.id === place.webhook) ?? rows?.[0];
+  if (ownersOnly)
+    return (
+      <Notice tone="info" title="Webhooks">
+        {ownersOnly}
+      </Notice>
+    );
+  const add = (
+    <Button variant="default" onClick={() => setForm({})}>
+      New webhook
+    </Button>
+  );
+  const onSwitch = ({ id, etag, enabled, url }: Webhook) =>
+    change.mutate(
+      { id, etag, enabled: !enabled },
+      {
+        onSuccess: () => toastDone(enabled ? `${short(url)} hears of nothing more.` : `${short(url)} is on.`),
+        onError: (error) => toastFailed("Nothing was changed", error),
+      },
+    );
+  const acts: Acts = {
+    onShow: ({ id }) => onPlace({ tab: "webhooks", webhook: id }),
+    onEdit: (of) => setForm({ of }),
+    onSwitch,
+    onRotate: ({ id }) => rotate.mutate(id, { onError: (error) => toastFailed("The secret stays", error) }),
+    onDelete: setDeleting,
+  };
+  const deleted = () => {
+    toastDone("The webhook is deleted.");
+    setDeleting(undefined);
+    onPlace({ tab: "webhooks" });
+  };
+  return (
+    <>
+      {webhooks.isError && !rows ? (
+        <Failure
+          title="Webhooks could not be loaded"
+          error={webhooks.error}
+          retry={() => void webhooks.refetch()}
+        />
+      ) : rows?.length === 0 ? (
+        <Empty title="No webhooks yet" picture="key" action={add}>
+          A webhook tells your own server when a job or an evaluation starts, pauses or ends: signed, with
+          retries over three days.
+        </Empty>
+      ) : (
+        <>
+          <DataTable
+            label="Webhooks"
+            columns={columns(shown, acts)}
+            rows={rows}
+            rowKey={(one) => one.id}
+            expected={2}
+          />
+          <div className={styles.bar}>{add}</div>
+          {shown && !shown.enabled && (
+            <Notice
+              tone={shown.disabled_reason ? "warn" : "info"}
+              title={`${short(shown.url)} is ${stateWords(shown)}`}
+            >
+              Nothing is sent to it. Switched on again, it hears of what happens from then on.
+            </Notice>
+          )}
+          {shown && (
+            <Deliveries
+              key={shown.id}
+              of={shown}
+              open={place.delivery}
+              onOpen={(delivery) => onPlace({ tab: "webhooks", webhook: shown.id, delivery })}
+            />
+          )}
+        </>
+      )}
+      {form && <WebhookForm {...(form.of && { webhook: form.of })} onClose={() => setForm(undefined)} />}
+      {rotate.data && (
+        <WebhookSecret title="A new secret" secret={rotate.data.secret} rotated onClose={rotate.reset} />
+      )}
+      {deleting && (
+        <Confirm
+          opened
+          onClose={() => setDeleting(undefined)}
+          title={`Delete the webhook to ${short(deleting.url)}?`}
+          action="Delete the webhook"
+          busy={remove.isPending}
+          error={remove.error}
+          onConfirm={() => remove.mutate(deleting.id, { onSuccess: deleted })}
+        >
+          <p>Its log and what waits to be sent go with it, and its secret cannot be used again.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
