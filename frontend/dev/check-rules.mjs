@@ -1,12 +1,13 @@
 // The page's import rules and size budget, run by `npm run check`:
 //   routes → features → components → lib, api beside them; no feature imports a feature;
-//   only src/api touches the network; TSX files have at most 250 lines.
-import { readdirSync, readFileSync } from "node:fs";
+//   only src/api touches the network; TSX files have at most 250 lines; a folder of src/features holds at most 30 files.
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const source = join(dirname(fileURLToPath(import.meta.url)), "..", "src");
 const MAX_TSX_LINES = 250;
+const MAX_FEATURE_FILES = 30;
 
 /** What each layer may import. `api` may be imported for types alone by components and lib. */
 const MAY_IMPORT = {
@@ -46,6 +47,15 @@ for (const name of files) {
   const lines = text.split("\n").length - 1;
   if (name.endsWith(".tsx") && lines > MAX_TSX_LINES)
     problems.push(`${name}: ${lines} lines, at most ${MAX_TSX_LINES}`);
+}
+
+const features = join(source, "features");
+for (const name of ["", ...readdirSync(features, { recursive: true })]) {
+  const folder = join(features, name);
+  if (!statSync(folder).isDirectory()) continue;
+  const count = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile()).length;
+  if (count > MAX_FEATURE_FILES)
+    problems.push(`${join("features", name)}: ${count} files, at most ${MAX_FEATURE_FILES}: a folder per screen or part`);
 }
 
 for (const problem of problems) console.error(problem);

@@ -1,9 +1,9 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { http, type Schemas, unwrap } from "./client";
-import { isFinal, type Job, jobKeys } from "./jobs";
+import { jobKeys } from "./jobs";
 
 export type JobSetting = Schemas["JobSetting"];
-export type JobFork = Schemas["JobFork"];
+export type JobChange = Schemas["JobChangeView"];
 
 /** The numbers that can be changed while the job runs, with what they are now. Under the key of the job's changes, so
  * that a change makes them stale. */
@@ -37,30 +37,24 @@ export function useCheckpointNow(job: string) {
   });
 }
 
-/** The steps that a fork can go on from, newest first. They change with the job's checkpoints. */
-export const startsQuery = (job: string) =>
+/** What was changed while the job ran, in the order in which it was asked for. The stream says when it is stale. */
+export const changesQuery = (job: string) =>
   queryOptions({
-    queryKey: [...jobKeys.checkpoints(job), "starts"],
-    queryFn: () => unwrap(http.GET("/api/v1/jobs/{id}/starts", { params: { path: { id: job } } })),
+    queryKey: jobKeys.changes(job),
+    queryFn: () => unwrap(http.GET("/api/v1/jobs/{id}/changes", { params: { path: { id: job } } })),
   });
 
-const FAMILY_MS = 10_000;
-
-/** The job, what it was forked from and every fork of those, oldest first; asked for again while one of them runs. */
-export const familyQuery = (job: string) =>
-  queryOptions({
-    queryKey: [...jobKeys.list, "family", job],
-    queryFn: () => unwrap(http.GET("/api/v1/jobs/{id}/family", { params: { path: { id: job } } })),
-    refetchInterval: ({ state }) =>
-      state.data?.data.some((one: Job) => !isFinal(one.status)) ? FAMILY_MS : false,
-  });
-
-/** A new job that goes on from a step of this one; a worker checks it like any other. */
-export function useForkJob(job: string) {
+/** Another revision scores from the job's next step on; its golden cases have to pass. */
+export function useChangeReward(job: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (body: JobFork) =>
-      unwrap(http.POST("/api/v1/jobs/{id}/fork", { params: { path: { id: job } }, body })),
-    onSuccess: () => client.invalidateQueries({ queryKey: jobKeys.list }),
+    mutationFn: (body: Omit<Schemas["RewardChangeCreate"], "type">) =>
+      unwrap(
+        http.POST("/api/v1/jobs/{id}/changes", {
+          params: { path: { id: job } },
+          body: { type: "reward", ...body },
+        }),
+      ),
+    onSuccess: () => client.invalidateQueries({ queryKey: jobKeys.changes(job) }),
   });
 }

@@ -1,13 +1,11 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { http, type Schemas, unwrap } from "./client";
-import { jobKeys } from "./jobs";
 
 type Evaluation = Schemas["reinforge__schemas__evaluations__Evaluation"];
 /** An evaluation of a job's stored completions. */
 export type Replay = Evaluation & { job: string };
 export type ReplayReport = Schemas["ReplayReport"];
 export type Flip = Schemas["Flip"];
-export type JobChange = Schemas["JobChangeView"];
 
 const ROOM = ["evaluations"] as const;
 const POLL_MS = 1_000;
@@ -54,27 +52,5 @@ export function useCancelReplay(id: string) {
     mutationFn: () =>
       unwrap(http.POST("/api/v1/evaluations/{id}/cancel", { params: { path: { id } } })).then(asReplay),
     onSuccess: (now) => client.setQueryData(replayQuery(id).queryKey, now),
-  });
-}
-
-/** What was changed while the job ran, in the order in which it was asked for. The stream says when it is stale. */
-export const changesQuery = (job: string) =>
-  queryOptions({
-    queryKey: jobKeys.changes(job),
-    queryFn: () => unwrap(http.GET("/api/v1/jobs/{id}/changes", { params: { path: { id: job } } })),
-  });
-
-/** Another revision scores from the job's next step on; its golden cases have to pass. */
-export function useChangeReward(job: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (body: Omit<Schemas["RewardChangeCreate"], "type">) =>
-      unwrap(
-        http.POST("/api/v1/jobs/{id}/changes", {
-          params: { path: { id: job } },
-          body: { type: "reward", ...body },
-        }),
-      ),
-    onSuccess: () => client.invalidateQueries({ queryKey: jobKeys.changes(job) }),
   });
 }

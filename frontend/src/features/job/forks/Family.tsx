@@ -1,6 +1,6 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { familyQuery } from "@/api/job-changes";
+import { familyQuery } from "@/api/forks";
 import { type Job, metricsQuery } from "@/api/jobs";
 import { STEPS } from "@/components/chart/axis";
 import { Chart } from "@/components/chart/Chart";

@@ -1,5 +1,5 @@
-import type { JobFork } from "@/api/job-changes";
-import type { JobChange } from "@/api/replays";
+import type { JobFork } from "@/api/forks";
+import type { JobChange } from "@/api/job-changes";
 import { getAt, type Json, type JsonObject } from "@/lib/paths";
 
 /** What a person has filled in: empty fields stay as they are in the other job. */

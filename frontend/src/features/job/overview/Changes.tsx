@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { JobChange } from "@/api/replays";
+import type { JobChange } from "@/api/job-changes";
 import styles from "./Changes.module.css";
 import { revisionOf, sinceWords, valueWords } from "./change-words";
 

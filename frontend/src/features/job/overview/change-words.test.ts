@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { JobChange } from "@/api/replays";
+import type { JobChange } from "@/api/job-changes";
 import { marksOf, revisionOf, sinceWords, valueWords } from "./change-words";
 
 const change = (step: number | null): JobChange => ({

@@ -1,4 +1,4 @@
-import type { JobChange } from "@/api/replays";
+import type { JobChange } from "@/api/job-changes";
 import { shown } from "@/lib/spec-values";
 
 /** Steps from which something else was at work, each once, in order: where the charts have a mark. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { JobChange } from "@/api/replays";
+import type { JobChange } from "@/api/job-changes";
 import { liveRewards } from "./live-reward";
 
 const change = (reward: string, revision: string, step: number | null) =>

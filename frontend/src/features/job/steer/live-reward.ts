@@ -1,4 +1,4 @@
-import type { JobChange } from "@/api/replays";
+import type { JobChange } from "@/api/job-changes";
 import { revisionOf } from "../overview/change-words";
 
 /** A reward of the job that is stored, so that another revision can take its place. */

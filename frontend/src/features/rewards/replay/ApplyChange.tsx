@@ -1,8 +1,9 @@
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { changesQuery, useChangeReward } from "@/api/job-changes";
 import { isFinal, jobQuery } from "@/api/jobs";
-import { changesQuery, type Replay, useChangeReward } from "@/api/replays";
+import type { Replay } from "@/api/replays";
 import { Confirm } from "@/components/Confirm";
 import { GatedButton } from "@/components/GatedButton";
 import styles from "./Replay.module.css";
