@@ -55,7 +55,9 @@ for (const name of ["", ...readdirSync(features, { recursive: true })]) {
   if (!statSync(folder).isDirectory()) continue;
   const count = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile()).length;
   if (count > MAX_FEATURE_FILES)
-    problems.push(`${join("features", name)}: ${count} files, at most ${MAX_FEATURE_FILES}: a folder per screen or part`);
+    problems.push(
+      `${join("features", name)}: ${count} files, at most ${MAX_FEATURE_FILES}: a folder per screen or part`,
+    );
 }
 
 for (const problem of problems) console.error(problem);
