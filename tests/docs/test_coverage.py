@@ -14,7 +14,7 @@ from tests.support.markdown import ROOT, Row, anchors, links, rows, section, tex
 
 COVERAGE = ROOT / "docs" / "coverage.md"
 ROWS = rows(text_of(COVERAGE))
-STATES = {"works", "partly", "not there", "out of scope"}
+STATES = {"works", "partly", "not supported", "out of scope"}
 MISSING = "Not run or missing"
 TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
 NAMED = re.compile(r"(preset|vector|claim) `([^`]+)`")
@@ -70,8 +70,8 @@ def problems(row: Row) -> list[str]:
     evidence = NAMED.findall(proof) + TEST.findall(proof)
     if state in {"works", "partly"} and not evidence:
         found.append("no proof")
-    if state in {"not there", "out of scope"} and evidence:
-        found.append("a proof of what is not there")
+    if state in {"not supported", "out of scope"} and evidence:
+        found.append("a proof of something that is not supported")
     if rest := NAMED.sub("", TEST.sub("", proof)).replace(",", "").strip():
         found.append(f"not a proof: {rest}")
     if not note and state != "works":
@@ -98,7 +98,7 @@ def test_what_works_is_shown_by_a_test_or_a_claim() -> None:
 def test_whatever_waits_for_something_links_to_it() -> None:
     missing = {anchor(row) for row in ROWS if row.section == MISSING}
     for row in ROWS:
-        if row.cells[1] == "not there" and row.section != MISSING:
+        if row.cells[1] == "not supported" and row.section != MISSING:
             targets = {link.removeprefix("#") for link in links(row.cells[3])}
             assert targets & missing, row.cells[0]
 
@@ -133,13 +133,13 @@ def test_readme_says_what_works() -> None:
     assert f"**{len(PRESETS)} algorithm presets**" in README
 
 
-def test_readme_says_what_was_not_run_and_what_is_not_there() -> None:
+def test_readme_lists_what_was_not_run_and_what_is_not_supported() -> None:
     missing = [row for row in ROWS if row.section == MISSING]
     not_run = {anchor(row) for row in missing if row.cells[1] == "partly"}
-    not_there = {anchor(row) for row in missing if row.cells[1] == "not there"}
+    unsupported = {anchor(row) for row in missing if row.cells[1] == "not supported"}
     assert set(group("Not run yet")) == not_run
-    assert set(group("Not there")) == not_there
-    assert len(not_run) + len(not_there) == len(missing)
+    assert set(group("Not supported")) == unsupported
+    assert len(not_run) + len(unsupported) == len(missing)
     assert all(row.cells[3].startswith("Not run. ") for row in missing if row.cells[1] == "partly")
 
 
