@@ -13,12 +13,15 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 TORCH_INDEX ?= $(shell [ -e /dev/nvidiactl ] || $(PYTHON) scripts/reachable.py https://download.pytorch.org/whl/cpu 2>/dev/null)
 LOCK ?= requirements.lock
 REINFORGE_HOME ?= $(CURDIR)/.reinforge
+ROOM ?=
 HOST ?= 127.0.0.1
 PORT ?= 8321
 
 export REINFORGE_HOME
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Hundreds of processes start under every verb: without .pyc files each would compile the platform for itself.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
@@ -114,16 +117,19 @@ audit: setup ## known vulnerabilities of pinned packages, where OSV and npm's re
 sbom: setup ## what the images and the page are made of, as CycloneDX JSON in dist/sbom
 	@scripts/sbom.sh
 
-test: setup frontend/dist/index.html ## all tests: rooms, then the main job in a browser
-	@$(MAKE) --no-print-directory rooms ROOM=
+test: setup frontend/dist/index.html ## all tests: rooms, then the main job in a browser; ROOM=worker/rollout for one room alone
+ifneq ($(ROOM),)
+	@$(MAKE) --no-print-directory rooms
+else
+	@$(MAKE) --no-print-directory rooms
 	@$(MAKE) --no-print-directory e2e
 	@[ -e .venv-vllm/.complete ] || [ -n "$(REINFORGE_VLLM_PYTHON)" ] \
 		|| echo "left out: tests against a real vLLM, which is not installed here (make vllm, then make test-vllm)"
+endif
 
-# One directory of tests mirrors one of the product: make rooms ROOM=backend/jobs, make rooms ROOM="algorithm docs"
-ROOM ?=
+# One directory of tests mirrors one of the product: make test ROOM=backend/jobs, make test ROOM="algorithm docs"
 rooms: setup frontend/dist/index.html ## tests of every room: units, attacks on the sandbox, a real database; ROOM=backend/jobs for some
-	@$(VENV) -m pytest -n 2 --dist worksteal -m "not e2e and not vllm and not chaos" $(addprefix tests/,$(ROOM))
+	@$(VENV) -m pytest -n 2 --dist worksteal --durations 30 -m "not e2e and not vllm and not chaos" $(addprefix tests/,$(ROOM))
 
 test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or more to start each time
 	@$(VENV) -m pytest -n $(if $(wildcard /dev/nvidiactl),0,2) --dist loadfile -m vllm
