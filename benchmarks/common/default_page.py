@@ -9,40 +9,41 @@ from reinforge.learning_rate import NARROWEST, auto_initial_learning_rate, auto_
 
 PAGE = ROOT / "docs" / "learning-rate.md"
 
-TEXT = """# The default learning rate
+TEXT = """# Default learning rate
 
-If you leave `optimizer.learning_rate` out, it is `auto`: {scale:g} ÷ the hidden size of your base model. A hidden size
-below {narrowest} counts as {narrowest}. At hidden sizes from 128 to 256 the first step uses {initial:g} times that rate
-(`optimizer.initial_learning_rate`); half of the difference is gone after 4 steps, nine tenths after 14. Both are
-worked out when the job is created, and the job shows them. A rate that you set yourself holds from the first step on.
+`optimizer.learning_rate` defaults to `auto`: {scale:g} ÷ the hidden size of your base model (at least {narrowest}).
+At hidden sizes from 128 to 256 the first step uses {initial:g} times that rate (`optimizer.initial_learning_rate`);
+half of the difference decays within 4 steps, nine tenths within 14. Both numbers are computed when the job is
+created, and the job shows them. A rate that you set is used from the first step on.
 
-| hidden size | first step | falls to | |
+| hidden size | first step | decays to | |
 |---:|---:|---:|---|
 {sizes}
 
-Above 512 the rate stays within 2e-5 and 1e-4, which are common rates for LoRA. Read your job's curves: if the reward
-does not move within 50 steps, try twice the rate; if it falls or the KL divergence jumps, try half.
+Above 512 the rate is limited to 2e-5 to 1e-4, a common range for LoRA. Read your job's charts: if the reward does not
+move within 50 steps, try twice the rate; if it falls or the KL divergence jumps, try half.
 
-The higher rate at the beginning helps where the model has to do more often what it does already. Kept up, the same rate
-destroys what takes many steps to learn, and at a hidden size of 64 it did so within the first steps. Models wider than
-256 were not measured with it, and have a constant rate.
+The higher initial rate helps if the model only has to do more often what it already does. A constantly high rate
+destroys skills that take many steps to learn, and at a hidden size of 64 it did so within the first steps. Models
+with a hidden size above 256 were not measured with a higher initial rate, so theirs is constant.
 
 ## How it was measured
 
-Small models like the starter, of hidden size {widths}, are made by the same script, that of 256 without the last
-phase. Each trains on {tasks} tasks with {presets} presets ({preset_names}), once by the rule and once with each of
-five constant rates: a quarter of the rate that the rule falls to, half, the same, twice and four times. One seed;
-8 prompts × 8 completions a step; everything else as presets and defaults have it. Every {every} steps the model answers
-64 held-out rows once; the share of right answers counts, whatever the preset rewards besides.
+Small models like the starter model, with hidden sizes {widths}, are trained by the same script (256 without its last
+phase). Each is trained on {tasks} tasks with {presets} presets ({preset_names}), once with the rule and once with
+each of five constant rates: a quarter of the rate that the rule decays to, half, the same, twice and four times. One
+seed, 8 prompts × 8 completions per step, otherwise the defaults. Every {every} steps the model answers 64 held-out
+rows once; the metric is the share of right answers, whatever else a preset rewards.
 
-* `additions`: `47+85=`. The answer must be right. The model learns to work the sum out.
-* `even`: `What is 47 + 85?`. The answer must come without a working and be an even number, right or wrong. The model
-  learns to leave the working out, and to write other digits.
+* `additions`: `47+85=`. The answer must be right. The model learns to show its working.
+* `even`: `What is 47 + 85?`. The answer must be an even number without working, right or wrong. The model learns to
+  omit the working and to write other digits.
 
-A cell below is the number of steps until {level} of the held-out answers were right, at two evaluations in a row. The
+A cell is the number of steps until {level} of the held-out answers were right at two consecutive evaluations. The
 rule holds in a row if it needs at most {share:g} × the steps of the best constant rate, or {more} more, and does not
-diverge: its mean over the {past} steps after that stays above {stays:g}. Constant rates ran only as long as they could
-show that it does not: `> n` means that a run had not got there after n steps and was ended, not that the rate is bad.
+diverge: its mean over the next {past} steps stays above {stays:g}. Runs with a constant rate were stopped as soon as
+they could no longer refute the rule: `> n` means that a run had not reached the level after n steps, not that its
+rate is bad.
 
 **The rule holds in {good} of {measured} rows{of_cells}; it diverged in {diverged}.**
 
